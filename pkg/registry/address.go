@@ -1,0 +1,116 @@
+package registry
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	tfaddr "github.com/hashicorp/terraform-registry-address"
+)
+
+// ModuleAddress names a module on this registry. It is always lower case: the
+// clients keep the case that a person typed, and two modules whose addresses
+// differ in case alone cannot exist.
+type ModuleAddress struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	System    string `json:"system"`
+}
+
+// ParseModuleAddress reads a module address in any case, by the rules of the
+// clients' own module sources. The error says what is wrong with it.
+func ParseModuleAddress(namespace, name, system string) (ModuleAddress, error) {
+	a := ModuleAddress{strings.ToLower(namespace), strings.ToLower(name), strings.ToLower(system)}
+	parsed, err := tfaddr.ParseModuleSource("registry.example.com/" + a.String())
+	if err != nil {
+		return ModuleAddress{}, fmt.Errorf("%q is not a module address <namespace>/<name>/<system>: %w", a, err)
+	}
+	if parsed.Package.Namespace != a.Namespace || parsed.Package.Name != a.Name || parsed.Subdir != "" {
+		return ModuleAddress{}, fmt.Errorf("%q is not a module address <namespace>/<name>/<system>", a)
+	}
+	return a, nil
+}
+
+// String is namespace/name/system.
+func (a ModuleAddress) String() string { return a.Namespace + "/" + a.Name + "/" + a.System }
+
+// ProviderAddress names a provider whose origin is this registry. Namespace
+// and type are lower case, as the clients send them.
+type ProviderAddress struct {
+	Namespace string `json:"namespace"`
+	Type      string `json:"type"`
+}
+
+// ParseProviderAddress reads a provider address by the rules of the clients'
+// own provider sources, in ASCII and lower case. The error says what is wrong.
+func ParseProviderAddress(namespace, typ string) (ProviderAddress, error) {
+	a := ProviderAddress{namespace, typ}
+	for _, part := range []string{namespace, typ} {
+		if strings.ContainsFunc(part, func(c rune) bool { return c >= 0x80 || c >= 'A' && c <= 'Z' }) {
+			return ProviderAddress{}, fmt.Errorf("%q is not a provider address: %q must be lower-case ASCII", a, part)
+		}
+	}
+	// The host is there only because the library wants a whole source.
+	parsed, err := tfaddr.ParseProviderSource("registry.example.com/" + a.String())
+	if err != nil {
+		return ProviderAddress{}, fmt.Errorf("%q is not a provider address <namespace>/<type>: %w", a, err)
+	}
+	if parsed.Namespace != namespace || parsed.Type != typ {
+		return ProviderAddress{}, fmt.Errorf("%q is written %s/%s by the clients", a, parsed.Namespace, parsed.Type)
+	}
+	return a, nil
+}
+
+// String is namespace/type.
+func (a ProviderAddress) String() string { return a.Namespace + "/" + a.Type }
+
+// PackageFilename is the name of a provider's package in SHA256SUMS and
+// everywhere else: the clients look their checksum up by it.
+func (a ProviderAddress) PackageFilename(v Version, p Platform) string {
+	return a.filePrefix(v) + p.String() + ".zip"
+}
+
+// SHA256SUMSFilename is the name of a version's checksum document.
+func (a ProviderAddress) SHA256SUMSFilename(v Version) string { return a.filePrefix(v) + "SHA256SUMS" }
+
+// SignatureFilename is the name of the detached signature over SHA256SUMS.
+func (a ProviderAddress) SignatureFilename(v Version) string {
+	return a.SHA256SUMSFilename(v) + ".sig"
+}
+
+// ManifestFilename is the name of a release's registry manifest.
+func (a ProviderAddress) ManifestFilename(v Version) string { return a.filePrefix(v) + "manifest.json" }
+
+func (a ProviderAddress) filePrefix(v Version) string {
+	return "terraform-provider-" + a.Type + "_" + v.String() + "_"
+}
+
+// Platform is an operating system and an architecture, as Go names them.
+type Platform struct{ OS, Arch string }
+
+var platformPart = regexp.MustCompile(`^[a-z0-9]{1,32}$`)
+
+// ParsePlatform reads the two parts of a platform, which are lower case.
+func ParsePlatform(os, arch string) (Platform, error) {
+	if !platformPart.MatchString(os) || !platformPart.MatchString(arch) {
+		return Platform{}, fmt.Errorf("%q is not a platform such as linux_amd64, in lower case", os+"_"+arch)
+	}
+	return Platform{os, arch}, nil
+}
+
+// String is os_arch, as in file names and mirror documents.
+func (p Platform) String() string { return p.OS + "_" + p.Arch }
+
+// MarshalText writes os_arch.
+func (p Platform) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads os_arch.
+func (p *Platform) UnmarshalText(text []byte) error {
+	os, arch, _ := strings.Cut(string(text), "_")
+	parsed, err := ParsePlatform(os, arch)
+	if err != nil {
+		return err
+	}
+	*p = parsed
+	return nil
+}

@@ -1,0 +1,118 @@
+package registry
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Everything that the registry keeps lies under Prefix in the bucket. All else
+// is the inbox.
+const Prefix = "registry/"
+
+// RecordsPrefix is where the logs of all versions lie.
+const RecordsPrefix = Prefix + "records/"
+
+// LogPrefix is where the records of one module version lie.
+func (a ModuleAddress) LogPrefix(v Version) string {
+	return RecordsPrefix + "modules/" + a.String() + "/" + v.Key() + "/"
+}
+
+// LogPrefix is where the records of one provider version lie.
+func (a ProviderAddress) LogPrefix(v Version) string {
+	return RecordsPrefix + "providers/" + a.String() + "/" + v.Key() + "/"
+}
+
+// RecordKey is the key of the record with a number, counted from 1, under a
+// log's prefix. Keys sort as their numbers do.
+func RecordKey(logPrefix string, sequence int) string {
+	return fmt.Sprintf("%s%08d.json", logPrefix, sequence)
+}
+
+// ParsedRecordKey is what a record's key says. Exactly one of the addresses is
+// set.
+type ParsedRecordKey struct {
+	Module   *ModuleAddress
+	Provider *ProviderAddress
+	Version  Version // without build metadata: the record has it
+	Sequence int
+}
+
+// ParseRecordKey reads the key of a record.
+func ParseRecordKey(key string) (ParsedRecordKey, error) {
+	rest, ok := strings.CutPrefix(key, RecordsPrefix)
+	parts := strings.Split(rest, "/")
+	if !ok || len(parts) < 5 {
+		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record", key)
+	}
+	var parsed ParsedRecordKey
+	var err error
+	switch {
+	case parts[0] == "modules" && len(parts) == 6:
+		var a ModuleAddress
+		a, err = ParseModuleAddress(parts[1], parts[2], parts[3])
+		parsed.Module = &a
+	case parts[0] == "providers" && len(parts) == 5:
+		var a ProviderAddress
+		a, err = ParseProviderAddress(parts[1], parts[2])
+		parsed.Provider = &a
+	default:
+		err = fmt.Errorf("%q is not the key of a record", key)
+	}
+	if err != nil {
+		return ParsedRecordKey{}, err
+	}
+	if parsed.Version, err = ParseVersion(parts[len(parts)-2]); err != nil {
+		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: %w", key, err)
+	}
+	number, _ := strings.CutSuffix(parts[len(parts)-1], ".json")
+	if parsed.Sequence, err = strconv.Atoi(number); err != nil || !strings.HasSuffix(key, "/"+RecordKey("", parsed.Sequence)) {
+		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: it has no number", key)
+	}
+	return parsed, nil
+}
+
+// ArchiveKey is where a module version's archive lies. It ends as the
+// archive's format does, for the clients unpack by the end of the URL's path.
+func (a ModuleAddress) ArchiveKey(v Version, archive ModuleArchive) string {
+	return Prefix + "modules/" + a.String() + "/" + v.Key() + "/" + archive.SHA256 + "." + archive.Format
+}
+
+// PackageKey is where a provider package lies.
+func (a ProviderAddress) PackageKey(v Version, pkg Package) string {
+	return a.versionPrefix(v) + pkg.SHA256 + "/" + a.PackageFilename(v, pkg.Platform)
+}
+
+// SHA256SUMSKey is where the SHA256SUMS of a release lies.
+func (a ProviderAddress) SHA256SUMSKey(v Version, r Release) string {
+	return a.versionPrefix(v) + r.SHA256 + "/" + a.SHA256SUMSFilename(v)
+}
+
+// SignatureKey is where the signature of a release lies.
+func (a ProviderAddress) SignatureKey(v Version, r Release) string {
+	return a.versionPrefix(v) + r.Signature + "/" + a.SignatureFilename(v)
+}
+
+func (a ProviderAddress) versionPrefix(v Version) string {
+	return Prefix + "providers/" + a.String() + "/" + v.Key() + "/"
+}
+
+// OwnKeyKey is where the registry keeps a public signing key of its own.
+func OwnKeyKey(fingerprint string) string {
+	return Prefix + "keys/own/" + fingerprint + ".asc"
+}
+
+// AuthorKeysPrefix is where the accepted public keys of a namespace's authors
+// lie.
+func AuthorKeysPrefix(namespace string) string {
+	return Prefix + "keys/authors/" + namespace + "/"
+}
+
+// AuthorKeyKey is where one accepted form of an author's public key lies: the
+// same key with a later expiry is another form.
+func AuthorKeyKey(namespace, fingerprint, sha256 string) string {
+	return AuthorKeysPrefix(namespace) + fingerprint + "/" + sha256 + ".asc"
+}
+
+// OutcomeKey is where the outcome of an upload is written.
+func OutcomeKey(upload string) string { return Prefix + "outcomes/" + upload + ".json" }

@@ -1,0 +1,126 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// defaultProtocols is assumed of a package that says nothing: every client
+// since Terraform 0.13 speaks it, and so does every SDK's default.
+var defaultProtocols = []string{"5.0"}
+
+// ProviderVersion is what the log of a provider version adds up to.
+type ProviderVersion struct {
+	Address  ProviderAddress `json:"address"`
+	Version  Version         `json:"version"`
+	Revision int             `json:"revision"`
+	Packages []Package       `json:"packages"` // all accepted ones, by platform
+	Manifest *Manifest       `json:"manifest,omitempty"`
+	Release  *Release        `json:"release,omitempty"`
+}
+
+// Apply adds the next record of the log. A record that this version of Larder
+// does not know is an error: a newer one wrote it.
+func (p *ProviderVersion) Apply(r Record) error {
+	sequence := p.Revision + 1
+	switch {
+	case r.Kind == KindPackage && r.Package != nil:
+		pkg := *r.Package
+		pkg.Sequence = sequence
+		at, _ := slices.BinarySearchFunc(p.Packages, pkg.Platform, comparePlatform)
+		p.Packages = slices.Insert(slices.Clone(p.Packages), at, pkg)
+	case r.Kind == KindManifest && r.Manifest != nil:
+		p.Manifest = r.Manifest
+	case r.Kind == KindRelease && r.Release != nil:
+		release := *r.Release
+		release.Sequence = sequence
+		p.Release = &release
+	default:
+		return unknownRecord(p.Address, sequence, r.Kind)
+	}
+	p.Version, p.Revision = r.Version, sequence
+	return nil
+}
+
+func comparePlatform(pkg Package, platform Platform) int {
+	return strings.Compare(pkg.Platform.String(), platform.String())
+}
+
+// Accepted is the accepted package for a platform, whether or not it can be
+// served yet.
+func (p *ProviderVersion) Accepted(platform Platform) (Package, bool) {
+	at, ok := slices.BinarySearchFunc(p.Packages, platform, comparePlatform)
+	if !ok {
+		return Package{}, false
+	}
+	return p.Packages[at], true
+}
+
+// Package is the package for a platform if it can be served: accepted, and
+// covered by the signed SHA256SUMS.
+func (p *ProviderVersion) Package(platform Platform) (Package, bool) {
+	pkg, ok := p.Accepted(platform)
+	return pkg, ok && p.covers(pkg)
+}
+
+// Settled says that every accepted package can be served.
+func (p *ProviderVersion) Settled() bool {
+	return !slices.ContainsFunc(p.Packages, func(pkg Package) bool { return !p.covers(pkg) })
+}
+
+func (p *ProviderVersion) covers(pkg Package) bool {
+	return p.Release != nil && (p.Release.Author || pkg.Sequence < p.Release.Sequence)
+}
+
+// Protocols is what a package of this version speaks: what the release's
+// manifest says, else what the manifest inside the package says, else 5.0.
+func (p *ProviderVersion) Protocols(pkg Package) []string {
+	switch {
+	case p.Manifest != nil:
+		return p.Manifest.Protocols
+	case len(pkg.Protocols) > 0:
+		return pkg.Protocols
+	default:
+		return defaultProtocols
+	}
+}
+
+// Listed is the version's entry in the provider's listing. It has no platforms
+// when nothing can be served yet.
+func (p *ProviderVersion) Listed() Listed {
+	entry := Listed{Version: p.Version, Revision: p.Revision}
+	var protocols []string
+	for _, pkg := range p.Packages {
+		if p.covers(pkg) {
+			entry.Platforms = append(entry.Platforms, pkg.Platform)
+			protocols = append(protocols, p.Protocols(pkg)...)
+		}
+	}
+	entry.Protocols = highestMinors(protocols)
+	return entry
+}
+
+// highestMinors keeps each major protocol version once, with its highest
+// minor, as the provider registry protocol asks.
+func highestMinors(protocols []string) []string {
+	sorted := slices.Clone(protocols)
+	slices.SortFunc(sorted, func(a, b string) int {
+		majorA, minorA := splitProtocol(a)
+		majorB, minorB := splitProtocol(b)
+		return cmp.Or(cmp.Compare(majorA, majorB), cmp.Compare(minorB, minorA))
+	})
+	return slices.CompactFunc(sorted, func(a, b string) bool {
+		majorA, _ := splitProtocol(a)
+		majorB, _ := splitProtocol(b)
+		return majorA == majorB
+	})
+}
+
+func splitProtocol(protocol string) (major, minor int) {
+	left, right, _ := strings.Cut(protocol, ".")
+	major, _ = strconv.Atoi(left)
+	minor, _ = strconv.Atoi(right)
+	return major, minor
+}
