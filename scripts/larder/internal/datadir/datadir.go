@@ -1,0 +1,214 @@
+// Package datadir is the folder in which a single node keeps all that it must
+// find again after a restart: keys, credentials, the bucket and the catalog.
+//
+// The folder belongs to one server at a time, and every file in it that this
+// package writes is either absent or whole, whenever the process is killed.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// What lies in a data folder, relative to it.
+const (
+	// Env is the file to source for the AWS CLI, Terraform and OpenTofu.
+	Env = "env"
+	// Bundle holds the system's root certificates and the local CA's.
+	Bundle = "ca-bundle.pem"
+	// CACert is the local CA's certificate alone, for installing elsewhere.
+	CACert = "ca.pem"
+	// CA holds the local CA's private key together with its certificate.
+	CA = "ca-key.pem"
+	// ServerCert holds the current server certificate with its private key.
+	ServerCert = "server.pem"
+	// S3Credentials holds the access keys of the bucket.
+	S3Credentials = "s3-credentials.json"
+	// S3Layout says where the bucket keeps what belongs to an object besides
+	// its bytes.
+	S3Layout = "s3-layout"
+	// S3 is the folder of the bucket's current objects, S3Versions that of
+	// the earlier ones, and S3Metadata that of their metadata on file systems
+	// without extended attributes.
+	S3         = "s3"
+	S3Versions = "s3-versions"
+	S3Metadata = "s3-metadata"
+	// SigningKey is the private key that signs SHA256SUMS documents.
+	SigningKey = "signing-key.pem"
+	// Catalog is the database file; it can be rebuilt from the bucket.
+	Catalog = "catalog.db"
+	// Scratch is the folder for archives that are being inspected.
+	Scratch = "scratch"
+	// Socket is where other commands reach a running server.
+	Socket = "larder.sock"
+)
+
+const (
+	lockFile   = "lock"
+	tempPrefix = ".tmp-"
+)
+
+// ErrInUse reports that another process holds the data folder.
+var ErrInUse = errors.New("the data folder is in use")
+
+// A Dir is a data folder that this process holds alone.
+type Dir struct {
+	path string
+	lock *os.File
+}
+
+// Open creates the folder path (mode 0700) where it is missing, and takes it
+// for this process until Close. Leftovers of a process that was killed while
+// it wrote are removed.
+//
+// Errors: ErrInUse when another process holds the folder.
+func Open(path string) (*Dir, error) {
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("data folder %q is not an absolute path", path)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("create the data folder: %w", err)
+	}
+	lock, err := acquire(filepath.Join(path, lockFile))
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{path: path, lock: lock}
+	if err := d.removeLeftovers(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// acquire takes the lock file, which the system gives back when the process
+// ends, however it ends, and notes the process in it.
+func acquire(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the data folder's lock: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		holder, _ := os.ReadFile(path)
+		f.Close()
+		return nil, fmt.Errorf("%w: process %s serves from %s; stop it, or choose another folder with LARDER_DATA",
+			ErrInUse, strings.TrimSpace(string(holder)), filepath.Dir(path))
+	}
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(f, os.Getpid())
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock the data folder: %w", err)
+	}
+	return f, nil
+}
+
+func (d *Dir) removeLeftovers() error {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return fmt.Errorf("read the data folder: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			if err := os.Remove(d.Path(e.Name())); err != nil {
+				return fmt.Errorf("remove a leftover from the data folder: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Close lets another process have the folder.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// Path returns the absolute path of what lies in the folder under name, and
+// that of the folder itself for the name "".
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
+
+// Folder returns the path of the folder name inside the data folder, created
+// with mode 0700 where it is missing.
+func (d *Dir) Folder(name string) (string, error) {
+	path := d.Path(name)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", fmt.Errorf("create a folder in the data folder: %w", err)
+	}
+	return path, nil
+}
+
+// WriteFile replaces the file name by data, mode 0600. The file is the old one
+// or the new one at any moment, and durably the new one on return.
+func (d *Dir) WriteFile(name string, data []byte) error {
+	if err := d.replace(name, data); err != nil {
+		return fmt.Errorf("write %s: %w", d.Path(name), err)
+	}
+	return nil
+}
+
+func (d *Dir) replace(name string, data []byte) (err error) {
+	temp, err := os.CreateTemp(d.path, tempPrefix+name+"-") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			temp.Close()
+			os.Remove(temp.Name())
+		}
+	}()
+	if _, err := temp.Write(data); err != nil {
+		return err
+	}
+	if err := temp.Sync(); err != nil {
+		return err
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), d.Path(name)); err != nil {
+		return err
+	}
+	return d.sync()
+}
+
+// sync makes a rename in the folder durable.
+func (d *Dir) sync() error {
+	f, err := os.Open(d.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// LoadOrCreate returns the content of the file name. Where there is none yet,
+// it is written first, mode 0600, with what create returns.
+func (d *Dir) LoadOrCreate(name string, create func() ([]byte, error)) ([]byte, error) {
+	data, err := os.ReadFile(d.Path(name))
+	if !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			err = fmt.Errorf("read from the data folder: %w", err)
+		}
+		return data, err
+	}
+	if data, err = create(); err != nil {
+		return nil, err
+	}
+	return data, d.WriteFile(name, data)
+}
+
+// Remove deletes the file name; that it is missing is no error.
+func (d *Dir) Remove(name string) error {
+	if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove from the data folder: %w", err)
+	}
+	return nil
+}
