@@ -1,0 +1,244 @@
+// Package config is what an operator can set on a single node: each setting
+// is an environment variable and a flag, of which the flag wins. Settings that
+// are wrong or contradict each other are refused by name.
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/pflag"
+)
+
+// Config is a valid set of settings.
+type Config struct {
+	// Addr is the host:port on which the registry listens with TLS. An empty
+	// host stands for every interface, port 0 for any free one.
+	Addr string
+	// S3Addr is the host:port on which the bucket listens with TLS, likewise.
+	S3Addr string
+	// Data is the absolute path of the data folder.
+	Data string
+	// Auth says whether reading needs a token.
+	Auth Auth
+	// Hostname is the registry's host as it stands in source addresses, with
+	// its port unless that is 443. Empty: the address it listens on.
+	Hostname string
+	// TLSCert and TLSKey are the absolute paths of the registry's own
+	// certificate chain and private key in PEM. Empty: one of the local CA's.
+	TLSCert, TLSKey string
+	// S3URL is the URL at which clients reach the bucket's endpoint, without a
+	// path. Empty: the address it listens on.
+	S3URL string
+}
+
+// Auth says who may read.
+type Auth string
+
+const (
+	// AuthOpen lets everyone read who can connect.
+	AuthOpen Auth = "open"
+	// AuthRequired wants a token from everyone.
+	AuthRequired Auth = "required"
+)
+
+// A setting is one line of the table below: the names under which an operator
+// sets it, and what becomes of the value.
+type setting struct {
+	env, flag, standard, usage string
+	apply                      func(*Config, string) error
+}
+
+func (s setting) String() string { return fmt.Sprintf("%s (--%s)", s.env, s.flag) }
+
+var settings = []setting{
+	{"LARDER_ADDR", "addr", "127.0.0.1:8443", "`host:port` on which the registry listens",
+		func(c *Config, v string) error { c.Addr = v; return checkListen(v) }},
+	{"LARDER_S3_ADDR", "s3-addr", "127.0.0.1:9443", "`host:port` on which the S3 endpoint listens",
+		func(c *Config, v string) error { c.S3Addr = v; return checkListen(v) }},
+	{"LARDER_DATA", "data", ".larder", "`folder` for all that must survive a restart",
+		func(c *Config, v string) (err error) { c.Data, err = filepath.Abs(v); return err }},
+	{"LARDER_AUTH", "auth", string(AuthOpen), "who may read: `open` or required (a token)",
+		func(c *Config, v string) error { c.Auth = Auth(v); return c.Auth.check() }},
+	{"LARDER_HOSTNAME", "hostname", "", "the registry's `host` in source addresses, if not the one it listens on",
+		func(c *Config, v string) (err error) { c.Hostname, err = parseHostname(v); return err }},
+	{"LARDER_TLS_CERT", "tls-cert", "", "`file` with the registry's certificate chain (PEM), if not from the local CA",
+		func(c *Config, v string) (err error) { c.TLSCert, err = filepath.Abs(v); return err }},
+	{"LARDER_TLS_KEY", "tls-key", "", "`file` with the private key of that certificate (PEM)",
+		func(c *Config, v string) (err error) { c.TLSKey, err = filepath.Abs(v); return err }},
+	{"LARDER_S3_URL", "s3-url", "", "`URL` of the S3 endpoint as clients see it, if not the address it listens on",
+		func(c *Config, v string) (err error) { c.S3URL, err = parseURL(v); return err }},
+}
+
+// AddFlags defines a flag for each setting.
+func AddFlags(flags *pflag.FlagSet) {
+	for _, s := range settings {
+		flags.String(s.flag, s.standard, fmt.Sprintf("%s [%s]", s.usage, s.env))
+	}
+}
+
+// Load reads the settings from the flags that AddFlags defined and from the
+// environment, where an empty variable counts as not set.
+//
+// Errors name the variable and the flag, and say what to do.
+func Load(flags *pflag.FlagSet, getenv func(string) string) (Config, error) {
+	var c Config
+	for _, s := range settings {
+		value := getenv(s.env)
+		if value == "" || flags.Changed(s.flag) {
+			var err error
+			if value, err = flags.GetString(s.flag); err != nil {
+				return Config{}, err
+			}
+		}
+		if value == "" && s.standard == "" {
+			continue
+		}
+		if value == "" {
+			return Config{}, fmt.Errorf("%s is empty: leave it out for %q", s, s.standard)
+		}
+		if err := s.apply(&c, value); err != nil {
+			return Config{}, fmt.Errorf("%s is %q: %w", s, value, err)
+		}
+	}
+	if err := c.check(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// check finds what is wrong between settings.
+func (c Config) check() error {
+	switch {
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return fmt.Errorf("LARDER_TLS_CERT and LARDER_TLS_KEY belong together: set both, or neither for a certificate of the local CA")
+	case c.Addr == c.S3Addr && !strings.HasSuffix(c.Addr, ":0"):
+		return fmt.Errorf("LARDER_ADDR and LARDER_S3_ADDR are both %q: give the S3 endpoint a port of its own", c.Addr)
+	}
+	if c.Hostname == "" {
+		if err := checkReachable(c.Addr); err != nil {
+			return fmt.Errorf("LARDER_ADDR (--addr) is %q: %w", c.Addr, err)
+		}
+	}
+	if host, _, _ := net.SplitHostPort(c.S3Addr); c.S3URL == "" && isEveryInterface(host) {
+		return fmt.Errorf("LARDER_S3_ADDR (--s3-addr) is %q, every interface: set LARDER_S3_URL to the URL that clients use, like https://s3.example.com:9443", c.S3Addr)
+	}
+	return nil
+}
+
+// Host returns the registry's host as it stands in source addresses, given the
+// port on which it really listens.
+func (c Config) Host(port int) string {
+	if c.Hostname != "" {
+		return c.Hostname
+	}
+	host, _, _ := net.SplitHostPort(c.Addr)
+	return svchost.ForDisplay(net.JoinHostPort(host, strconv.Itoa(port)))
+}
+
+// CertificateHosts returns the names and addresses under which the registry
+// and its bucket are reached, for the certificates of the local CA.
+func (c Config) CertificateHosts() []string {
+	hosts := []string{"127.0.0.1", "::1", "localhost"}
+	for _, addr := range []string{c.Addr, c.S3Addr} {
+		if host, _, _ := net.SplitHostPort(addr); !isEveryInterface(host) {
+			hosts = append(hosts, host)
+		}
+	}
+	if c.Hostname != "" {
+		hosts = append(hosts, c.HostnameASCII())
+	}
+	if u, err := url.Parse(c.S3URL); err == nil && u.Hostname() != "" {
+		hosts = append(hosts, u.Hostname())
+	}
+	return hosts
+}
+
+// HostnameASCII returns Hostname as it stands in certificates: without the
+// port, international names in their ASCII form.
+func (c Config) HostnameASCII() string {
+	name, _ := svchost.ForComparison(c.Hostname)
+	host, _, _ := strings.Cut(name.String(), ":")
+	return host
+}
+
+func (a Auth) check() error {
+	if a != AuthOpen && a != AuthRequired {
+		return fmt.Errorf("choose %q or %q", AuthOpen, AuthRequired)
+	}
+	return nil
+}
+
+func checkListen(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("write host and port, like 127.0.0.1:8443")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%q is not a port: write a number from 0 (any free port) to 65535", port)
+	}
+	return nil
+}
+
+// checkReachable finds out whether clients can write the address in a source
+// address: that takes a hostname with a dot.
+func checkReachable(addr string) error {
+	host, _, _ := net.SplitHostPort(addr)
+	if isEveryInterface(host) {
+		return fmt.Errorf("that is every interface: set LARDER_HOSTNAME to the name that clients use, like registry.example.com:8443")
+	}
+	if strings.Contains(host, ":") {
+		return fmt.Errorf("an IPv6 address cannot stand in a source address: set LARDER_HOSTNAME to a name for it")
+	}
+	if !strings.Contains(host, ".") {
+		return fmt.Errorf("module addresses need a dot in the hostname: use 127.0.0.1, or set LARDER_HOSTNAME to a name with a dot")
+	}
+	if _, err := svchost.ForComparison(host); err != nil {
+		return fmt.Errorf("not a hostname that can stand in a source address: %w", err)
+	}
+	return nil
+}
+
+func isEveryInterface(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || err == nil && addr.IsUnspecified()
+}
+
+// parseHostname normalises a hostname as Terraform does with those in source
+// addresses: lower case, without the port 443.
+func parseHostname(value string) (string, error) {
+	if strings.ContainsAny(value, "/@?#") {
+		return "", fmt.Errorf("write just the host, like registry.example.com, without https:// and path")
+	}
+	name, err := svchost.ForComparison(value)
+	if err != nil {
+		return "", fmt.Errorf("not a hostname: %w", err)
+	}
+	host, port, hasPort := strings.Cut(name.String(), ":")
+	if !strings.Contains(host, ".") {
+		return "", fmt.Errorf("module addresses need a dot in the hostname: use a name like registry.example.com")
+	}
+	if n, err := strconv.Atoi(port); hasPort && (err != nil || n < 1) {
+		return "", fmt.Errorf("%q is not a port: write a number from 1 to 65535", port)
+	}
+	return name.ForDisplay(), nil
+}
+
+func parseURL(value string) (string, error) {
+	const want = "write scheme, host and port alone, like https://s3.example.com:9443"
+	u, err := url.Parse(value)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+		strings.TrimRight(u.Path, "/") != "" {
+		return "", fmt.Errorf("not the URL of an S3 endpoint: %s", want)
+	}
+	if u.Scheme != "https" {
+		return "", fmt.Errorf("the S3 endpoint is reached by https: %s", want)
+	}
+	return "https://" + strings.ToLower(u.Host), nil
+}

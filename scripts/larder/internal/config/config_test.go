@@ -1,0 +1,165 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func load(t *testing.T, env map[string]string, args ...string) (Config, error) {
+	t.Helper()
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Load(flags, func(name string) string { return env[name] })
+}
+
+func TestDefaults(t *testing.T) {
+	got, err := load(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := filepath.Abs(".larder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestFlagWinsOverEnvironment(t *testing.T) {
+	env := map[string]string{"LARDER_ADDR": "127.0.0.1:1", "LARDER_AUTH": "required", "LARDER_DATA": ""}
+	got, err := load(t, env, "--addr", "127.0.0.1:2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Addr != "127.0.0.1:2" {
+		t.Errorf("address %q: the flag did not win", got.Addr)
+	}
+	if got.Auth != AuthRequired {
+		t.Errorf("auth %q: the variable was not read", got.Auth)
+	}
+	if filepath.Base(got.Data) != ".larder" {
+		t.Errorf("data %q: an empty variable is not the default", got.Data)
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	for _, env := range []map[string]string{
+		{"LARDER_ADDR": "127.0.0.1:0", "LARDER_S3_ADDR": "127.0.0.1:0"},
+		{"LARDER_ADDR": "registry.example.com:443"},
+		{"LARDER_ADDR": ":8443", "LARDER_HOSTNAME": "registry.example.com"},
+		{"LARDER_ADDR": "localhost:8443", "LARDER_HOSTNAME": "registry.example.com:8443"},
+		{"LARDER_ADDR": "[::1]:8443", "LARDER_HOSTNAME": "registry.example.com"},
+		{"LARDER_S3_ADDR": "0.0.0.0:9443", "LARDER_S3_URL": "https://s3.example.com/"},
+		{"LARDER_S3_ADDR": "localhost:9443"},
+		{"LARDER_TLS_CERT": "c.pem", "LARDER_TLS_KEY": "k.pem"},
+	} {
+		if _, err := load(t, env); err != nil {
+			t.Errorf("%v: %v", env, err)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	tests := []struct {
+		env  map[string]string
+		says []string // parts of the error: which variable, and what to do
+	}{
+		{map[string]string{"LARDER_ADDR": "8443"}, []string{"LARDER_ADDR", "--addr", "127.0.0.1:8443"}},
+		{map[string]string{"LARDER_ADDR": "127.0.0.1"}, []string{"LARDER_ADDR", "host and port"}},
+		{map[string]string{"LARDER_ADDR": "127.0.0.1:https"}, []string{"LARDER_ADDR", "not a port"}},
+		{map[string]string{"LARDER_ADDR": "127.0.0.1:65536"}, []string{"LARDER_ADDR", "not a port"}},
+		{map[string]string{"LARDER_ADDR": "127.0.0.1:-1"}, []string{"LARDER_ADDR", "not a port"}},
+		{map[string]string{"LARDER_ADDR": "localhost:8443"}, []string{"LARDER_ADDR", "need a dot", "127.0.0.1"}},
+		{map[string]string{"LARDER_ADDR": ":8443"}, []string{"LARDER_ADDR", "LARDER_HOSTNAME"}},
+		{map[string]string{"LARDER_ADDR": "0.0.0.0:8443"}, []string{"LARDER_ADDR", "LARDER_HOSTNAME"}},
+		{map[string]string{"LARDER_ADDR": "[::]:8443"}, []string{"LARDER_ADDR", "LARDER_HOSTNAME"}},
+		{map[string]string{"LARDER_ADDR": "[::1]:8443"}, []string{"LARDER_ADDR", "IPv6", "LARDER_HOSTNAME"}},
+		{map[string]string{"LARDER_ADDR": "not_a.host name:8443"}, []string{"LARDER_ADDR", "not a hostname"}},
+		{map[string]string{"LARDER_S3_ADDR": "9443"}, []string{"LARDER_S3_ADDR", "--s3-addr"}},
+		{map[string]string{"LARDER_S3_ADDR": ":9443"}, []string{"LARDER_S3_ADDR", "LARDER_S3_URL"}},
+		{map[string]string{"LARDER_S3_ADDR": "127.0.0.1:8443"}, []string{"LARDER_ADDR", "LARDER_S3_ADDR"}},
+		{map[string]string{"LARDER_AUTH": "none"}, []string{"LARDER_AUTH", `"open"`, `"required"`}},
+		{map[string]string{"LARDER_HOSTNAME": "https://registry.example.com"}, []string{"LARDER_HOSTNAME", "without https://"}},
+		{map[string]string{"LARDER_HOSTNAME": "registry.example.com/"}, []string{"LARDER_HOSTNAME", "path"}},
+		{map[string]string{"LARDER_HOSTNAME": "localhost:8443"}, []string{"LARDER_HOSTNAME", "dot"}},
+		{map[string]string{"LARDER_HOSTNAME": "registry..com"}, []string{"LARDER_HOSTNAME", "not a hostname"}},
+		{map[string]string{"LARDER_HOSTNAME": "registry.example.com:0"}, []string{"LARDER_HOSTNAME", "not a port"}},
+		{map[string]string{"LARDER_HOSTNAME": "registry.example.com:99999"}, []string{"LARDER_HOSTNAME", "65535"}},
+		{map[string]string{"LARDER_TLS_CERT": "c.pem"}, []string{"LARDER_TLS_CERT", "LARDER_TLS_KEY"}},
+		{map[string]string{"LARDER_TLS_KEY": "k.pem"}, []string{"LARDER_TLS_CERT", "LARDER_TLS_KEY"}},
+		{map[string]string{"LARDER_S3_URL": "http://s3.example.com"}, []string{"LARDER_S3_URL", "https"}},
+		{map[string]string{"LARDER_S3_URL": "s3.example.com:9443"}, []string{"LARDER_S3_URL", "https://s3.example.com:9443"}},
+		{map[string]string{"LARDER_S3_URL": "https://s3.example.com/larder"}, []string{"LARDER_S3_URL"}},
+		{map[string]string{"LARDER_S3_URL": "https://me:secret@s3.example.com"}, []string{"LARDER_S3_URL"}},
+		{map[string]string{"LARDER_S3_URL": "https://:9443"}, []string{"LARDER_S3_URL"}},
+	}
+	for _, tt := range tests {
+		_, err := load(t, tt.env)
+		if err == nil {
+			t.Errorf("%v was accepted", tt.env)
+			continue
+		}
+		for _, want := range tt.says {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: error %q does not say %q", tt.env, err, want)
+			}
+		}
+	}
+}
+
+func TestEmptyFlagIsRefusedWhereAValueIsNeeded(t *testing.T) {
+	for _, flag := range []string{"--addr", "--s3-addr", "--data", "--auth"} {
+		if _, err := load(t, nil, flag+"="); err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s: got %v, want an error that names the flag", flag, err)
+		}
+	}
+}
+
+func TestHost(t *testing.T) {
+	tests := []struct {
+		env  map[string]string
+		port int
+		want string
+	}{
+		{nil, 8443, "127.0.0.1:8443"},
+		{map[string]string{"LARDER_ADDR": "127.0.0.1:0"}, 40123, "127.0.0.1:40123"},
+		{map[string]string{"LARDER_ADDR": "registry.example.com:443"}, 443, "registry.example.com"},
+		{map[string]string{"LARDER_HOSTNAME": "Registry.Example.com:443"}, 8443, "registry.example.com"},
+		{map[string]string{"LARDER_HOSTNAME": "registry.example.com:9000"}, 8443, "registry.example.com:9000"},
+		{map[string]string{"LARDER_HOSTNAME": "bücher.example"}, 8443, "bücher.example"},
+	}
+	for _, tt := range tests {
+		c, err := load(t, tt.env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Host(tt.port); got != tt.want {
+			t.Errorf("%v on port %d: host %q, want %q", tt.env, tt.port, got, tt.want)
+		}
+	}
+}
+
+func TestCertificateHosts(t *testing.T) {
+	c, err := load(t, map[string]string{
+		"LARDER_ADDR":     ":8443",
+		"LARDER_S3_ADDR":  "10.0.0.7:9443",
+		"LARDER_HOSTNAME": "bücher.example:8443",
+		"LARDER_S3_URL":   "https://S3.example.com:9443",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"127.0.0.1", "::1", "localhost", "10.0.0.7", "xn--bcher-kva.example", "s3.example.com"}
+	if got := c.CertificateHosts(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
