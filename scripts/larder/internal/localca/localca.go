@@ -1,0 +1,153 @@
+// Package localca is the certificate authority of a single node: it is made
+// on the first start, stays in the data folder, and issues the node's server
+// certificates where the operator brings none.
+package localca
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+)
+
+const (
+	lifetime = 10 * 365 * 24 * time.Hour
+	// leafLifetime stays below the 398 days beyond which some clients refuse
+	// a server certificate.
+	leafLifetime = 90 * 24 * time.Hour
+	// skew is how far a client's clock may be behind.
+	skew = time.Hour
+)
+
+// RenewBefore is how long before its end a server certificate is due for
+// another.
+const RenewBefore = leafLifetime / 3
+
+// A CA issues server certificates. It is safe for concurrent use.
+type CA struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// Load returns the CA of the data folder, which it makes where there is none
+// yet, and sees to it that its certificate lies beside it (datadir.CACert).
+func Load(dir *datadir.Dir, now time.Time) (*CA, error) {
+	data, err := dir.LoadOrCreate(datadir.CA, func() ([]byte, error) { return create(now) })
+	if err != nil {
+		return nil, fmt.Errorf("local CA: %w", err)
+	}
+	ca, err := parse(data)
+	if err == nil && now.After(ca.cert.NotAfter) {
+		err = fmt.Errorf("it ended on %s", ca.cert.NotAfter.Format(time.DateOnly))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("local CA in %s: %w; remove the file to have a new CA made, and trust that one instead",
+			dir.Path(datadir.CA), err)
+	}
+	if err := dir.WriteFile(datadir.CACert, ca.CertificatePEM()); err != nil {
+		return nil, fmt.Errorf("local CA: %w", err)
+	}
+	return ca, nil
+}
+
+// create makes a key and a certificate for it, signed by itself. Both go into
+// one file, so that there is never the one without the other.
+func create(now time.Time) ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return nil, fmt.Errorf("encode a public key: %w", err)
+	}
+	// Two nodes' CAs need different names, for some clients look up the
+	// issuer of a certificate by name.
+	fingerprint := sha256.Sum256(public)
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: fmt.Sprintf("Larder local CA %x", fingerprint[:4])},
+		NotBefore:             now.Add(-skew),
+		NotAfter:              now.Add(lifetime),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	return encode(cert, key)
+}
+
+// encode returns a certificate and its private key in PEM.
+func encode(cert []byte, key *ecdsa.PrivateKey) ([]byte, error) {
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode a private key: %w", err)
+	}
+	return append(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...), nil
+}
+
+func parse(data []byte) (*CA, error) {
+	pair, err := tls.X509KeyPair(data, data)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok || !pair.Leaf.IsCA {
+		return nil, errors.New("not a certificate authority")
+	}
+	return &CA{cert: pair.Leaf, key: key}, nil
+}
+
+// CertificatePEM returns the CA's own certificate, for clients to trust.
+func (ca *CA) CertificatePEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
+}
+
+// Issue returns a new server certificate for hosts, which are names or IP
+// addresses, and its private key, both in PEM. It is valid from now for 90
+// days, or as long as the CA is.
+func (ca *CA) Issue(hosts []string, now time.Time) ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key for a server certificate: %w", err)
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: "Larder"},
+		NotBefore:             now.Add(-skew),
+		NotAfter:              now.Add(leafLifetime),
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+	}
+	if template.NotAfter.After(ca.cert.NotAfter) {
+		template.NotAfter = ca.cert.NotAfter
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key.Public(), ca.key)
+	if err != nil {
+		return nil, fmt.Errorf("issue a server certificate: %w", err)
+	}
+	return encode(cert, key)
+}
