@@ -1,0 +1,132 @@
+// Package s3test starts a real S3 for tests: a gateway on a loopback port over
+// a temporary folder, with one versioned bucket in it. It also plays the users,
+// who reach the bucket without the registry.
+package s3test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/versity/versitygw/backend/meta"
+	"github.com/versity/versitygw/backend/posix"
+	"github.com/versity/versitygw/embedgw"
+	"github.com/versity/versitygw/s3api"
+)
+
+const (
+	startTimeout = 30 * time.Second
+	portAttempts = 5 // another process may take the free port that was found
+
+	maxCopy     = 5 << 30 // bytes, as on S3
+	maxRequests = 1024
+	maxParts    = 10_000 // as on S3
+)
+
+// Server is a running S3. Its bucket's credentials may do everything.
+type Server struct {
+	Endpoint  string // http://127.0.0.1:<port>; the bucket is in the path
+	Region    string
+	AccessKey string
+	SecretKey string
+	Bucket    string // versioned, and empty at first
+}
+
+// Start starts an S3 that stops when the test ends. The gateway keeps its
+// state in globals and in the working directory, so there is one at a time, no
+// test that starts one can be parallel, and the working directory is another
+// one until the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{Region: "us-east-1", AccessKey: "test", SecretKey: "test-secret", Bucket: "larder-test"}
+	var err error
+	for range portAttempts {
+		if err = s.start(t); err == nil {
+			s.createBucket(t)
+			return s
+		}
+	}
+	t.Fatalf("start the gateway: %v", err)
+	return nil
+}
+
+// start serves until the test ends, or returns why that cannot be.
+func (s *Server) start(t testing.TB) error {
+	backend, err := newBackend(t)
+	if err != nil {
+		return err
+	}
+	address, err := freePort()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	listening, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- embedgw.RunVersityGW(ctx, backend, &embedgw.Config{
+			RootUserAccess:    s.AccessKey,
+			RootUserSecret:    s.SecretKey,
+			Region:            s.Region,
+			Ports:             []string{address},
+			MaxConnections:    maxRequests,
+			MaxRequests:       maxRequests,
+			MultipartMaxParts: maxParts,
+			KeepAlive:         true,
+			Quiet:             true,
+			S3Options:         []s3api.Option{s3api.WithOnListen(func() { close(listening) })},
+		})
+	}()
+	select {
+	case <-listening:
+	case err := <-done:
+		stop()
+		return err
+	case <-time.After(startTimeout):
+		stop()
+		return errors.Join(fmt.Errorf("not listening after %v", startTimeout), <-done)
+	}
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("stop the gateway: %v", err)
+		}
+	})
+	s.Endpoint = "http://" + address
+	return nil
+}
+
+// newBackend keeps objects in a temporary folder, and their metadata in
+// extended attributes where the file system has them.
+func newBackend(t testing.TB) (*posix.Posix, error) {
+	dir := t.TempDir()
+	objects, versions, sidecar := filepath.Join(dir, "objects"), filepath.Join(dir, "versions"), filepath.Join(dir, "metadata")
+	for _, folder := range []string{objects, versions, sidecar} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	t.Chdir(objects) // the gateway would do so itself, and for good
+	opts := posix.PosixOpts{VersioningDir: versions, CopyObjectThreshold: maxCopy}
+	if (meta.XattrMeta{}).Test(objects) == nil {
+		return posix.New(objects, meta.XattrMeta{}, opts)
+	}
+	storer, err := meta.NewSideCar(sidecar)
+	if err != nil {
+		return nil, err
+	}
+	opts.SideCarDir = sidecar
+	return posix.New(objects, storer, opts)
+}
+
+func freePort() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
