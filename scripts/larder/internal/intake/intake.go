@@ -1,0 +1,154 @@
+// Package intake feeds the publisher of a single node. It is told which keys
+// have changed, and publishes what lies under them: several at once, a key
+// never twice at the same time, and again after a while where it failed.
+package intake
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// workers is how many keys are published at once.
+	workers = 4
+
+	// firstDelay and maxDelay bound the wait before a key is tried again; it
+	// doubles with every failure.
+	firstDelay = time.Second
+	maxDelay   = time.Minute
+)
+
+// Intake is a queue of keys that have changed. Its methods are safe for
+// concurrent use.
+type Intake struct {
+	publish func(ctx context.Context, key string) error
+	log     *slog.Logger
+	wake    chan struct{}
+
+	mu    sync.Mutex
+	queue []string
+	keys  map[string]*entry // every key that is queued, running or waiting for its next try
+}
+
+type entry struct {
+	queued   bool
+	running  bool
+	failures int
+}
+
+// New is an intake that hands keys to publish.
+func New(publish func(ctx context.Context, key string) error, log *slog.Logger) *Intake {
+	return &Intake{publish: publish, log: log, wake: make(chan struct{}, 1), keys: map[string]*entry{}}
+}
+
+// Notice says that something has changed under a key. It never blocks.
+func (i *Intake) Notice(key string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	e := i.keys[key]
+	if e == nil {
+		e = &entry{}
+		i.keys[key] = e
+	}
+	if e.queued {
+		return
+	}
+	e.queued = true
+	if !e.running { // else it is queued when the run ends
+		i.enqueue(key)
+	}
+}
+
+func (i *Intake) enqueue(key string) {
+	i.queue = append(i.queue, key)
+	select {
+	case i.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run publishes until the context ends, and returns when nothing is in work
+// any more.
+func (i *Intake) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	free := make(chan struct{}, workers)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case free <- struct{}{}:
+		}
+		key, ok := i.next(ctx)
+		if !ok {
+			return
+		}
+		running.Go(func() {
+			defer func() { <-free }()
+			i.work(ctx, key)
+		})
+	}
+}
+
+// next waits for a key to publish. It is not ok when the context has ended.
+func (i *Intake) next(ctx context.Context) (key string, ok bool) {
+	for {
+		if key, ok := i.take(); ok {
+			return key, true
+		}
+		select {
+		case <-ctx.Done():
+			return "", false
+		case <-i.wake:
+		}
+	}
+}
+
+func (i *Intake) take() (key string, ok bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.queue) == 0 {
+		return "", false
+	}
+	key, i.queue = i.queue[0], i.queue[1:]
+	i.keys[key].queued, i.keys[key].running = false, true
+	return key, true
+}
+
+func (i *Intake) work(ctx context.Context, key string) {
+	err := i.publish(ctx, key)
+	if ctx.Err() != nil {
+		return
+	}
+	delay := i.done(key, err)
+	if err != nil {
+		i.log.ErrorContext(ctx, "an upload could not be published and will be tried again", "key", key, "error", err, "in", delay)
+		time.AfterFunc(delay, func() {
+			if ctx.Err() == nil {
+				i.Notice(key)
+			}
+		})
+	}
+}
+
+// done ends the run of a key and says when to try it again, if it failed.
+func (i *Intake) done(key string, err error) time.Duration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	e := i.keys[key]
+	e.running = false
+	if e.queued {
+		i.enqueue(key)
+	}
+	if err != nil {
+		e.failures++
+		return min(firstDelay<<min(e.failures-1, 10), maxDelay)
+	}
+	e.failures = 0
+	if !e.queued {
+		delete(i.keys, key)
+	}
+	return 0
+}
