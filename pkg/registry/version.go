@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	goversion "github.com/hashicorp/go-version"
+	"golang.org/x/mod/semver"
 )
 
 // MaxVersionLength is the longest version that can be published, in bytes.
 const MaxVersionLength = 128
 
-// semver is the grammar of https://semver.org/spec/v2.0.0.html.
-var semver = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)` +
+// grammar is that of https://semver.org/spec/v2.0.0.html.
+var grammar = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)` +
 	`(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?` +
 	`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
 
@@ -34,7 +35,7 @@ func ParseVersion(s string) (Version, error) {
 		return Version{}, fmt.Errorf("the version has %d characters, %d are allowed", len(s), MaxVersionLength)
 	case strings.HasPrefix(s, "v") || strings.HasPrefix(s, "V"):
 		return Version{}, fmt.Errorf("version %q has a leading v: write %q", s, s[1:])
-	case !semver.MatchString(s):
+	case !grammar.MatchString(s):
 		return Version{}, fmt.Errorf("version %q is not a full semantic version such as 1.2.3 or 1.2.3-rc.1, without leading zeros", s)
 	}
 	// Clients ask for a version as their own library writes it, so it must
@@ -74,9 +75,11 @@ func (v Version) Key() string {
 }
 
 // Compare orders versions by semantic precedence: negative when v comes before
-// w, zero when they differ in build metadata at most.
+// w, zero when they differ in build metadata at most. The clients' own library
+// would not do: to it 1.0.0-a is after 1.0.0-a.b, and so pre-releases have no
+// order that a listing could keep.
 func (v Version) Compare(w Version) int {
-	return goversion.Must(goversion.NewVersion(v.Key())).Compare(goversion.Must(goversion.NewVersion(w.Key())))
+	return semver.Compare("v"+v.text, "v"+w.text)
 }
 
 // MarshalText writes the version as it was published.
@@ -85,7 +88,7 @@ func (v Version) MarshalText() ([]byte, error) { return []byte(v.text), nil }
 // UnmarshalText reads a stored version. Listings hold thousands, so the
 // grammar is checked as for a published one but nothing more.
 func (v *Version) UnmarshalText(text []byte) error {
-	if !semver.Match(text) {
+	if !grammar.Match(text) {
 		return fmt.Errorf("stored version %q is not a semantic version", text)
 	}
 	v.text = string(text)

@@ -1,0 +1,56 @@
+package registry
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestListingIsSortedWhateverTheOrderOfArrival(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var l Listing
+		for _, i := range append(random.Perm(len(ascending)), random.Perm(len(ascending))...) {
+			l, _ = l.With(Listed{Version: version(t, ascending[i]), Revision: 1})
+		}
+		var got []string
+		for _, entry := range l {
+			got = append(got, entry.Version.String())
+		}
+		if !slices.Equal(got, ascending) {
+			t.Fatalf("seed %d: %v", seed, got)
+		}
+	}
+}
+
+func TestListingWith(t *testing.T) {
+	one := Listed{Version: version(t, "1.0.0"), Revision: 2}
+	for _, tt := range []struct {
+		name    string
+		entry   Listed
+		changed bool
+		length  int
+	}{
+		{"another version", Listed{Version: version(t, "1.1.0"), Revision: 1}, true, 2},
+		{"a newer revision", Listed{Version: version(t, "1.0.0"), Revision: 3, Protocols: []string{"6.0"}}, true, 1},
+		{"a newer revision with other build metadata", Listed{Version: version(t, "1.0.0+b"), Revision: 3}, true, 1},
+		{"the same revision", Listed{Version: version(t, "1.0.0"), Revision: 2, Protocols: []string{"6.0"}}, false, 1},
+		{"an older revision", Listed{Version: version(t, "1.0.0"), Revision: 1}, false, 1},
+	} {
+		before := append(make(Listing, 0, 8), one) // with room to be overwritten
+		after, changed := before.With(tt.entry)
+		if changed != tt.changed || len(after) != tt.length {
+			t.Errorf("%s: changed %t, %v", tt.name, changed, after)
+		}
+		stored := slices.ContainsFunc(after, func(e Listed) bool {
+			return e.Version == tt.entry.Version && e.Revision == tt.entry.Revision && slices.Equal(e.Protocols, tt.entry.Protocols)
+		})
+		if stored != tt.changed {
+			t.Errorf("%s: the entry stands in the listing: %t", tt.name, stored)
+		}
+		spare := before[:2][1]
+		if len(before) != 1 || before[0].Revision != 2 || before[0].Protocols != nil || spare.Revision != 0 {
+			t.Errorf("%s: the listing itself became %v", tt.name, before[:2])
+		}
+	}
+}
