@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	tfaddr "github.com/hashicorp/terraform-registry-address"
 )
@@ -21,11 +22,14 @@ type ModuleAddress struct {
 // clients' own module sources. The error says what is wrong with it.
 func ParseModuleAddress(namespace, name, system string) (ModuleAddress, error) {
 	a := ModuleAddress{strings.ToLower(namespace), strings.ToLower(name), strings.ToLower(system)}
+	if !isASCII(namespace + name + system) { // some other letters are ASCII in lower case
+		return ModuleAddress{}, fmt.Errorf("%q is not a module address: it must be ASCII", a)
+	}
 	parsed, err := tfaddr.ParseModuleSource("registry.example.com/" + a.String())
 	if err != nil {
 		return ModuleAddress{}, fmt.Errorf("%q is not a module address <namespace>/<name>/<system>: %w", a, err)
 	}
-	if parsed.Package.Namespace != a.Namespace || parsed.Package.Name != a.Name || parsed.Subdir != "" {
+	if (ModuleAddress{parsed.Package.Namespace, parsed.Package.Name, parsed.Package.TargetSystem}) != a || parsed.Subdir != "" {
 		return ModuleAddress{}, fmt.Errorf("%q is not a module address <namespace>/<name>/<system>", a)
 	}
 	return a, nil
@@ -41,13 +45,21 @@ type ProviderAddress struct {
 	Type      string `json:"type"`
 }
 
+// maxProviderPart is the longest namespace or type of a provider, in bytes: as
+// long as in a module address, for the clients' own rules have no limit and S3
+// has one for keys.
+const maxProviderPart = 64
+
 // ParseProviderAddress reads a provider address by the rules of the clients'
 // own provider sources, in ASCII and lower case. The error says what is wrong.
 func ParseProviderAddress(namespace, typ string) (ProviderAddress, error) {
 	a := ProviderAddress{namespace, typ}
 	for _, part := range []string{namespace, typ} {
-		if strings.ContainsFunc(part, func(c rune) bool { return c >= 0x80 || c >= 'A' && c <= 'Z' }) {
+		if !isASCII(part) || part != strings.ToLower(part) {
 			return ProviderAddress{}, fmt.Errorf("%q is not a provider address: %q must be lower-case ASCII", a, part)
+		}
+		if len(part) > maxProviderPart {
+			return ProviderAddress{}, fmt.Errorf("%q is not a provider address: %q is longer than %d characters", a, part, maxProviderPart)
 		}
 	}
 	// The host is there only because the library wants a whole source.
@@ -63,6 +75,10 @@ func ParseProviderAddress(namespace, typ string) (ProviderAddress, error) {
 
 // String is namespace/type.
 func (a ProviderAddress) String() string { return a.Namespace + "/" + a.Type }
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII })
+}
 
 // PackageFilename is the name of a provider's package in SHA256SUMS and
 // everywhere else: the clients look their checksum up by it.
