@@ -38,7 +38,8 @@ type ParsedRecordKey struct {
 	Sequence int
 }
 
-// ParseRecordKey reads the key of a record.
+// ParseRecordKey reads the key of a record: exactly those that [RecordKey]
+// writes.
 func ParseRecordKey(key string) (ParsedRecordKey, error) {
 	rest, ok := strings.CutPrefix(key, RecordsPrefix)
 	parts := strings.Split(rest, "/")
@@ -46,28 +47,32 @@ func ParseRecordKey(key string) (ParsedRecordKey, error) {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record", key)
 	}
 	var parsed ParsedRecordKey
+	var logPrefix func(Version) string
 	var err error
 	switch {
 	case parts[0] == "modules" && len(parts) == 6:
 		var a ModuleAddress
 		a, err = ParseModuleAddress(parts[1], parts[2], parts[3])
-		parsed.Module = &a
+		parsed.Module, logPrefix = &a, a.LogPrefix
 	case parts[0] == "providers" && len(parts) == 5:
 		var a ProviderAddress
 		a, err = ParseProviderAddress(parts[1], parts[2])
-		parsed.Provider = &a
+		parsed.Provider, logPrefix = &a, a.LogPrefix
 	default:
-		err = fmt.Errorf("%q is not the key of a record", key)
+		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record", key)
 	}
 	if err != nil {
-		return ParsedRecordKey{}, err
+		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: %w", key, err)
 	}
 	if parsed.Version, err = ParseVersion(parts[len(parts)-2]); err != nil {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: %w", key, err)
 	}
-	number, _ := strings.CutSuffix(parts[len(parts)-1], ".json")
-	if parsed.Sequence, err = strconv.Atoi(number); err != nil || !strings.HasSuffix(key, "/"+RecordKey("", parsed.Sequence)) {
+	number := strings.TrimSuffix(parts[len(parts)-1], ".json")
+	if parsed.Sequence, err = strconv.Atoi(number); err != nil || parsed.Sequence < 1 {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: it has no number", key)
+	}
+	if written := RecordKey(logPrefix(parsed.Version), parsed.Sequence); written != key {
+		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: it would be %q", key, written)
 	}
 	return parsed, nil
 }
@@ -116,3 +121,13 @@ func AuthorKeyKey(namespace, fingerprint, sha256 string) string {
 
 // OutcomeKey is where the outcome of an upload is written.
 func OutcomeKey(upload string) string { return Prefix + "outcomes/" + upload + ".json" }
+
+// NextRecordKey is the key of the record that comes after the state's last.
+func (m *ModuleVersion) NextRecordKey() string {
+	return RecordKey(m.Address.LogPrefix(m.Version), m.Revision+1)
+}
+
+// NextRecordKey is the key of the record that comes after the state's last.
+func (p *ProviderVersion) NextRecordKey() string {
+	return RecordKey(p.Address.LogPrefix(p.Version), p.Revision+1)
+}

@@ -1,0 +1,205 @@
+package registry
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The records of these tests.
+func pkgRecord(t *testing.T, platform string, protocols ...string) Record {
+	t.Helper()
+	os, arch, _ := strings.Cut(platform, "_")
+	return Record{Kind: KindPackage, Version: version(t, "1.0.0"), Package: &Package{Platform: Platform{os, arch}, Protocols: protocols}}
+}
+
+func manifestRecord(t *testing.T, protocols ...string) Record {
+	t.Helper()
+	return Record{Kind: KindManifest, Version: version(t, "1.0.0"), Manifest: &Manifest{Protocols: protocols}}
+}
+
+func releaseRecord(t *testing.T, author bool) Record {
+	t.Helper()
+	return Record{Kind: KindRelease, Version: version(t, "1.0.0"), Release: &Release{Author: author}}
+}
+
+func fold(t *testing.T, records ...Record) *ProviderVersion {
+	t.Helper()
+	state := &ProviderVersion{Address: ProviderAddress{"acme", "widget"}}
+	for _, r := range records {
+		if err := state.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return state
+}
+
+func TestFoldProviderVersion(t *testing.T) {
+	linux, darwin, windows := pkgRecord(t, "linux_amd64"), pkgRecord(t, "darwin_arm64"), pkgRecord(t, "windows_amd64")
+	own, author := releaseRecord(t, false), releaseRecord(t, true)
+	for _, tt := range []struct {
+		name    string
+		log     []Record
+		served  string // platforms, separated by spaces
+		settled bool
+	}{
+		{"nothing", nil, "", true},
+		{"a package without a release", []Record{linux}, "", false},
+		{"a package and then a release", []Record{linux, own}, "linux_amd64", true},
+		{"packages by platform, not by time", []Record{windows, linux, darwin, own}, "darwin_arm64 linux_amd64 windows_amd64", true},
+		{"a package after the registry's release", []Record{linux, own, darwin}, "linux_amd64", false},
+		{"a release after that", []Record{linux, own, darwin, own}, "darwin_arm64 linux_amd64", true},
+		{"a package after the author's release", []Record{linux, own, author, darwin}, "darwin_arm64 linux_amd64", true},
+		{"the author's release alone", []Record{author}, "", true},
+		{"the author's release first", []Record{author, linux}, "linux_amd64", true},
+		{"a manifest changes nothing of this", []Record{manifestRecord(t, "6.0"), linux}, "", false},
+	} {
+		state := fold(t, tt.log...)
+		var served []string
+		for _, p := range state.Listed().Platforms {
+			served = append(served, p.String())
+			if pkg, ok := state.Package(p); !ok || pkg.Platform != p {
+				t.Errorf("%s: %s is listed and not served", tt.name, p)
+			}
+		}
+		if got := strings.Join(served, " "); got != tt.served || state.Settled() != tt.settled {
+			t.Errorf("%s: serves %q, settled %t", tt.name, got, state.Settled())
+		}
+		if state.Revision != len(tt.log) || state.Listed().Revision != len(tt.log) {
+			t.Errorf("%s: revision %d after %d records", tt.name, state.Revision, len(tt.log))
+		}
+	}
+}
+
+func TestFoldNumbersRecords(t *testing.T) {
+	state := fold(t, pkgRecord(t, "linux_amd64"), manifestRecord(t, "6.0"), pkgRecord(t, "darwin_arm64"), releaseRecord(t, false))
+	linux, _ := state.Accepted(Platform{"linux", "amd64"})
+	darwin, _ := state.Accepted(Platform{"darwin", "arm64"})
+	if linux.Sequence != 1 || darwin.Sequence != 3 || state.Release.Sequence != 4 {
+		t.Errorf("sequences %d, %d, %d; want 1, 3, 4", linux.Sequence, darwin.Sequence, state.Release.Sequence)
+	}
+	if state.Version != version(t, "1.0.0") {
+		t.Errorf("version %q", state.Version)
+	}
+}
+
+func TestPackageIsServedOnlyWhenCovered(t *testing.T) {
+	state := fold(t, pkgRecord(t, "linux_amd64"), releaseRecord(t, false), pkgRecord(t, "darwin_arm64"))
+	darwin := Platform{"darwin", "arm64"}
+	if _, ok := state.Accepted(darwin); !ok {
+		t.Error("an accepted package is not known")
+	}
+	if _, ok := state.Package(darwin); ok {
+		t.Error("a package that no SHA256SUMS covers is served")
+	}
+	if _, ok := state.Accepted(Platform{"windows", "amd64"}); ok {
+		t.Error("a package that never came is known")
+	}
+	if _, ok := state.Package(Platform{"windows", "amd64"}); ok {
+		t.Error("a package that never came is served")
+	}
+}
+
+func TestApplyLeavesEarlierStatesAlone(t *testing.T) {
+	before := fold(t, pkgRecord(t, "linux_amd64"), pkgRecord(t, "windows_amd64"))
+	before.Packages = slices.Grow(before.Packages, 4) // room to be overwritten
+	after := *before
+	for _, r := range []Record{pkgRecord(t, "darwin_arm64"), releaseRecord(t, false)} {
+		if err := after.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(before.Packages) != 2 || before.Packages[0].Platform.OS != "linux" || before.Packages[1].Platform.OS != "windows" || before.Release != nil {
+		t.Errorf("the earlier state became %+v", before)
+	}
+}
+
+func TestApplyLeavesRecordsAlone(t *testing.T) {
+	pkg, release := pkgRecord(t, "linux_amd64"), releaseRecord(t, false)
+	fold(t, pkg, release)
+	if pkg.Package.Sequence != 0 || release.Release.Sequence != 0 {
+		t.Error("a record was given a number")
+	}
+}
+
+func TestApplyRefusesWhatItDoesNotKnow(t *testing.T) {
+	for _, r := range []Record{
+		{Kind: "withdrawn"},
+		{Kind: KindModule, Module: &ModuleArchive{}},
+		{Kind: KindPackage}, {Kind: KindManifest}, {Kind: KindRelease},
+		{},
+	} {
+		state := fold(t, pkgRecord(t, "linux_amd64"))
+		before := *state
+		err := state.Apply(r)
+		if err == nil || !strings.Contains(err.Error(), "record 2 of acme/widget") {
+			t.Errorf("%+v: %v", r, err)
+		}
+		if !reflect.DeepEqual(*state, before) {
+			t.Errorf("%+v changed the state to %+v", r, state)
+		}
+	}
+}
+
+func TestFoldModuleVersion(t *testing.T) {
+	state := ModuleVersion{Address: ModuleAddress{"acme", "vpc", "aws"}}
+	if err := state.Apply(Record{Kind: KindModule, Version: version(t, "1.0.0+b"), Module: &ModuleArchive{SHA256: "a1"}}); err != nil {
+		t.Fatal(err)
+	}
+	if state.Archive.SHA256 != "a1" || !reflect.DeepEqual(state.Listed(), Listed{Version: version(t, "1.0.0+b"), Revision: 1}) {
+		t.Errorf("%+v, listed %+v", state, state.Listed())
+	}
+	for _, r := range []Record{{Kind: KindPackage, Package: &Package{}}, {Kind: KindModule}, {Kind: "withdrawn"}} {
+		if err := state.Apply(r); err == nil || !strings.Contains(err.Error(), "record 2 of acme/vpc/aws") || state.Revision != 1 {
+			t.Errorf("%+v: %v, revision %d", r, err, state.Revision)
+		}
+	}
+}
+
+func TestProtocols(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		log  []Record
+		want []string
+	}{
+		{"nothing says", []Record{pkgRecord(t, "linux_amd64")}, []string{"5.0"}},
+		{"the package says", []Record{pkgRecord(t, "linux_amd64", "6.0")}, []string{"6.0"}},
+		{"the manifest has the last word", []Record{pkgRecord(t, "linux_amd64", "6.0"), manifestRecord(t, "5.1", "6.2")}, []string{"5.1", "6.2"}},
+	} {
+		state := fold(t, append(tt.log, releaseRecord(t, false))...)
+		pkg, _ := state.Package(Platform{"linux", "amd64"})
+		if got := state.Protocols(pkg); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+		if got := state.Listed().Protocols; !slices.Equal(got, tt.want) {
+			t.Errorf("%s: listed with %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestListedProtocolsAreThoseOfServedPackages(t *testing.T) {
+	state := fold(t, pkgRecord(t, "linux_amd64", "5.0"), pkgRecord(t, "darwin_arm64", "5.3"), releaseRecord(t, false), pkgRecord(t, "windows_amd64", "6.0"))
+	if got := state.Listed().Protocols; !slices.Equal(got, []string{"5.3"}) {
+		t.Errorf("listed with %v, want 5.3 alone", got)
+	}
+}
+
+func TestHighestMinors(t *testing.T) {
+	for _, tt := range []struct{ given, want []string }{
+		{nil, nil},
+		{[]string{"5.0"}, []string{"5.0"}},
+		{[]string{"6.0", "5.1", "5.0"}, []string{"5.1", "6.0"}},
+		{[]string{"5.9", "5.10", "5.2"}, []string{"5.10"}},
+		{[]string{"10.0", "9.0"}, []string{"9.0", "10.0"}},
+		{[]string{"5.0", "5.0"}, []string{"5.0"}},
+	} {
+		given := slices.Clone(tt.given)
+		if got := highestMinors(given); !slices.Equal(got, tt.want) {
+			t.Errorf("highestMinors(%v) = %v, want %v", tt.given, got, tt.want)
+		}
+		if !slices.Equal(given, tt.given) {
+			t.Errorf("highestMinors changed its argument to %v", given)
+		}
+	}
+}
