@@ -76,12 +76,13 @@ func (p *ProviderVersion) covers(pkg Package) bool {
 
 // Protocols is what a package of this version speaks: what the release's
 // manifest says, else what the manifest inside the package says, else 5.0.
+// Each major version stands there once, with its highest minor.
 func (p *ProviderVersion) Protocols(pkg Package) []string {
 	switch {
 	case p.Manifest != nil:
-		return p.Manifest.Protocols
+		return highestMinors(p.Manifest.Protocols)
 	case len(pkg.Protocols) > 0:
-		return pkg.Protocols
+		return highestMinors(pkg.Protocols)
 	default:
 		return defaultProtocols
 	}

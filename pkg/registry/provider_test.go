@@ -165,6 +165,8 @@ func TestProtocols(t *testing.T) {
 	}{
 		{"nothing says", []Record{pkgRecord(t, "linux_amd64")}, []string{"5.0"}},
 		{"the package says", []Record{pkgRecord(t, "linux_amd64", "6.0")}, []string{"6.0"}},
+		{"each major once", []Record{pkgRecord(t, "linux_amd64", "5.0", "6.0", "5.2")}, []string{"5.2", "6.0"}},
+		{"each major once of a manifest", []Record{pkgRecord(t, "linux_amd64"), manifestRecord(t, "6.1", "6.0")}, []string{"6.1"}},
 		{"the manifest has the last word", []Record{pkgRecord(t, "linux_amd64", "6.0"), manifestRecord(t, "5.1", "6.2")}, []string{"5.1", "6.2"}},
 	} {
 		state := fold(t, append(tt.log, releaseRecord(t, false))...)
