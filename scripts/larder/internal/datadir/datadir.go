@@ -35,9 +35,9 @@ const (
 	// S3 is the folder of the bucket's current objects, S3Versions that of
 	// the earlier ones, and S3Metadata that of their metadata on file systems
 	// without extended attributes.
-	S3         = "s3"
-	S3Versions = "s3-versions"
-	S3Metadata = "s3-metadata"
+	S3         = "s3/objects"
+	S3Versions = "s3/versions"
+	S3Metadata = "s3/metadata"
 	// SigningKey is the private key that signs SHA256SUMS documents.
 	SigningKey = "signing-key.pem"
 	// Catalog is the database file; it can be rebuilt from the bucket.

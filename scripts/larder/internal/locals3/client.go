@@ -1,0 +1,91 @@
+package locals3
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// staleAfter is how long a multipart upload may take. AWS keeps unfinished
+// ones until told otherwise, as the endpoint does; they are invisible and
+// take room.
+const staleAfter = 7 * 24 * time.Hour
+
+// newHTTPClient returns a client that connects to the endpoint, whatever the
+// environment says about proxies.
+func newHTTPClient(opts Options) *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil
+	transport.TLSClientConfig = &tls.Config{RootCAs: opts.Roots, ServerName: opts.ServerName}
+	transport.MaxIdleConnsPerHost = 16
+	return &http.Client{Transport: transport}
+}
+
+// Client returns an S3 client with the rights of who.
+func (s *Server) Client(who Credentials) *s3.Client {
+	return s3.New(s3.Options{
+		BaseEndpoint: &s.Endpoint,
+		UsePathStyle: true,
+		Region:       Region,
+		Credentials:  credentials.NewStaticCredentialsProvider(who.AccessKeyID, who.SecretAccessKey, ""),
+		HTTPClient:   s.HTTPClient,
+	})
+}
+
+// prepareBucket makes the bucket what it must be. Each step is repeated on
+// every start, so it does not matter which of them a killed process reached.
+func (s *Server) prepareBucket(ctx context.Context) error {
+	client := s.Client(s.Root)
+	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
+	if owned := (*types.BucketAlreadyOwnedByYou)(nil); err != nil && !errors.As(err, &owned) {
+		return fmt.Errorf("create the bucket: %w", err)
+	}
+	_, err = client.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{
+		Bucket:                  aws.String(Bucket),
+		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+	})
+	if err != nil {
+		return fmt.Errorf("enable versioning of the bucket: %w", err)
+	}
+	policy, err := uploaderPolicy(s.Uploader.AccessKeyID)
+	if err != nil {
+		return err
+	}
+	_, err = client.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: aws.String(Bucket), Policy: &policy})
+	if err != nil {
+		return fmt.Errorf("set the bucket's policy: %w", err)
+	}
+	s.abortStaleUploads(ctx, client, time.Now().Add(-staleAfter))
+	return nil
+}
+
+// abortStaleUploads removes multipart uploads that began before the given
+// time, at most a listing's thousand of them. That it fails is no reason not
+// to serve.
+func (s *Server) abortStaleUploads(ctx context.Context, client *s3.Client, before time.Time) {
+	uploads, err := client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: aws.String(Bucket)})
+	if err != nil {
+		s.opts.Logger.Warn("cannot look for unfinished uploads", "error", err)
+		return
+	}
+	for _, u := range uploads.Uploads {
+		if u.Initiated == nil || !u.Initiated.Before(before) {
+			continue
+		}
+		_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+			Bucket: aws.String(Bucket), Key: u.Key, UploadId: u.UploadId})
+		if err != nil {
+			s.opts.Logger.Warn("cannot remove an unfinished upload", "key", aws.ToString(u.Key), "error", err)
+			continue
+		}
+		s.opts.Logger.Info("removed an unfinished upload", "key", aws.ToString(u.Key), "begun", *u.Initiated)
+	}
+}

@@ -1,0 +1,446 @@
+package locals3
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/localca"
+)
+
+// testLog is where the endpoint of a test logs to.
+type testLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *testLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *testLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// endpoint is a running server with what a test needs to look at it.
+type endpoint struct {
+	*Server
+	dir  *datadir.Dir
+	log  *testLog
+	mu   sync.Mutex
+	keys []string
+}
+
+func (e *endpoint) notified() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.keys)
+}
+
+// start starts an endpoint on the data folder path, and stops it with the
+// test. The library allows one at a time, so tests here are not parallel.
+func start(t *testing.T, path string) *endpoint {
+	t.Helper()
+	dir, err := datadir.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := localca.Load(dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := ca.Issue([]string{"127.0.0.1"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.WriteFile(datadir.ServerCert, cert); err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca.CertificatePEM())
+	e := &endpoint{dir: dir, log: &testLog{}}
+	server, err := Start(t.Context(), Options{
+		Dir: dir, Addr: "127.0.0.1:0",
+		CertFile: dir.Path(datadir.ServerCert), KeyFile: dir.Path(datadir.ServerCert),
+		ServerName: "127.0.0.1", Roots: roots,
+		Notify: func(key string) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.keys = append(e.keys, key)
+		},
+		Logger: slog.New(slog.NewTextHandler(e.log, nil)),
+	})
+	if err != nil {
+		dir.Close()
+		t.Fatal(err)
+	}
+	e.Server = server
+	t.Cleanup(func() { e.stop(t) })
+	return e
+}
+
+func (e *endpoint) stop(t *testing.T) {
+	if err := e.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	e.dir.Close()
+}
+
+func put(t *testing.T, client *s3.Client, key, body string) string {
+	t.Helper()
+	out, err := client.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: aws.String(Bucket), Key: &key, Body: strings.NewReader(body)})
+	if err != nil {
+		t.Fatalf("put %s: %v", key, err)
+	}
+	return aws.ToString(out.VersionId)
+}
+
+func get(t *testing.T, client *s3.Client, key, version string) string {
+	t.Helper()
+	in := &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: &key}
+	if version != "" {
+		in.VersionId = &version
+	}
+	out, err := client.GetObject(t.Context(), in)
+	if err != nil {
+		t.Fatalf("get %s: %v", key, err)
+	}
+	defer out.Body.Close()
+	body, err := io.ReadAll(out.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func wantCode(t *testing.T, what string, err error, code string) {
+	t.Helper()
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorCode() != code {
+		t.Errorf("%s: got %v, want %s", what, err, code)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	path := t.TempDir()
+	first := start(t, path)
+	root := first.Client(first.Root)
+	version := put(t, root, "registry/blob", "one")
+	put(t, root, "registry/blob", "two")
+	keys := identities{first.Root, first.Uploader}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	first.dir.Close()
+
+	again := start(t, path)
+	if got := (identities{again.Root, again.Uploader}); got != keys {
+		t.Error("other access keys after a restart")
+	}
+	root = again.Client(again.Root)
+	if got := get(t, root, "registry/blob", ""); got != "two" {
+		t.Errorf("current version: %q", got)
+	}
+	if got := get(t, root, "registry/blob", version); got != "one" {
+		t.Errorf("earlier version: %q", got)
+	}
+	if info, err := os.Stat(again.dir.Path(datadir.S3Credentials)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("access keys: %v, %v, want mode 600", info, err)
+	}
+}
+
+func TestLifecycle(t *testing.T) {
+	e := start(t, t.TempDir())
+	if _, err := Start(t.Context(), e.opts); err == nil {
+		t.Error("two endpoints in one process")
+	}
+	if err := e.Err(); err != nil {
+		t.Errorf("Err while it runs: %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	select {
+	case <-e.Done():
+	default:
+		t.Error("closed, and Done is not")
+	}
+	if _, err := e.Client(e.Root).HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: aws.String(Bucket)}, func(o *s3.Options) { o.RetryMaxAttempts = 1 }); err == nil {
+		t.Error("answers after Close")
+	}
+}
+
+func TestStartRefusesOccupiedAddress(t *testing.T) {
+	e := start(t, t.TempDir())
+	opts := e.opts
+	opts.Addr = strings.TrimPrefix(e.Endpoint, "https://")
+	_, err := Start(t.Context(), opts)
+	if err == nil || !strings.Contains(err.Error(), "LARDER_S3_ADDR") {
+		t.Errorf("got %v, want an error that names LARDER_S3_ADDR", err)
+	}
+}
+
+func TestNotify(t *testing.T) {
+	e := start(t, t.TempDir())
+	up := e.Client(e.Uploader)
+	put(t, up, "modules//a/./b.zip", "x")
+	_, err := up.CopyObject(t.Context(), &s3.CopyObjectInput{
+		Bucket: aws.String(Bucket), Key: aws.String("copy"), CopySource: aws.String(Bucket + "/modules/a/b.zip")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	beginUpload(t, up, "large").complete(t, up)
+	_, err = up.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: aws.String(Bucket), Key: aws.String("registry/x"), Body: strings.NewReader("x")})
+	wantCode(t, "put in registry/", err, "AccessDenied")
+	if got, want := e.notified(), []string{"modules/a/b.zip", "copy", "large"}; !slices.Equal(got, want) {
+		t.Errorf("notified of %q, want %q", got, want)
+	}
+}
+
+// pending is a multipart upload of one small part that is not complete.
+type pending struct {
+	key, id string
+	part    types.CompletedPart
+}
+
+func beginUpload(t *testing.T, client *s3.Client, key string) pending {
+	t.Helper()
+	created, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(Bucket), Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := client.UploadPart(t.Context(), &s3.UploadPartInput{Bucket: aws.String(Bucket), Key: &key,
+		UploadId: created.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("part")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pending{key, aws.ToString(created.UploadId),
+		types.CompletedPart{ETag: part.ETag, PartNumber: aws.Int32(1), ChecksumCRC32: part.ChecksumCRC32}}
+}
+
+func (p pending) complete(t *testing.T, client *s3.Client) {
+	t.Helper()
+	_, err := client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{Bucket: aws.String(Bucket),
+		Key: &p.key, UploadId: &p.id, MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{p.part}}})
+	if err != nil {
+		t.Fatalf("complete the upload of %s: %v", p.key, err)
+	}
+}
+
+func TestConditionalCreateHasOneWinner(t *testing.T) {
+	e := start(t, t.TempDir())
+	root := e.Client(e.Root)
+	const writers = 20
+	won := make(chan string, writers)
+	var group sync.WaitGroup
+	for i := range writers {
+		body := strings.Repeat("x", i+1)
+		group.Go(func() {
+			_, err := root.PutObject(context.Background(), &s3.PutObjectInput{Bucket: aws.String(Bucket),
+				Key: aws.String("registry/record"), Body: strings.NewReader(body), IfNoneMatch: aws.String("*")})
+			if err == nil {
+				won <- body
+				return
+			}
+			wantCode(t, "a loser", err, "PreconditionFailed")
+		})
+	}
+	group.Wait()
+	close(won)
+	var winners []string
+	for body := range won {
+		winners = append(winners, body)
+	}
+	if len(winners) != 1 {
+		t.Fatalf("%d winners", len(winners))
+	}
+	if got := get(t, root, "registry/record", ""); got != winners[0] {
+		t.Errorf("stored %q, the winner wrote %q", got, winners[0])
+	}
+}
+
+func TestPresignedURLs(t *testing.T) {
+	e := start(t, t.TempDir())
+	root := e.Client(e.Root)
+	version := put(t, root, "registry/blob", "served")
+	put(t, root, "registry/blob", "later")
+	presign := func(expires time.Duration) string {
+		request, err := s3.NewPresignClient(root).PresignGetObject(t.Context(), &s3.GetObjectInput{
+			Bucket: aws.String(Bucket), Key: aws.String("registry/blob"), VersionId: &version},
+			s3.WithPresignExpires(expires))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return request.URL
+	}
+	good := presign(time.Minute)
+	expired := presign(time.Second)
+	tests := []struct {
+		name, method, url string
+		status            int
+	}{
+		{"as signed", http.MethodGet, good, http.StatusOK},
+		{"parameters added after signing", http.MethodGet, good + "&archive=zip", http.StatusForbidden},
+		{"another key", http.MethodGet, strings.Replace(good, "registry/blob", "registry/blox", 1), http.StatusForbidden},
+		{"another expiry", http.MethodGet, strings.Replace(good, "X-Amz-Expires=60", "X-Amz-Expires=61", 1), http.StatusForbidden},
+		{"without signature", http.MethodGet, strings.Split(good, "?")[0], http.StatusForbidden},
+		{"HEAD", http.MethodHead, good, http.StatusForbidden},
+		{"PUT", http.MethodPut, good, http.StatusForbidden},
+	}
+	for _, tt := range tests {
+		status, body := e.request(t, tt.method, tt.url)
+		if status != tt.status {
+			t.Errorf("%s: status %d, want %d: %s", tt.name, status, tt.status, body)
+		}
+		if status == http.StatusOK && body != "served" {
+			t.Errorf("%s: body %q, want the version that was signed", tt.name, body)
+		}
+	}
+	poll(t, "the URL expires", func() bool {
+		status, _ := e.request(t, http.MethodGet, expired)
+		return status == http.StatusForbidden
+	})
+}
+
+func (e *endpoint) request(t *testing.T, method, url string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := e.HTTPClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// poll waits until what is true, ten seconds at most.
+func poll(t *testing.T, what string, true func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !true(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+func TestReloadCertificate(t *testing.T) {
+	e := start(t, t.TempDir())
+	serial := func() string {
+		e.HTTPClient.CloseIdleConnections()
+		response, err := e.HTTPClient.Get(e.Endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response.TLS.PeerCertificates[0].SerialNumber.String()
+	}
+	before := serial()
+	ca, err := localca.Load(e.dir, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := ca.Issue([]string{"127.0.0.1"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.dir.WriteFile(datadir.ServerCert, cert); err != nil {
+		t.Fatal(err)
+	}
+	if serial() != before {
+		t.Fatal("the certificate changed before it was reloaded")
+	}
+	if err := e.ReloadCertificate(); err != nil {
+		t.Fatal(err)
+	}
+	if serial() == before {
+		t.Error("still the old certificate")
+	}
+}
+
+func TestStaleUploadsAreAborted(t *testing.T) {
+	e := start(t, t.TempDir())
+	root := e.Client(e.Root)
+	beginUpload(t, root, "large")
+	unfinished := func() int {
+		out, err := root.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: aws.String(Bucket)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(out.Uploads)
+	}
+	e.abortStaleUploads(t.Context(), root, time.Now().Add(-time.Hour))
+	if got := unfinished(); got != 1 {
+		t.Errorf("%d unfinished uploads, want the young one", got)
+	}
+	e.abortStaleUploads(t.Context(), root, time.Now().Add(time.Hour))
+	if got := unfinished(); got != 0 {
+		t.Errorf("%d unfinished uploads after all were due", got)
+	}
+	if !strings.Contains(e.log.String(), "key=large") {
+		t.Errorf("not logged: %s", e.log)
+	}
+}
+
+func TestSidecarLayout(t *testing.T) {
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, datadir.S3Layout), []byte(layoutSidecar), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := start(t, path)
+	root := first.Client(first.Root)
+	version := put(t, root, "registry/record", "one")
+	put(t, root, "registry/record", "two")
+	first.stop(t)
+	// As if killed between an object's metadata and the object.
+	orphan := filepath.Join(path, datadir.S3Metadata, Bucket, "registry", "other", "meta")
+	if err := os.MkdirAll(orphan, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(orphan, "etag"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, path)
+	root = again.Client(again.Root)
+	if got := get(t, root, "registry/record", version); got != "one" {
+		t.Errorf("earlier version: %q", got)
+	}
+	create := func(key string) error {
+		_, err := root.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket),
+			Key: &key, Body: strings.NewReader("x"), IfNoneMatch: aws.String("*")})
+		return err
+	}
+	if err := create("registry/other"); err != nil {
+		t.Errorf("create after a killed attempt: %v", err)
+	}
+	wantCode(t, "create what is there", create("registry/record"), "PreconditionFailed")
+}

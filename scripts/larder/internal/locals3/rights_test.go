@@ -1,0 +1,245 @@
+package locals3
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+)
+
+// An attempt is one request of the uploader on a key.
+type attempt struct {
+	name string
+	do   func(t *testing.T, up *s3.Client, key string) error
+}
+
+var tagging = &types.Tagging{TagSet: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}
+
+// writes are all the ways to write an object that exists. The multipart ones
+// stop at their first request, which decides.
+var writes = []attempt{
+	{"put", func(t *testing.T, up *s3.Client, key string) error {
+		_, err := up.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key, Body: strings.NewReader("new")})
+		return err
+	}},
+	{"create", func(t *testing.T, up *s3.Client, key string) error {
+		key += "-new"
+		_, err := up.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key,
+			Body: strings.NewReader("new"), IfNoneMatch: aws.String("*")})
+		return err
+	}},
+	{"put with tags", func(t *testing.T, up *s3.Client, key string) error {
+		_, err := up.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key,
+			Body: strings.NewReader("new"), Tagging: aws.String("k=v")})
+		return err
+	}},
+	{"copy onto", func(t *testing.T, up *s3.Client, key string) error {
+		_, err := up.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: aws.String(Bucket), Key: &key,
+			CopySource: aws.String(Bucket + "/source")})
+		return err
+	}},
+	{"multipart upload", func(t *testing.T, up *s3.Client, key string) error {
+		_, err := up.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(Bucket), Key: &key})
+		return err
+	}},
+	{"tag", func(t *testing.T, up *s3.Client, key string) error {
+		_, err := up.PutObjectTagging(t.Context(), &s3.PutObjectTaggingInput{Bucket: aws.String(Bucket), Key: &key, Tagging: tagging})
+		return err
+	}},
+	{"tag a version", func(t *testing.T, up *s3.Client, key string) error {
+		_, err := up.PutObjectTagging(t.Context(), &s3.PutObjectTaggingInput{Bucket: aws.String(Bucket), Key: &key,
+			VersionId: currentVersion(t, up, key), Tagging: tagging})
+		return err
+	}},
+	{"untag", func(t *testing.T, up *s3.Client, key string) error {
+		_, err := up.DeleteObjectTagging(t.Context(), &s3.DeleteObjectTaggingInput{Bucket: aws.String(Bucket), Key: &key})
+		return err
+	}},
+	{"delete a version", func(t *testing.T, up *s3.Client, key string) error {
+		_, err := up.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(Bucket), Key: &key,
+			VersionId: currentVersion(t, up, key)})
+		return err
+	}},
+	{"delete", func(t *testing.T, up *s3.Client, key string) error {
+		_, err := up.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(Bucket), Key: &key})
+		return err
+	}},
+	{"delete one of many", func(t *testing.T, up *s3.Client, key string) error {
+		out, err := up.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: aws.String(Bucket), Delete: &types.Delete{
+			Objects: []types.ObjectIdentifier{{Key: aws.String("bystander")}, {Key: &key}}}})
+		if err != nil || len(out.Errors) == 0 {
+			return err
+		}
+		return &smithy.GenericAPIError{Code: aws.ToString(out.Errors[0].Code)}
+	}},
+}
+
+func currentVersion(t *testing.T, client *s3.Client, key string) *string {
+	t.Helper()
+	out, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(Bucket), Key: &key})
+	if err != nil {
+		t.Fatalf("head %s: %v", key, err)
+	}
+	return out.VersionId
+}
+
+func TestUploaderWritesInTheInboxOnly(t *testing.T) {
+	e := start(t, t.TempDir())
+	root, up := e.Client(e.Root), e.Client(e.Uploader)
+	put(t, root, "source", "source")
+	for _, w := range writes {
+		put(t, root, "registry/blob", "published")
+		put(t, root, "providers/blob", "upload")
+		if err := w.do(t, up, "providers/blob"); err != nil {
+			t.Errorf("%s in the inbox: %v", w.name, err)
+		}
+		wantCode(t, w.name+" in registry/", w.do(t, up, "registry/blob"), "AccessDenied")
+		if got := get(t, up, "registry/blob", ""); got != "published" {
+			t.Errorf("%s changed what the registry holds to %q", w.name, got)
+		}
+	}
+}
+
+// A key that a file system takes for a protected one is protected, with
+// whatever error.
+func TestNoSpellingGetsAround(t *testing.T) {
+	e := start(t, t.TempDir())
+	root, up := e.Client(e.Root), e.Client(e.Uploader)
+	put(t, root, "registry/blob", "published")
+	for _, key := range []string{
+		"registry", "registry/", "registry//blob", "registry/./blob", "./registry/blob", "//registry/blob",
+		"/registry/blob", "modules/../registry/blob", "registry/../registry/blob", "modules/..//registry/blob",
+		"../larder/registry/blob", "Registry/blob", "REGISTRY/blob", "regi\u017ftry/blob",
+		".sgwtmp/x", ".sgwtmp/multipart/x", "modules/../.sgwtmp/x", "../x", "../larder-2/x",
+	} {
+		if _, err := up.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key, Body: strings.NewReader("")}); err == nil {
+			t.Errorf("put %q was accepted", key)
+		}
+		if _, err := up.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(Bucket), Key: &key}); err == nil {
+			t.Errorf("delete %q was accepted", key)
+		}
+		out, err := up.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: aws.String(Bucket), Delete: &types.Delete{
+			Objects: []types.ObjectIdentifier{{Key: &key}}}})
+		if err == nil && len(out.Errors) == 0 {
+			t.Errorf("delete of %q among others was accepted", key)
+		}
+		if got := get(t, root, "registry/blob", ""); got != "published" {
+			t.Fatalf("%q changed what the registry holds to %q", key, got)
+		}
+	}
+	for _, key := range []string{"registry.txt", "registry-2/x", "modules/registry/x", "modules/%2e%2e/registry/blob"} {
+		put(t, up, key, "an upload")
+	}
+	if got := get(t, root, "registry/blob", ""); got != "published" {
+		t.Errorf("what the registry holds changed to %q", got)
+	}
+}
+
+// An upload ID is a path for the storage.
+func TestUploadIDsLeadNowhere(t *testing.T) {
+	e := start(t, t.TempDir())
+	root, up := e.Client(e.Root), e.Client(e.Uploader)
+	put(t, root, "registry/blob/1", "published")
+	beginUpload(t, up, "large") // there is a folder from which to lead away
+	key := aws.String("large")
+	for _, id := range []string{"../../../registry", "../../../registry/blob", "../../../../../s3-credentials.json", "..", ".", "x/../../../../registry"} {
+		_, err := up.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{Bucket: aws.String(Bucket), Key: key, UploadId: &id})
+		wantCode(t, "abort "+id, err, "NoSuchUpload")
+		_, err = up.UploadPart(t.Context(), &s3.UploadPartInput{Bucket: aws.String(Bucket), Key: key, UploadId: &id,
+			PartNumber: aws.Int32(1), Body: strings.NewReader("new")})
+		wantCode(t, "upload a part to "+id, err, "NoSuchUpload")
+		_, err = up.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{Bucket: aws.String(Bucket), Key: key, UploadId: &id,
+			PartNumber: aws.Int32(1), CopySource: aws.String(Bucket + "/registry/blob/1")})
+		wantCode(t, "copy a part to "+id, err, "NoSuchUpload")
+		_, err = up.ListParts(t.Context(), &s3.ListPartsInput{Bucket: aws.String(Bucket), Key: key, UploadId: &id})
+		wantCode(t, "list the parts of "+id, err, "NoSuchUpload")
+		_, err = up.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{Bucket: aws.String(Bucket), Key: key, UploadId: &id,
+			MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: aws.String("x"), PartNumber: aws.Int32(1)}}}})
+		wantCode(t, "complete "+id, err, "NoSuchUpload")
+	}
+	if got := get(t, root, "registry/blob/1", ""); got != "published" {
+		t.Errorf("what the registry holds changed to %q", got)
+	}
+}
+
+func TestNothingOutsideOfTheBucketIsReached(t *testing.T) {
+	e := start(t, t.TempDir())
+	up := e.Client(e.Uploader)
+	for _, out := range []string{"../../../" + datadir.CA, "../../../" + datadir.S3Credentials} {
+		if _, err := up.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: &out}); err == nil {
+			t.Errorf("read %s", out)
+		}
+		if _, err := up.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: aws.String(Bucket), Key: aws.String("copy"), CopySource: aws.String(Bucket + "/" + out)}); err == nil {
+			t.Errorf("copied %s", out)
+		}
+		list, err := up.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(Bucket), Prefix: aws.String(path.Dir(out) + "/")})
+		if err == nil && len(list.Contents) != 0 {
+			t.Errorf("listed the folder of %s", out)
+		}
+		removed, err := up.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: aws.String(Bucket), Delete: &types.Delete{
+			Objects: []types.ObjectIdentifier{{Key: &out}, {Key: &out, VersionId: aws.String("null")}}}})
+		if err == nil && len(removed.Errors) != 2 {
+			t.Errorf("deleted %s", out)
+		}
+	}
+}
+
+func TestUploaderReads(t *testing.T) {
+	e := start(t, t.TempDir())
+	version := put(t, e.Client(e.Root), "registry/blob", "published")
+	up := e.Client(e.Uploader)
+	if got := get(t, up, "registry/blob", version); got != "published" {
+		t.Errorf("got %q", got)
+	}
+	list, err := up.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(Bucket)})
+	if err != nil || len(list.Contents) != 1 {
+		t.Errorf("list: %v, %v", list, err)
+	}
+	versions, err := up.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: aws.String(Bucket)})
+	if err != nil || len(versions.Versions) != 1 {
+		t.Errorf("list versions: %v, %v", versions, err)
+	}
+	if _, err := up.GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: aws.String(Bucket), Key: aws.String("registry/blob")}); err != nil {
+		t.Errorf("read tags: %v", err)
+	}
+}
+
+func TestUploaderHasNoRightsOnTheBucket(t *testing.T) {
+	e := start(t, t.TempDir())
+	up := e.Client(e.Uploader)
+	bucket := aws.String(Bucket)
+	_, err := up.DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: bucket})
+	wantCode(t, "delete the bucket", err, "AccessDenied")
+	_, err = up.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("another")})
+	wantCode(t, "create a bucket", err, "AccessDenied")
+	_, err = up.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: bucket, Policy: aws.String(`{}`)})
+	wantCode(t, "set the policy", err, "AccessDenied")
+	_, err = up.DeleteBucketPolicy(t.Context(), &s3.DeleteBucketPolicyInput{Bucket: bucket})
+	wantCode(t, "delete the policy", err, "AccessDenied")
+	_, err = up.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: bucket,
+		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusSuspended}})
+	wantCode(t, "suspend versioning", err, "AccessDenied")
+	_, err = up.PutBucketAcl(t.Context(), &s3.PutBucketAclInput{Bucket: bucket, ACL: types.BucketCannedACLPublicRead})
+	wantCode(t, "publish the bucket", err, "AccessDenied")
+}
+
+func TestStrangersGetNothing(t *testing.T) {
+	e := start(t, t.TempDir())
+	put(t, e.Client(e.Root), "registry/blob", "published")
+	head := func(who Credentials) error {
+		_, err := e.Client(who).GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: aws.String("registry/blob")})
+		return err
+	}
+	wantCode(t, "an unknown key", head(newCredentials()), "InvalidAccessKeyId")
+	wantCode(t, "a wrong secret", head(Credentials{e.Uploader.AccessKeyID, e.Root.SecretAccessKey}), "SignatureDoesNotMatch")
+	wantCode(t, "the node's key with a wrong secret", head(Credentials{e.Root.AccessKeyID, e.Uploader.SecretAccessKey}), "SignatureDoesNotMatch")
+	if status, body := e.request(t, "GET", e.Endpoint+"/"+Bucket+"/registry/blob"); status != 403 {
+		t.Errorf("anonymous: status %d: %s", status, body)
+	}
+}
