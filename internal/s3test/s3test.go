@@ -76,7 +76,6 @@ func (s *Server) start(t testing.TB) error {
 			MaxConnections:    maxRequests,
 			MaxRequests:       maxRequests,
 			MultipartMaxParts: maxParts,
-			KeepAlive:         true,
 			Quiet:             true,
 			S3Options:         []s3api.Option{s3api.WithOnListen(func() { close(listening) })},
 		})

@@ -1,0 +1,452 @@
+// Package blobtest is the suite that every driver of [publish.Bucket] passes.
+package blobtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// User does to the bucket what users do, who have it without the registry.
+type User interface {
+	// Upload writes an object with metadata and tags, and returns its
+	// version.
+	Upload(t testing.TB, key string, body []byte, tags map[string]string) (version string)
+
+	// Delete leaves a delete marker in front of the key's versions.
+	Delete(t testing.TB, key string)
+
+	// Tags are those of an object version, or of the current one where
+	// version is empty.
+	Tags(t testing.TB, key, version string) map[string]string
+}
+
+// Test runs the suite. open is called once, for a versioned bucket that is
+// empty and accepts everything.
+func Test(t *testing.T, open func(t *testing.T) (publish.Bucket, User)) {
+	bucket, user := open(t)
+	s := &suite{bucket, user}
+	t.Run("missing", s.missing)
+	t.Run("put and open", s.putAndOpen)
+	t.Run("keys", s.keys)
+	t.Run("create", s.create)
+	t.Run("create at once", s.createAtOnce)
+	t.Run("versions", s.versions)
+	t.Run("copy", s.copy)
+	t.Run("tag", s.tag)
+	t.Run("tags full", s.tagsFull)
+	t.Run("order", s.order)
+	t.Run("pages", s.pages)
+	t.Run("cancelled", s.cancelled)
+}
+
+type suite struct {
+	bucket publish.Bucket
+	user   User
+}
+
+// missing holds that whatever is not there is said to be so.
+func (s *suite) missing(t *testing.T) {
+	ctx := t.Context()
+	s.put(t, "missing/other", "other")
+	version := s.head(t, "missing/other").Version
+	s.user.Upload(t, "missing/deleted", []byte("1"), nil)
+	s.user.Delete(t, "missing/deleted")
+	for _, key := range []string{"missing/never", "missing/deleted", "missing", "missing/"} {
+		if body, _, err := s.bucket.Open(ctx, key, ""); !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("Open(%q) = %v, %v, want ErrNotFound", key, body, err)
+		}
+		if _, err := s.bucket.Head(ctx, key); !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("Head(%q) = %v, want ErrNotFound", key, err)
+		}
+	}
+	if _, _, err := s.bucket.Open(ctx, "missing/never", version); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("Open of another key's version = %v, want ErrNotFound", err)
+	}
+	if err := s.bucket.Copy(ctx, "missing/never", version, "missing/copy"); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("Copy = %v, want ErrNotFound", err)
+	}
+	if err := s.bucket.Tag(ctx, "missing/never", version, map[string]string{"a": "b"}); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("Tag = %v, want ErrNotFound", err)
+	}
+	for o, err := range s.bucket.List(ctx, "missing/never") {
+		t.Errorf("List has %v, %v, want nothing", o, err)
+	}
+	for o, err := range s.bucket.Versions(ctx, "missing/never") {
+		t.Errorf("Versions has %v, %v, want nothing", o, err)
+	}
+}
+
+// putAndOpen holds that bodies come back as they went in, described rightly.
+func (s *suite) putAndOpen(t *testing.T) {
+	for name, body := range map[string]string{
+		"empty": "", "small": "body", "large": strings.Repeat("0123456789abcdef", 1<<18),
+	} {
+		key := "put/" + name
+		s.put(t, key, "before")
+		s.put(t, key, body)
+		got, object := s.open(t, key, "")
+		if got != body {
+			t.Errorf("%s: the body has %d other bytes, want %d", key, len(got), len(body))
+		}
+		if object.Key != key || object.Size != int64(len(body)) || object.Version == "" || object.Modified.IsZero() {
+			t.Errorf("Open(%q) describes it as %+v", key, object)
+		}
+		head := s.head(t, key)
+		if !head.Modified.Equal(object.Modified) || head.Version != object.Version || head.Size != object.Size || head.Key != key {
+			t.Errorf("Head(%q) = %+v, want %+v", key, head, object)
+		}
+		if again, _ := s.open(t, key, object.Version); again != body {
+			t.Errorf("%s: the body by its version is another one", key)
+		}
+	}
+}
+
+// trickyKeys have what URLs, headers and XML treat specially.
+var trickyKeys = []string{
+	"plus+sign", "blank space", "percent%2Fcode", "question?mark=1&x", "hash#tag", "quote\"'<>&", "umlaut-ü-☃", "tilde~(paren)*!$,;:@=",
+}
+
+// keys holds that a key is never read as anything but itself.
+func (s *suite) keys(t *testing.T) {
+	for i, name := range trickyKeys {
+		key := "keys/" + name
+		body := fmt.Sprint(i)
+		s.put(t, key, body)
+		if got, _ := s.open(t, key, ""); got != body {
+			t.Errorf("Open(%q) = %q, want %q", key, got, body)
+		}
+		if err := s.bucket.Copy(t.Context(), key, s.head(t, key).Version, "copies/"+name); err != nil {
+			t.Errorf("Copy(%q): %v", key, err)
+		} else if got, _ := s.open(t, "copies/"+name, ""); got != body {
+			t.Errorf("the copy of %q = %q, want %q", key, got, body)
+		}
+		if err := s.bucket.Tag(t.Context(), key, "", map[string]string{"a": "b"}); err != nil {
+			t.Errorf("Tag(%q): %v", key, err)
+		}
+	}
+	want := slices.Sorted(slices.Values(trickyKeys))
+	for i := range want {
+		want[i] = "keys/" + want[i]
+	}
+	if got := keysOf(t, s.bucket.List(t.Context(), "keys/")); !slices.Equal(got, want) {
+		t.Errorf("List = %q, want %q", got, want)
+	}
+	if got := keysOf(t, s.bucket.Versions(t.Context(), "keys/")); !slices.Equal(got, want) {
+		t.Errorf("Versions = %q, want %q", got, want)
+	}
+}
+
+// create holds that a creation replaces nothing, also after a deletion.
+func (s *suite) create(t *testing.T) {
+	ctx := t.Context()
+	if err := s.bucket.Create(ctx, "create/a", []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{"first", "second"} {
+		if err := s.bucket.Create(ctx, "create/a", []byte(body)); !errors.Is(err, publish.ErrExists) {
+			t.Errorf("Create(%q) = %v, want ErrExists", body, err)
+		}
+	}
+	if got, _ := s.open(t, "create/a", ""); got != "first" {
+		t.Errorf("the object is %q, want %q", got, "first")
+	}
+	if got := keysOf(t, s.bucket.Versions(ctx, "create/")); len(got) != 1 {
+		t.Errorf("there are versions %q, want one", got)
+	}
+}
+
+// createAtOnce holds that of many creations at once exactly one wins, and that
+// what it wrote stays.
+func (s *suite) createAtOnce(t *testing.T) {
+	const writers, rounds = 20, 5
+	for round := range rounds {
+		key := fmt.Sprintf("race/%d", round)
+		errs := make([]error, writers)
+		var wg sync.WaitGroup
+		for i := range writers {
+			wg.Go(func() { errs[i] = s.bucket.Create(t.Context(), key, fmt.Append(nil, "writer ", i)) })
+		}
+		wg.Wait()
+		winners := 0
+		got, _ := s.open(t, key, "")
+		for i, err := range errs {
+			switch {
+			case err == nil && got == fmt.Sprint("writer ", i):
+				winners++
+			case err == nil:
+				t.Errorf("%s: writer %d won, the object is %q", key, i, got)
+			case !errors.Is(err, publish.ErrExists):
+				t.Errorf("%s: Create = %v, want ErrExists", key, err)
+			}
+		}
+		if winners != 1 {
+			t.Errorf("%s: %d writers won, want one", key, winners)
+		}
+	}
+}
+
+// versions holds that every version stays readable, whatever came after it.
+func (s *suite) versions(t *testing.T) {
+	var want []publish.Object
+	for _, body := range []string{"1", "22", "333"} {
+		version := s.user.Upload(t, "versions/a", []byte(body), nil)
+		want = append(want, publish.Object{Key: "versions/a", Version: version, Size: int64(len(body))})
+	}
+	s.user.Delete(t, "versions/a")
+	version := s.user.Upload(t, "versions/a", []byte("4444"), nil)
+	want = append(want, publish.Object{Key: "versions/a", Version: version, Size: 4})
+	s.user.Delete(t, "versions/a")
+	slices.Reverse(want) // the newest first
+	version = s.user.Upload(t, "versions/b", []byte("b"), nil)
+	want = append(want, publish.Object{Key: "versions/b", Version: version, Size: 1})
+
+	got := collect(t, s.bucket.Versions(t.Context(), "versions/"))
+	for i := range got {
+		if body, object := s.open(t, got[i].Key, got[i].Version); int64(len(body)) != got[i].Size || object.Version != got[i].Version {
+			t.Errorf("Open of %+v = %q, %+v", got[i], body, object)
+		}
+		if got[i].Modified.IsZero() {
+			t.Errorf("%+v has no time", got[i])
+		}
+		got[i].Modified = want[min(i, len(want)-1)].Modified
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("Versions = %+v, want %+v", got, want)
+	}
+	if got := keysOf(t, s.bucket.List(t.Context(), "versions/")); !slices.Equal(got, []string{"versions/b"}) {
+		t.Errorf("List = %q, want versions/b alone", got)
+	}
+}
+
+// copy holds that the bytes of one version are copied, and nothing else of it.
+func (s *suite) copy(t *testing.T) {
+	ctx := t.Context()
+	old := s.user.Upload(t, "copy/from", []byte("old"), map[string]string{"owner": "somebody"})
+	s.user.Upload(t, "copy/from", []byte("new"), nil)
+	s.user.Delete(t, "copy/from")
+	for range 2 { // once more is no error
+		if err := s.bucket.Copy(ctx, "copy/from", old, "copy/to"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _ := s.open(t, "copy/to", ""); got != "old" {
+		t.Errorf("the copy is %q, want %q", got, "old")
+	}
+	if got := s.user.Tags(t, "copy/to", ""); len(got) != 0 {
+		t.Errorf("the copy has tags %v, want none", got)
+	}
+}
+
+// tag holds that tags are set on one version, beside those that it has.
+func (s *suite) tag(t *testing.T) {
+	old := s.user.Upload(t, "tag/a", []byte("1"), map[string]string{"owner": "somebody", "empty": ""})
+	current := s.user.Upload(t, "tag/a", []byte("2"), nil)
+	for _, tags := range []map[string]string{
+		{"larder-status": "pending", "larder-reason": "waits for a key: 1 of 2"},
+		{"larder-status": "published", "larder-reason": "", "larder-never": ""},
+	} {
+		if err := s.bucket.Tag(t.Context(), "tag/a", old, tags); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]string{"owner": "somebody", "empty": "", "larder-status": "published"}
+	if got := s.user.Tags(t, "tag/a", old); !maps.Equal(got, want) {
+		t.Errorf("tags = %v, want %v", got, want)
+	}
+	if got := s.user.Tags(t, "tag/a", current); len(got) != 0 {
+		t.Errorf("the other version has tags %v, want none", got)
+	}
+	if got, _ := s.open(t, "tag/a", old); got != "1" {
+		t.Errorf("the tagged version is %q, want %q", got, "1")
+	}
+}
+
+// tagsFull holds that tags which do not fit change nothing.
+func (s *suite) tagsFull(t *testing.T) {
+	const most = 10
+	own := map[string]string{}
+	for i := range most - 1 {
+		own[fmt.Sprint("own-", i)] = "x"
+	}
+	version := s.user.Upload(t, "tags-full/a", []byte("1"), own)
+	err := s.bucket.Tag(t.Context(), "tags-full/a", version, map[string]string{"larder-status": "rejected", "larder-reason": "x"})
+	if !errors.Is(err, publish.ErrTagsFull) {
+		t.Errorf("Tag = %v, want ErrTagsFull", err)
+	}
+	if got := s.user.Tags(t, "tags-full/a", version); !maps.Equal(got, own) {
+		t.Errorf("tags = %v, want %v", got, own)
+	}
+	for range 2 { // the last free one; then again in its place
+		if err := s.bucket.Tag(t.Context(), "tags-full/a", version, map[string]string{"larder-status": "rejected"}); err != nil {
+			t.Errorf("Tag = %v, want no error: there is room for one more", err)
+		}
+	}
+}
+
+// order holds that listings follow the bytes of keys, not folders. No key here
+// is a folder of another one: a server over a file system has no room for both.
+func (s *suite) order(t *testing.T) {
+	want := []string{"order/a-b", "order/a.zip", "order/a/b-1", "order/a/b.json", "order/a/b/c", "order/a0", "order/aa"}
+	for _, key := range []string{"order/a/b/c", "order/a0", "order/a.zip", "order/aa", "order/a/b-1", "order/a-b", "order/a/b.json"} {
+		s.put(t, key, key)
+	}
+	if got := keysOf(t, s.bucket.List(t.Context(), "order/")); !slices.Equal(got, want) {
+		t.Errorf("List = %q, want %q", got, want)
+	}
+	if got := keysOf(t, s.bucket.Versions(t.Context(), "order/")); !slices.Equal(got, want) {
+		t.Errorf("Versions = %q, want %q", got, want)
+	}
+	if got := keysOf(t, s.bucket.List(t.Context(), "order/a/")); !slices.Equal(got, want[2:5]) {
+		t.Errorf("List of order/a/ = %q, want %q", got, want[2:5])
+	}
+}
+
+// pages holds that listings of more than a page are whole, can be left early
+// and can be read again. Their first page ends among the versions of one key.
+func (s *suite) pages(t *testing.T) {
+	const objects, split = 1100, 998 // S3's pages have 1,000
+	var current []string
+	for i := range objects {
+		current = append(current, fmt.Sprintf("pages/%04d", i))
+	}
+	s.putAll(t, current)
+	versions := slices.Insert(slices.Clone(current), split, current[split], current[split])
+	s.put(t, current[split], "again")
+	s.put(t, current[split], "and again")
+	for _, c := range []struct {
+		name string
+		list iter.Seq2[publish.Object, error]
+		want []string
+	}{
+		{"List", s.bucket.List(t.Context(), "pages/"), current},
+		{"Versions", s.bucket.Versions(t.Context(), "pages/"), versions},
+	} {
+		for object, err := range c.list {
+			if err != nil || object.Key != c.want[0] {
+				t.Errorf("%s begins with %+v, %v, want %s", c.name, object, err, c.want[0])
+			}
+			break
+		}
+		for range 2 {
+			if got := keysOf(t, c.list); !slices.Equal(got, c.want) {
+				t.Errorf("%s has %d objects, want %d", c.name, len(got), len(c.want))
+			}
+		}
+	}
+}
+
+// cancelled holds that nothing is done for a context that is over.
+func (s *suite) cancelled(t *testing.T) {
+	s.put(t, "cancelled/a", "before")
+	version := s.head(t, "cancelled/a").Version
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, openErr := s.bucket.Open(ctx, "cancelled/a", "")
+	_, headErr := s.bucket.Head(ctx, "cancelled/a")
+	for call, err := range map[string]error{
+		"Open":     openErr,
+		"Head":     headErr,
+		"Create":   s.bucket.Create(ctx, "cancelled/b", nil),
+		"Put":      s.bucket.Put(ctx, "cancelled/a", strings.NewReader("after"), 5),
+		"Copy":     s.bucket.Copy(ctx, "cancelled/a", version, "cancelled/b"),
+		"Tag":      s.bucket.Tag(ctx, "cancelled/a", version, map[string]string{"a": "b"}),
+		"List":     firstError(s.bucket.List(ctx, "cancelled/")),
+		"Versions": firstError(s.bucket.Versions(ctx, "cancelled/")),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s = %v, want context.Canceled", call, err)
+		}
+	}
+	if got, _ := s.open(t, "cancelled/a", ""); got != "before" {
+		t.Errorf("the object is %q, want %q", got, "before")
+	}
+}
+
+func (s *suite) put(t *testing.T, key, body string) {
+	t.Helper()
+	if err := s.bucket.Put(t.Context(), key, strings.NewReader(body), int64(len(body))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// putAll writes small objects, several at once.
+func (s *suite) putAll(t *testing.T, keys []string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for chunk := range slices.Chunk(keys, len(keys)/8+1) {
+		wg.Go(func() {
+			for _, key := range chunk {
+				if err := s.bucket.Put(t.Context(), key, strings.NewReader(key), int64(len(key))); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (s *suite) head(t *testing.T, key string) publish.Object {
+	t.Helper()
+	object, err := s.bucket.Head(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func (s *suite) open(t *testing.T, key, version string) (string, publish.Object) {
+	t.Helper()
+	body, object, err := s.bucket.Open(t.Context(), key, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content bytes.Buffer
+	if _, err := io.Copy(&content, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return content.String(), object
+}
+
+func collect(t *testing.T, list iter.Seq2[publish.Object, error]) []publish.Object {
+	t.Helper()
+	var objects []publish.Object
+	for object, err := range list {
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+func keysOf(t *testing.T, list iter.Seq2[publish.Object, error]) []string {
+	t.Helper()
+	var keys []string
+	for _, object := range collect(t, list) {
+		keys = append(keys, object.Key)
+	}
+	return keys
+}
+
+func firstError(list iter.Seq2[publish.Object, error]) error {
+	for _, err := range list {
+		return err
+	}
+	return nil
+}

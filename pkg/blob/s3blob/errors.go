@@ -1,0 +1,53 @@
+package s3blob
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// failed says what could not be done with which object, and wraps
+// registry.ErrNotFound where S3 has no such object version.
+func failed(action, key string, err error) error {
+	if notFound(err) {
+		return fmt.Errorf("%s %q in the bucket: %w", action, key, registry.ErrNotFound)
+	}
+	return fmt.Errorf("%s %q in the bucket: %w", action, key, err)
+}
+
+// notFound looks at the status too, for an answer to HEAD has no code. A
+// delete marker, asked for by its version, is 405.
+func notFound(err error) bool {
+	switch errorCode(err) {
+	case "NoSuchBucket": // a wrong setting, not a missing object
+		return false
+	case "NoSuchKey", "NoSuchVersion", "NotFound":
+		return true
+	}
+	status := errorStatus(err)
+	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed
+}
+
+// alreadyExists says that a conditional creation lost.
+func alreadyExists(err error) bool { return errorStatus(err) == http.StatusPreconditionFailed }
+
+func errorCode(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// errorStatus is the HTTP status of S3's answer, 0 where there was none.
+func errorStatus(err error) int {
+	var response *awshttp.ResponseError
+	if errors.As(err, &response) {
+		return response.HTTPStatusCode()
+	}
+	return 0
+}

@@ -1,0 +1,99 @@
+package s3blob
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/url"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// List implements [publish.Bucket]. S3 does not say which version is current
+// when it lists objects, so they have none.
+func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[publish.Object, error] {
+	return func(yield func(publish.Object, error) bool) {
+		pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{
+			Bucket: &b.name, Prefix: &prefix, EncodingType: types.EncodingTypeUrl,
+		})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(publish.Object{}, failed("list", prefix, err))
+				return
+			}
+			for _, o := range page.Contents {
+				if !yield(listed(page.EncodingType, o.Key, nil, o.Size, o.LastModified)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Versions implements [publish.Bucket].
+func (b *Bucket) Versions(ctx context.Context, prefix string) iter.Seq2[publish.Object, error] {
+	return func(yield func(publish.Object, error) bool) {
+		in := &s3.ListObjectVersionsInput{Bucket: &b.name, Prefix: &prefix, EncodingType: types.EncodingTypeUrl}
+		for {
+			page, err := b.client.ListObjectVersions(ctx, in)
+			if err != nil {
+				yield(publish.Object{}, failed("list the versions of", prefix, err))
+				return
+			}
+			for _, v := range page.Versions {
+				object, err := listed(page.EncodingType, v.Key, v.VersionId, v.Size, v.LastModified)
+				if repeated(object, in) {
+					continue
+				}
+				if !yield(object, err) {
+					return
+				}
+			}
+			if !aws.ToBool(page.IsTruncated) {
+				return
+			}
+			// The SDK's own paginator would send the marker back encoded.
+			marker, err := decodeKey(page.EncodingType, page.NextKeyMarker)
+			if err != nil {
+				yield(publish.Object{}, err)
+				return
+			}
+			in.KeyMarker, in.VersionIdMarker = &marker, page.NextVersionIdMarker
+		}
+	}
+}
+
+// repeated says that the page before ended with a version. Amazon's S3 goes on
+// after it, the Versity gateway (1.8.0) with it.
+func repeated(o publish.Object, in *s3.ListObjectVersionsInput) bool {
+	return in.KeyMarker != nil && o.Key == *in.KeyMarker && o.Version == aws.ToString(in.VersionIdMarker)
+}
+
+func listed(encoding types.EncodingType, key, version *string, size *int64, modified *time.Time) (publish.Object, error) {
+	decoded, err := decodeKey(encoding, key)
+	return publish.Object{
+		Key:      decoded,
+		Version:  aws.ToString(version),
+		Size:     aws.ToInt64(size),
+		Modified: aws.ToTime(modified),
+	}, err
+}
+
+// decodeKey undoes the encoding in which listings are asked for: a key may
+// have characters that XML cannot carry, and one such key would make every
+// listing unreadable. Servers that do not know the encoding do not say it.
+func decodeKey(encoding types.EncodingType, key *string) (string, error) {
+	if encoding != types.EncodingTypeUrl {
+		return aws.ToString(key), nil
+	}
+	decoded, err := url.QueryUnescape(aws.ToString(key))
+	if err != nil {
+		return "", fmt.Errorf("a listing of the bucket has a key that is not encoded as the listing says: %w", err)
+	}
+	return decoded, nil
+}

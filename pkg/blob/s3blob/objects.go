@@ -1,0 +1,131 @@
+package s3blob
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// Open implements [publish.Bucket]. The context bounds the reading, too.
+func (b *Bucket) Open(ctx context.Context, key, version string) (io.ReadCloser, publish.Object, error) {
+	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key, VersionId: optional(version)})
+	if err != nil {
+		return nil, publish.Object{}, failed("read", key, err)
+	}
+	return out.Body, publish.Object{
+		Key:      key,
+		Version:  aws.ToString(out.VersionId),
+		Size:     aws.ToInt64(out.ContentLength),
+		Modified: aws.ToTime(out.LastModified),
+	}, nil
+}
+
+// Head implements [publish.Bucket].
+func (b *Bucket) Head(ctx context.Context, key string) (publish.Object, error) {
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key})
+	if err != nil {
+		return publish.Object{}, failed("look at", key, err)
+	}
+	return publish.Object{
+		Key:      key,
+		Version:  aws.ToString(out.VersionId),
+		Size:     aws.ToInt64(out.ContentLength),
+		Modified: aws.ToTime(out.LastModified),
+	}, nil
+}
+
+// Create implements [publish.Bucket]. A creation whose answer was lost on the
+// way is sent again, and finds its own object: [publish.ErrExists] does not
+// mean that somebody else wrote it.
+func (b *Bucket) Create(ctx context.Context, key string, body []byte) error {
+	in := b.put(key, bytes.NewReader(body), int64(len(body)))
+	in.IfNoneMatch = aws.String("*")
+	_, err := b.client.PutObject(ctx, in)
+	if alreadyExists(err) {
+		return fmt.Errorf("create %q in the bucket: %w", key, publish.ErrExists)
+	}
+	if err != nil {
+		return failed("create", key, err)
+	}
+	return nil
+}
+
+// Put implements [publish.Bucket]. The body is read twice, first for its
+// SHA-256; S3 takes up to 5 GiB at once.
+func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error {
+	if _, err := b.client.PutObject(ctx, b.put(key, body, size)); err != nil {
+		return failed("write", key, err)
+	}
+	return nil
+}
+
+func (b *Bucket) put(key string, body io.ReadSeeker, size int64) *s3.PutObjectInput {
+	return &s3.PutObjectInput{
+		Bucket:        &b.name,
+		Key:           &key,
+		Body:          body,
+		ContentLength: &size,
+		ContentType:   aws.String(contentType(key)),
+		CacheControl:  cacheControl(key),
+	}
+}
+
+// Copy implements [publish.Bucket].
+func (b *Bucket) Copy(ctx context.Context, from, version, to string) error {
+	_, err := b.client.CopyObject(ctx, &s3.CopyObjectInput{
+		Bucket:            &b.name,
+		Key:               &to,
+		CopySource:        aws.String(copySource(b.name, from, version)),
+		ContentType:       aws.String(contentType(to)),
+		CacheControl:      cacheControl(to),
+		MetadataDirective: types.MetadataDirectiveReplace,
+		TaggingDirective:  types.TaggingDirectiveReplace, // the default copies the user's tags
+	})
+	if err != nil {
+		return failed("copy to "+to+" from", from, err)
+	}
+	return nil
+}
+
+// copySource is the header that names what to copy. It has no bare plus, which
+// is a space to some servers and a plus to others.
+func copySource(bucket, key, version string) string {
+	escaped := strings.NewReplacer("+", "%20", "%2F", "/").Replace(url.QueryEscape(key))
+	return bucket + "/" + escaped + "?versionId=" + url.QueryEscape(version)
+}
+
+// Tag implements [publish.Bucket]. S3 replaces tags as a whole: those that
+// somebody else sets at the same moment can be lost.
+func (b *Bucket) Tag(ctx context.Context, key, version string, tags map[string]string) error {
+	current, err := b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{
+		Bucket: &b.name, Key: &key, VersionId: optional(version),
+	})
+	if err != nil {
+		return failed("read the tags of", key, err)
+	}
+	merged := mergeTags(current.TagSet, tags)
+	if len(merged) > maxTags {
+		return fmt.Errorf("tag %q in the bucket: %w", key, publish.ErrTagsFull)
+	}
+	if _, err = b.client.PutObjectTagging(ctx, &s3.PutObjectTaggingInput{
+		Bucket: &b.name, Key: &key, VersionId: optional(version), Tagging: &types.Tagging{TagSet: merged},
+	}); err != nil {
+		return failed("tag", key, err)
+	}
+	return nil
+}
+
+func optional(version string) *string {
+	if version == "" {
+		return nil
+	}
+	return &version
+}
