@@ -1,0 +1,62 @@
+package protocol
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// moduleVersionsDocument always has one module, the one that was asked for.
+// The clients take a null for an element amiss: no list here has one.
+type moduleVersionsDocument struct {
+	Modules [1]moduleVersions `json:"modules"`
+}
+
+type moduleVersions struct {
+	Versions []moduleVersion `json:"versions"`
+}
+
+type moduleVersion struct {
+	Version string `json:"version"`
+}
+
+func (h *handler) moduleVersions(ctx context.Context, caller registry.Caller, request Request) (response, error) {
+	listing, err := h.Reader.ModuleVersions(ctx, caller, request.Module)
+	if err != nil {
+		return response{}, orMissing(err, "there is no module %s", request.Module)
+	}
+	versions := make([]moduleVersion, len(listing))
+	for i, listed := range listing {
+		versions[i] = moduleVersion{listed.Version.String()}
+	}
+	document := moduleVersionsDocument{[1]moduleVersions{{versions}}}
+	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil
+}
+
+// moduleDownload answers 204 with the archive's URL in a header, which every
+// client of either kind follows.
+func (h *handler) moduleDownload(ctx context.Context, caller registry.Caller, request Request) (response, error) {
+	m, err := h.Reader.ModuleVersion(ctx, caller, request.Module, request.Version)
+	if err != nil {
+		return response{}, orMissing(err, "module %s has no version %s", request.Module, request.Version)
+	}
+	key := request.Module.ArchiveKey(m.Version, m.Archive)
+	signed, err := h.Presigner.PresignGet(ctx, key)
+	if err != nil {
+		return response{}, fmt.Errorf("presign %s: %w", key, err)
+	}
+	return response{
+		status: http.StatusNoContent,
+		cache:  noStore,
+		header: map[string]string{"X-Terraform-Get": archiveSource(signed, m.Archive)},
+	}, nil
+}
+
+// archiveSource is the address of an archive for go-getter, which both clients
+// download modules with. It takes archive and checksum off the query before it
+// asks the bucket, so neither can be part of what is signed.
+func archiveSource(signed string, archive registry.ModuleArchive) string {
+	return signed + "&archive=" + archive.Format + "&checksum=sha256:" + archive.SHA256
+}

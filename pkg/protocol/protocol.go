@@ -1,0 +1,113 @@
+// Package protocol answers the clients of a registry over HTTP: service
+// discovery, the module registry protocol and the provider registry protocol.
+//
+// A request is first read by [Parse], which knows nothing but its method and
+// path, so that whatever cannot be there never reaches a catalog. What can be
+// there is one question to a [registry.Reader], and so one read of the catalog.
+// The answer names archives by presigned URLs: their bytes never pass through
+// here.
+//
+// Every answer with a body is JSON; an error is {"errors":["…"]}.
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Presigner makes URLs that read one object of the bucket for a while, without
+// any further credentials. It works them out and asks nobody: a request may
+// need several.
+type Presigner interface {
+	// PresignGet is the absolute URL of an object, with its credentials in
+	// the query. The URL stays good for some minutes.
+	PresignGet(ctx context.Context, key string) (string, error)
+}
+
+// Config is what a handler works with. Every field must be set.
+type Config struct {
+	Reader    *registry.Reader
+	Presigner Presigner
+
+	// Authenticate finds out who asks. It is never called for discovery,
+	// nor for a request that names nothing that could be there.
+	Authenticate func(*http.Request) registry.Caller
+
+	// Logger gets one line per request, and one more for an internal error.
+	// Neither queries nor headers nor presigned URLs are ever in them.
+	Logger *slog.Logger
+}
+
+type handler struct{ Config }
+
+// New is the registry's side of the protocols.
+func New(config Config) http.Handler { return &handler{config} }
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	answer, err := h.answer(r)
+	if err != nil {
+		answer = h.failure(r, err)
+	}
+	written := answer.write(w, r)
+	h.Logger.LogAttrs(r.Context(), slog.LevelInfo, "request",
+		slog.String("method", bounded(r.Method)),
+		slog.String("path", bounded(r.URL.EscapedPath())),
+		slog.Int("status", answer.status),
+		slog.Int("bytes", written),
+		slog.Duration("duration", time.Since(start)))
+}
+
+func (h *handler) answer(r *http.Request) (response, error) {
+	request, err := Parse(r.Method, r.URL.EscapedPath())
+	if err != nil {
+		return response{}, err
+	}
+	if request.Route == Discovery { // the clients' question before they know whom to show a token
+		return discovery(), nil
+	}
+	caller := h.Authenticate(r)
+	switch request.Route {
+	case ModuleVersions:
+		return h.moduleVersions(r.Context(), caller, request)
+	case ModuleDownload:
+		return h.moduleDownload(r.Context(), caller, request)
+	case ProviderVersions:
+		return h.providerVersions(r.Context(), caller, request)
+	case ProviderDownload:
+		return h.providerDownload(r.Context(), caller, request)
+	default:
+		return response{}, fmt.Errorf("route %d has no answer", request.Route)
+	}
+}
+
+// failure answers an error, and logs one that is nobody's but ours.
+func (h *handler) failure(r *http.Request, err error) response {
+	if errors.Is(err, registry.ErrUnauthorized) {
+		err = refuse(registry.ErrUnauthorized, "%s", howToAuthenticate(r.Host))
+	}
+	answer := errorResponse(err)
+	clientGone := errors.Is(r.Context().Err(), context.Canceled)
+	if answer.status == http.StatusInternalServerError && !clientGone {
+		h.Logger.LogAttrs(r.Context(), slog.LevelError, "request failed",
+			slog.String("method", bounded(r.Method)),
+			slog.String("path", bounded(r.URL.EscapedPath())),
+			slog.Any("error", err))
+	}
+	return answer
+}
+
+// bounded cuts what a client sent to a length that is fit for a log.
+func bounded(s string) string {
+	const most = 512
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}

@@ -1,0 +1,674 @@
+package protocol
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// memory is a catalog of one module and one provider that counts its reads.
+type memory struct {
+	moduleVersions   registry.Listing
+	module           registry.ModuleVersion
+	providerVersions registry.Listing
+	provider         registry.ProviderVersion
+	err              error // instead of any answer
+	reads            atomic.Int64
+}
+
+func answer[A comparable, T any](m *memory, asked, known A, value T) (T, error) {
+	m.reads.Add(1)
+	var none T
+	switch {
+	case m.err != nil:
+		return none, m.err
+	case asked != known:
+		return none, fmt.Errorf("read the index: %w", registry.ErrNotFound)
+	}
+	return value, nil
+}
+
+func (m *memory) ModuleVersions(_ context.Context, a registry.ModuleAddress) (registry.Listing, error) {
+	return answer(m, a, m.module.Address, m.moduleVersions)
+}
+
+func (m *memory) ModuleVersion(_ context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
+	return answer(m, a.LogPrefix(v), m.module.Address.LogPrefix(m.module.Version), m.module)
+}
+
+func (m *memory) ProviderVersions(_ context.Context, a registry.ProviderAddress) (registry.Listing, error) {
+	return answer(m, a, m.provider.Address, m.providerVersions)
+}
+
+func (m *memory) ProviderVersion(_ context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
+	return answer(m, a.LogPrefix(v), m.provider.Address.LogPrefix(m.provider.Version), m.provider)
+}
+
+const signature = "X-Amz-Expires=900&X-Amz-Signature=5ecre7"
+
+// bucket presigns any key.
+type bucket struct{ err error }
+
+func (b bucket) PresignGet(_ context.Context, key string) (string, error) {
+	return "https://bucket.example.com/" + key + "?" + signature, b.err
+}
+
+var (
+	module   = registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+	provider = registry.ProviderAddress{Namespace: "acme", Type: "widget"}
+	linux    = registry.Platform{OS: "linux", Arch: "amd64"}
+	darwin   = registry.Platform{OS: "darwin", Arch: "arm64"}
+	windows  = registry.Platform{OS: "windows", Arch: "amd64"}
+)
+
+// everyRoute is one path of each route that answers well.
+var everyRoute = []string{
+	"/.well-known/terraform.json",
+	"/v1/modules/acme/vpc/aws/versions",
+	"/v1/modules/acme/vpc/aws/1.2.0+build.5/download",
+	"/v1/providers/acme/widget/versions",
+	"/v1/providers/acme/widget/1.0.0/download/linux/amd64",
+}
+
+func newMemory(tb testing.TB) *memory {
+	return &memory{
+		moduleVersions: registry.Listing{
+			{Version: version(tb, "1.0.0-rc.1"), Revision: 1},
+			{Version: version(tb, "1.0.0"), Revision: 1},
+			{Version: version(tb, "1.2.0+build.5"), Revision: 1},
+		},
+		module: registry.ModuleVersion{
+			Address: module, Version: version(tb, "1.2.0+build.5"), Revision: 1,
+			Archive: registry.ModuleArchive{Format: "tar.gz", SHA256: "a1c4e5"},
+		},
+		providerVersions: registry.Listing{
+			{Version: version(tb, "0.9.0"), Revision: 2, Protocols: []string{"5.1", "6.0"}, Platforms: []registry.Platform{darwin, linux}},
+			{Version: version(tb, "1.0.0"), Revision: 4, Protocols: []string{"5.0"}, Platforms: []registry.Platform{linux}},
+		},
+		provider: registry.ProviderVersion{
+			Address: provider, Version: version(tb, "1.0.0"), Revision: 4,
+			Packages: []registry.Package{
+				{Platform: linux, SHA256: "b2d6f7", Sequence: 1, Protocols: []string{"5.0", "6.1", "5.3"}},
+				{Platform: windows, SHA256: "c3", Sequence: 4}, // no SHA256SUMS covers it yet
+			},
+			Release: &registry.Release{SHA256: "d4", Signature: "e5", Sequence: 3, Keys: []registry.SigningKey{
+				{KeyID: "51852D87348FFC4C", ASCIIArmor: "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQ<&>==\n"},
+			}},
+		},
+	}
+}
+
+// open is a registry that everybody may read, and logs to nowhere.
+func open(catalog registry.Catalog) Config {
+	return Config{
+		Reader:       registry.NewReader(catalog),
+		Presigner:    bucket{},
+		Authenticate: func(*http.Request) registry.Caller { return registry.Anyone },
+		Logger:       slog.New(slog.DiscardHandler),
+	}
+}
+
+// ask sends a request whose path is not touched on the way.
+func ask(tb testing.TB, h http.Handler, method, path string, headers ...string) *http.Response {
+	tb.Helper()
+	unescaped, err := url.PathUnescape(path)
+	if err != nil {
+		tb.Fatalf("no server would pass %q on: %v", path, err)
+	}
+	r := httptest.NewRequest(method, "https://registry.example.com/", nil)
+	r.URL = &url.URL{Path: unescaped, RawPath: path}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(tb testing.TB, r *http.Response) string {
+	tb.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(b)
+}
+
+// compact is a JSON document as it is sent, from one that is easy to read.
+func compact(t *testing.T, document string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, []byte(document)); err != nil {
+		t.Fatal(err)
+	}
+	return b.String() + "\n"
+}
+
+func TestDocuments(t *testing.T) {
+	for _, tt := range []struct{ path, cache, document string }{
+		{everyRoute[0], "public, max-age=300", `{"modules.v1": "/v1/modules/", "providers.v1": "/v1/providers/"}`},
+		{everyRoute[1], "private, no-cache", `{"modules": [{"versions": [
+			{"version": "1.0.0-rc.1"},
+			{"version": "1.0.0"},
+			{"version": "1.2.0+build.5"}
+		]}]}`},
+		{everyRoute[3], "private, no-cache", `{"versions": [
+			{"version": "0.9.0", "protocols": ["5.1", "6.0"], "platforms": [{"os": "darwin", "arch": "arm64"}, {"os": "linux", "arch": "amd64"}]},
+			{"version": "1.0.0", "protocols": ["5.0"], "platforms": [{"os": "linux", "arch": "amd64"}]}
+		]}`},
+		{everyRoute[4], "no-store", `{
+			"protocols": ["5.3", "6.1"],
+			"os": "linux",
+			"arch": "amd64",
+			"filename": "terraform-provider-widget_1.0.0_linux_amd64.zip",
+			"download_url": "https://bucket.example.com/registry/providers/acme/widget/1.0.0/b2d6f7/terraform-provider-widget_1.0.0_linux_amd64.zip?` + signature + `",
+			"shasums_url": "https://bucket.example.com/registry/providers/acme/widget/1.0.0/d4/terraform-provider-widget_1.0.0_SHA256SUMS?` + signature + `",
+			"shasums_signature_url": "https://bucket.example.com/registry/providers/acme/widget/1.0.0/e5/terraform-provider-widget_1.0.0_SHA256SUMS.sig?` + signature + `",
+			"shasum": "b2d6f7",
+			"signing_keys": {"gpg_public_keys": [{
+				"key_id": "51852D87348FFC4C",
+				"ascii_armor": "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQ<&>==\n",
+				"trust_signature": "",
+				"source": "",
+				"source_url": ""
+			}]}
+		}`},
+	} {
+		r := ask(t, New(open(newMemory(t))), "GET", tt.path)
+		want := compact(t, tt.document)
+		if got := body(t, r); r.StatusCode != 200 || got != want {
+			t.Errorf("%s: %d\n%s\nwant\n%s", tt.path, r.StatusCode, got, want)
+		}
+		wantHeader := http.Header{
+			"Cache-Control":          {tt.cache},
+			"Content-Type":           {"application/json"},
+			"Content-Length":         {strconv.Itoa(len(want))},
+			"Vary":                   {"Accept-Encoding"},
+			"X-Content-Type-Options": {"nosniff"},
+		}
+		if !reflect.DeepEqual(r.Header, wantHeader) {
+			t.Errorf("%s: header %v, want %v", tt.path, r.Header, wantHeader)
+		}
+	}
+}
+
+func TestModuleDownload(t *testing.T) {
+	for _, path := range []string{
+		"/v1/modules/acme/vpc/aws/1.2.0+build.5/download",
+		"/v1/modules/acme/vpc/aws/1.2.0%2Bbuild.5/download",
+		"/v1/modules/Acme/VPC/aws/v1.2+build.5/download",
+	} {
+		r := ask(t, New(open(newMemory(t))), "GET", path)
+		want := http.Header{
+			"Cache-Control":          {"no-store"},
+			"X-Content-Type-Options": {"nosniff"},
+			"X-Terraform-Get": {"https://bucket.example.com/registry/modules/acme/vpc/aws/1.2.0/a1c4e5.tar.gz?" +
+				signature + "&archive=tar.gz&checksum=sha256:a1c4e5"},
+		}
+		if got := body(t, r); r.StatusCode != 204 || got != "" || !reflect.DeepEqual(r.Header, want) {
+			t.Errorf("%s: %d %v %q", path, r.StatusCode, r.Header, got)
+		}
+	}
+}
+
+func TestEmptyListsAreNotNull(t *testing.T) {
+	catalog := newMemory(t)
+	catalog.moduleVersions = nil
+	catalog.providerVersions = registry.Listing{{Version: version(t, "1.0.0")}}
+	for path, want := range map[string]string{
+		everyRoute[1]: `{"modules": [{"versions": []}]}`,
+		everyRoute[3]: `{"versions": [{"version": "1.0.0", "protocols": [], "platforms": []}]}`,
+	} {
+		if got := body(t, ask(t, New(open(catalog)), "GET", path)); got != compact(t, want) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	catalog.providerVersions = nil
+	if got := body(t, ask(t, New(open(catalog)), "GET", everyRoute[3])); got != compact(t, `{"versions": []}`) {
+		t.Errorf("no versions: %s", got)
+	}
+}
+
+func TestNotFoundSaysWhat(t *testing.T) {
+	for path, want := range map[string]string{
+		"/v1/modules/acme/vpn/aws/versions":                       "there is no module acme/vpn/aws",
+		"/v1/modules/Acme/vpc/aws/1.2.3/download":                 "module acme/vpc/aws has no version 1.2.3",
+		"/v1/modules/acme/vpc/aws/1.2.0/download":                 "module acme/vpc/aws has no version 1.2.0",
+		"/v1/modules/acme/vpc/aws/1.2.0+other/download":           "module acme/vpc/aws has no version 1.2.0+other",
+		"/v1/modules/acme/vpc/aws/1.2.0%20build.5/download":       `module acme/vpc/aws has no version "1.2.0 build.5"`,
+		"/v1/modules/-acme/vpc/aws/versions":                      `"-acme/vpc/aws" is not a module address <namespace>/<name>/<system>`,
+		"/v1/providers/acme/gadget/versions":                      "there is no provider acme/gadget",
+		"/v1/providers/Acme/widget/versions":                      `"Acme/widget" is not a provider address <namespace>/<type>, in lower case`,
+		"/v1/providers/acme/widget/2.0.0/download/linux/amd64":    "provider acme/widget has no version 2.0.0 for linux_amd64",
+		"/v1/providers/acme/widget/1.0.0/download/darwin/arm64":   "provider acme/widget has no version 1.0.0 for darwin_arm64",
+		"/v1/providers/acme/widget/1.0.0/download/windows/amd64":  "provider acme/widget has no version 1.0.0 for windows_amd64",
+		"/v1/providers/acme/widget/latest/download/windows/amd64": `provider acme/widget has no version "latest"`,
+		"/v1/providers/acme/widget/1.0.0/download/Linux/AMD64":    `"Linux_AMD64" is not a platform such as linux_amd64, in lower case`,
+		"/v1/providers/acme/widget/versions/":                     "there is nothing at /v1/providers/acme/widget/versions/",
+		"/%3Cscript%3E":                                           "there is nothing at /%3Cscript%3E",
+	} {
+		r := ask(t, New(open(newMemory(t))), "GET", path)
+		expectError(t, "GET "+path, r, 404, want)
+	}
+}
+
+// expectError checks that a response is an error and nothing else.
+func expectError(t *testing.T, request string, r *http.Response, status int, message string) {
+	t.Helper()
+	want := string(encode(errorDocument{[]string{message}}))
+	if got := body(t, r); r.StatusCode != status || got != want {
+		t.Errorf("%s: %d %s\nwant %d %s", request, r.StatusCode, got, status, want)
+	}
+	if r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Cache-Control") != "no-store" || r.Header.Get("X-Terraform-Get") != "" ||
+		r.Header.Get("Content-Length") != strconv.Itoa(len(want)) || r.Header.Get("Location") != "" {
+		t.Errorf("%s: header %v", request, r.Header)
+	}
+}
+
+func TestNastyPathsReachNoCatalog(t *testing.T) {
+	catalog := newMemory(t)
+	config := open(catalog)
+	config.Authenticate = func(r *http.Request) registry.Caller {
+		t.Errorf("%s: asked who it is", r.URL.EscapedPath())
+		return registry.Anyone
+	}
+	handler := New(config)
+	for status, paths := range map[int][]string{404: notThere, 400: malformed} {
+		for _, path := range paths {
+			if _, err := url.PathUnescape(path); err != nil {
+				continue // the server itself answers these, TestServer sees how
+			}
+			r := ask(t, handler, "GET", path)
+			var document struct{ Errors []string }
+			if err := json.Unmarshal([]byte(body(t, r)), &document); err != nil || r.StatusCode != status || len(document.Errors) != 1 {
+				t.Errorf("%.80s: %d %v, %v; want %d", path, r.StatusCode, document, err, status)
+			}
+		}
+	}
+	if reads := catalog.reads.Load(); reads != 0 {
+		t.Errorf("the catalog was read %d times", reads)
+	}
+}
+
+func TestOneReadPerRequest(t *testing.T) {
+	for _, path := range everyRoute {
+		catalog := newMemory(t)
+		ask(t, New(open(catalog)), "GET", path)
+		want := int64(1)
+		if path == discoveryPath {
+			want = 0
+		}
+		if got := catalog.reads.Load(); got != want {
+			t.Errorf("%s: %d reads of the catalog, want %d", path, got, want)
+		}
+	}
+}
+
+func TestOtherMethods(t *testing.T) {
+	catalog := newMemory(t)
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+		for _, path := range everyRoute {
+			r := ask(t, New(open(catalog)), method, path)
+			expectError(t, method+" "+path, r, 405, "this address answers GET and HEAD alone")
+			if allow := r.Header.Values("Allow"); !reflect.DeepEqual(allow, []string{"GET, HEAD"}) {
+				t.Errorf("%s %s: Allow %q", method, path, allow)
+			}
+		}
+	}
+	if reads := catalog.reads.Load(); reads != 0 {
+		t.Errorf("the catalog was read %d times", reads)
+	}
+}
+
+// closed is a registry that reads one token and logs everything.
+func closed(catalog registry.Catalog, log io.Writer) Config {
+	config := open(catalog)
+	config.Authenticate = func(r *http.Request) registry.Caller {
+		if values := r.Header.Values("Authorization"); len(values) == 1 && values[0] == "Bearer t0ken" {
+			return registry.Anyone
+		}
+		return registry.Caller{}
+	}
+	config.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return config
+}
+
+func TestUnauthorized(t *testing.T) {
+	catalog := newMemory(t)
+	handler := New(closed(catalog, io.Discard))
+	const message = `this registry wants a token: give one in a credentials "registry.example.com" block of the CLI configuration, or in the environment variable TF_TOKEN_registry_example_com`
+	for name, headers := range map[string][]string{
+		"none":         nil,
+		"empty":        {"Authorization", "Bearer "},
+		"lower case":   {"Authorization", "bearer x"},
+		"basic":        {"Authorization", "Basic dTpw"},
+		"two":          {"Authorization", "Bearer t0ken", "Authorization", "Bearer t0ken"},
+		"long":         {"Authorization", "Bearer " + strings.Repeat("a", 9<<10)},
+		"not any more": {"Authorization", "Bearer revoked"},
+	} {
+		for _, path := range everyRoute {
+			r := ask(t, handler, "GET", path, headers...)
+			if path == discoveryPath {
+				if r.StatusCode != 200 {
+					t.Errorf("%s: discovery is %d", name, r.StatusCode)
+				}
+				continue
+			}
+			expectError(t, name+" at "+path, r, 401, message)
+			if challenge := r.Header.Get("WWW-Authenticate"); challenge != "Bearer" {
+				t.Errorf("%s at %s: challenge %q", name, path, challenge)
+			}
+		}
+	}
+	if reads := catalog.reads.Load(); reads != 0 {
+		t.Errorf("the catalog was read %d times", reads)
+	}
+	if r := ask(t, handler, "GET", everyRoute[1], "Authorization", "Bearer t0ken"); r.StatusCode != 200 {
+		t.Errorf("a good token: %d", r.StatusCode)
+	}
+}
+
+// What is not published and what is are the same to whoever may not know.
+func TestUnauthorizedIsAnsweredBeforeNotFound(t *testing.T) {
+	handler := New(closed(newMemory(t), io.Discard))
+	there, notThere := ask(t, handler, "GET", everyRoute[1]), ask(t, handler, "GET", "/v1/modules/acme/secret/aws/versions")
+	if there.StatusCode != notThere.StatusCode || body(t, there) != body(t, notThere) || !reflect.DeepEqual(there.Header, notThere.Header) {
+		t.Errorf("%d %v and %d %v", there.StatusCode, there.Header, notThere.StatusCode, notThere.Header)
+	}
+}
+
+func TestHowToAuthenticate(t *testing.T) {
+	for host, want := range map[string]string{
+		"Registry.my-corp.example":          "block of the CLI configuration, or in the environment variable TF_TOKEN_registry_my__corp_example",
+		"127.0.0.1:8443":                    `credentials "127.0.0.1:8443" block of the CLI configuration`,
+		"<script>":                          "for its hostname in a credentials block of the CLI configuration",
+		"":                                  "for its hostname in a credentials block of the CLI configuration",
+		strings.Repeat("a", 1<<16) + ".com": "for its hostname in a credentials block of the CLI configuration",
+	} {
+		if got := howToAuthenticate(host); !strings.HasSuffix(got, want) {
+			t.Errorf("%.40s: %s", host, got)
+		}
+	}
+}
+
+func TestErrorDocument(t *testing.T) {
+	got := string(errorResponse(refuse(registry.ErrNotFound, "%s", "no <b> & no \"c\"\n")).body)
+	if want := `{"errors":["no <b> & no \"c\"\n"]}` + "\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestErrorStatuses(t *testing.T) {
+	for _, tt := range []struct {
+		err     error
+		status  int
+		message string
+	}{
+		{ErrMalformed, 400, "malformed address"},
+		{registry.ErrUnauthorized, 401, "unauthorized"},
+		{registry.ErrNotFound, 404, "not found"},
+		{ErrMethod, 405, "method not allowed"},
+		{fmt.Errorf("table larder-prod: %w", registry.ErrNotFound), 404, "not found"},
+		{fmt.Errorf("%w: table larder-prod", registry.ErrUnauthorized), 401, "unauthorized"},
+		{errors.Join(errors.New("larder-prod"), registry.ErrNotFound), 404, "not found"},
+		{refuse(registry.ErrNotFound, "there is no %s", "x"), 404, "there is no x"},
+		{fmt.Errorf("table larder-prod: %w", refuse(ErrMalformed, "no")), 400, "no"},
+		{orMissing(fmt.Errorf("larder-prod: %w", registry.ErrNotFound), "no %d", 1), 404, "no 1"},
+		{orMissing(registry.ErrUnauthorized, "no %d", 1), 401, "unauthorized"},
+		{orMissing(errors.New("disk full"), "no %d", 1), 500, "internal error"},
+		{errors.New("open /var/lib/larder/catalog.db: disk full"), 500, "internal error"},
+		{context.DeadlineExceeded, 500, "internal error"},
+		{refuse(io.EOF, "EOF at /var/lib/larder"), 500, "internal error"},
+	} {
+		got := errorResponse(tt.err)
+		want := string(encode(errorDocument{[]string{tt.message}}))
+		if got.status != tt.status || string(got.body) != want || got.cache != "no-store" {
+			t.Errorf("%v: %d %s, want %d %s", tt.err, got.status, got.body, tt.status, want)
+		}
+	}
+}
+
+func TestInternalErrorsAreLoggedAndNotTold(t *testing.T) {
+	broken := errors.New("open /var/lib/larder/catalog.db: disk full")
+	for _, path := range everyRoute[1:] {
+		var log bytes.Buffer
+		catalog := newMemory(t)
+		catalog.err = broken
+		config := closed(catalog, &log)
+		r := ask(t, New(config), "GET", path, "Authorization", "Bearer t0ken")
+		expectError(t, path, r, 500, "internal error")
+		if !strings.Contains(log.String(), broken.Error()) || !strings.Contains(log.String(), path) {
+			t.Errorf("%s: log %s", path, log.String())
+		}
+	}
+	for _, path := range []string{everyRoute[2], everyRoute[4]} {
+		var log bytes.Buffer
+		config := closed(newMemory(t), &log)
+		config.Presigner = bucket{errors.New("no credentials")}
+		r := ask(t, New(config), "GET", path, "Authorization", "Bearer t0ken")
+		expectError(t, path, r, 500, "internal error")
+		if !strings.Contains(log.String(), "no credentials") || strings.Contains(log.String(), "X-Amz") {
+			t.Errorf("%s: log %s", path, log.String())
+		}
+	}
+}
+
+func TestClientThatLeftIsNoInternalError(t *testing.T) {
+	var log bytes.Buffer
+	catalog := newMemory(t)
+	catalog.err = context.Canceled
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := httptest.NewRequest("GET", everyRoute[1], nil).WithContext(ctx)
+	r.Header.Set("Authorization", "Bearer t0ken")
+	New(closed(catalog, &log)).ServeHTTP(httptest.NewRecorder(), r)
+	if strings.Contains(log.String(), `"ERROR"`) || !strings.Contains(log.String(), `"status":500`) {
+		t.Errorf("log %s", log.String())
+	}
+}
+
+func TestLog(t *testing.T) {
+	for _, path := range append([]string{"/nowhere", "/v1/modules/acme/vpc/aws/9.9.9/download"}, everyRoute...) {
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			var log bytes.Buffer
+			r := httptest.NewRequest(method, path+"?token=qu3ry", nil)
+			r.Header.Set("Authorization", "Bearer t0ken")
+			w := httptest.NewRecorder()
+			New(closed(newMemory(t), &log)).ServeHTTP(w, r)
+			if method == "HEAD" && w.Body.Len() != 0 {
+				t.Errorf("HEAD %s has a body of %d bytes", path, w.Body.Len())
+			}
+			var line map[string]any
+			if err := json.Unmarshal(log.Bytes(), &line); err != nil { // more than one line, too
+				t.Fatalf("%v in %s", err, log.String())
+			}
+			for _, secret := range []string{"5ecre7", "X-Amz", "t0ken", "qu3ry", "bucket.example.com"} {
+				if strings.Contains(log.String(), secret) {
+					t.Errorf("%s %s logs %s: %s", method, path, secret, log.String())
+				}
+			}
+			if _, ok := line["duration"].(float64); !ok || line["method"] != method || line["path"] != path ||
+				line["status"] != float64(w.Code) || line["bytes"] != float64(w.Body.Len()) {
+				t.Errorf("%s %s, %d, %d bytes, logs %s", method, path, w.Code, w.Body.Len(), log.String())
+			}
+		}
+	}
+}
+
+func TestLogIsBounded(t *testing.T) {
+	var log bytes.Buffer
+	r := httptest.NewRequest("GET", "/"+strings.Repeat("a", 1<<20), nil)
+	r.Method = strings.Repeat("M", 1<<20)
+	w := httptest.NewRecorder()
+	New(closed(newMemory(t), &log)).ServeHTTP(w, r)
+	if log.Len() > 2<<10 || w.Body.Len() > 2<<10 {
+		t.Errorf("a long request makes a line of %d bytes and a body of %d", log.Len(), w.Body.Len())
+	}
+}
+
+func TestGzip(t *testing.T) {
+	handler := New(open(large(t, 400, 12)))
+	plain := body(t, ask(t, handler, "GET", everyRoute[3]))
+	for _, accept := range []string{"gzip", "GZIP", "deflate, gzip;q=0.5", "br,gzip ; Q=1"} {
+		r := ask(t, handler, "GET", everyRoute[3], "Accept-Encoding", accept)
+		packed := body(t, r)
+		if r.Header.Get("Content-Encoding") != "gzip" || r.Header.Get("Content-Length") != strconv.Itoa(len(packed)) || r.Header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s: header %v", accept, r.Header)
+		}
+		reader, err := gzip.NewReader(strings.NewReader(packed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unpacked, err := io.ReadAll(reader); err != nil || string(unpacked) != plain || len(packed)*10 > len(plain) {
+			t.Errorf("%s: %d bytes became %d and then %d, %v", accept, len(plain), len(packed), len(unpacked), err)
+		}
+	}
+	for _, accept := range []string{"", "identity", "gzip;q=0", "gzip;q=0.0", "gzip;q=x", "br", "xgzip", "*"} {
+		r := ask(t, handler, "GET", everyRoute[3], "Accept-Encoding", accept)
+		if got := body(t, r); got != plain || r.Header.Get("Content-Encoding") != "" || r.Header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%q: %d bytes, header %v", accept, len(got), r.Header)
+		}
+	}
+	if r := ask(t, handler, "GET", discoveryPath, "Accept-Encoding", "gzip"); r.Header.Get("Content-Encoding") != "" {
+		t.Error("a small body was compressed")
+	}
+}
+
+func FuzzAcceptsGzip(f *testing.F) {
+	for _, s := range []string{"", "gzip", "deflate, GZIP;q=0.5", "gzip;q=0", "gzip;q=NaN", ",;,gzip;"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		if acceptsGzip(http.Header{"Accept-Encoding": {header}}) && !strings.Contains(strings.ToLower(header), "gzip") {
+			t.Errorf("%q names no gzip", header)
+		}
+	})
+}
+
+// TestServer asks a real server, which has opinions of its own on redirects,
+// lengths and HEAD.
+func TestServer(t *testing.T) {
+	catalog := large(t, 40, 12)
+	server := httptest.NewServer(New(closed(catalog, io.Discard)))
+	defer server.Close()
+	paths := append([]string{"/v1/modules/acme/vpc/aws/9.9.9/download", "/v1/modules/acme/vpc/aws/versions/", "//v1/modules/acme/vpc/aws/versions",
+		"/v1/modules/%2e%2e/vpc/aws/versions", "/v1/modules/../vpc/aws/versions", "/nowhere", "/"}, everyRoute...)
+	for _, headers := range []http.Header{
+		{},
+		{"Authorization": {"Bearer t0ken"}},
+		{"Authorization": {"Bearer t0ken"}, "Accept-Encoding": {"gzip"}},
+	} {
+		for _, path := range paths {
+			get, got := send(t, server, "GET", path, headers)
+			head, none := send(t, server, "HEAD", path, headers)
+			if head.StatusCode != get.StatusCode || !reflect.DeepEqual(head.Header, get.Header) || none != "" {
+				t.Errorf("%s %v\nGET  %d %v\nHEAD %d %v %q", path, headers, get.StatusCode, get.Header, head.StatusCode, head.Header, none)
+			}
+			if length := get.Header.Get("Content-Length"); get.StatusCode != 204 && length != strconv.Itoa(len(got)) || get.StatusCode == 204 && length+got != "" {
+				t.Errorf("%s: %d with Content-Length %q and %d bytes", path, get.StatusCode, length, len(got))
+			}
+			if get.StatusCode >= 300 && get.StatusCode < 400 {
+				t.Errorf("%s: redirects with %d", path, get.StatusCode)
+			}
+		}
+	}
+	for _, path := range []string{"/%zz", "/v1/modules/acme/vpc/aws/versions%"} {
+		if r, _ := send(t, server, "GET", path, nil); r.StatusCode != 400 {
+			t.Errorf("%s: %d", path, r.StatusCode)
+		}
+	}
+}
+
+// send asks a server for a path as it stands, which no client of Go's would
+// do, and leaves out the Date that it answers.
+func send(t *testing.T, server *httptest.Server, method, path string, headers http.Header) (*http.Response, string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: registry.example.com\r\nConnection: close\r\n", method, path)
+	_ = headers.Write(conn) // if it fails, so does reading the answer
+	fmt.Fprint(conn, "\r\n")
+	answer, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Header.Del("Date")
+	return answer, body(t, answer)
+}
+
+// large is a catalog whose listings have many versions, of many platforms.
+func large(tb testing.TB, versions, platforms int) *memory {
+	catalog := newMemory(tb)
+	catalog.providerVersions, catalog.moduleVersions = nil, nil
+	for i := range versions {
+		listed := registry.Listed{Version: version(tb, fmt.Sprintf("%d.%d.%d", i/100, i/10%10, i%10)), Revision: 1}
+		catalog.moduleVersions = append(catalog.moduleVersions, listed)
+		listed.Protocols = []string{"5.0", "6.0"}
+		for j := range platforms {
+			listed.Platforms = append(listed.Platforms, registry.Platform{OS: "linux" + strconv.Itoa(j), Arch: "amd64"})
+		}
+		catalog.providerVersions = append(catalog.providerVersions, listed)
+	}
+	return catalog
+}
+
+// A listing is written in a handful of pieces, however many versions it has.
+func TestListingsAllocateLittle(t *testing.T) {
+	for _, size := range []struct{ versions, platforms int }{{400, 12}, {1000, 14}} {
+		listing := large(t, size.versions, size.platforms).providerVersions
+		if got := testing.AllocsPerRun(20, func() { encode(newProviderVersionsDocument(listing)) }); got > 60 {
+			t.Errorf("%d versions of %d platforms take %v allocations", size.versions, size.platforms, got)
+		}
+	}
+}
+
+func BenchmarkProviderVersions400x12(b *testing.B)  { benchmark(b, large(b, 400, 12), everyRoute[3]) }
+func BenchmarkProviderVersions1000x14(b *testing.B) { benchmark(b, large(b, 1000, 14), everyRoute[3]) }
+func BenchmarkModuleVersions1000(b *testing.B)      { benchmark(b, large(b, 1000, 0), everyRoute[1]) }
+func BenchmarkProviderDownload(b *testing.B)        { benchmark(b, newMemory(b), everyRoute[4]) }
+func BenchmarkModuleDownload(b *testing.B)          { benchmark(b, newMemory(b), everyRoute[2]) }
+
+// nowhere is a response that costs nothing.
+type nowhere struct{ header http.Header }
+
+func (w nowhere) Header() http.Header         { return w.header }
+func (w nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (w nowhere) WriteHeader(int)             {}
+
+func benchmark(b *testing.B, catalog registry.Catalog, path string) {
+	handler := New(open(catalog))
+	for _, encoding := range []string{"identity", "gzip"} {
+		b.Run(encoding, func(b *testing.B) {
+			r := httptest.NewRequest("GET", path, nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			b.ReportAllocs()
+			for b.Loop() {
+				handler.ServeHTTP(nowhere{http.Header{}}, r)
+			}
+		})
+	}
+}

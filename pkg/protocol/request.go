@@ -1,0 +1,227 @@
+package protocol
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Route is a kind of request.
+type Route int
+
+// The routes, each with its statuses beside 400 and 405, and 401 for all but
+// discovery. HEAD is answered wherever GET is.
+const (
+	// Discovery tells where the services are. It is for everybody.
+	//
+	//	GET /.well-known/terraform.json
+	//	200
+	//
+	// https://developer.hashicorp.com/terraform/internals/remote-service-discovery#discovery-process
+	Discovery Route = iota + 1
+
+	// ModuleVersions lists the versions of a module.
+	//
+	//	GET /v1/modules/{namespace}/{name}/{system}/versions
+	//	200, 404
+	//
+	// https://developer.hashicorp.com/terraform/internals/module-registry-protocol#list-available-versions-for-a-specific-module
+	ModuleVersions
+
+	// ModuleDownload tells where the archive of a module version is.
+	//
+	//	GET /v1/modules/{namespace}/{name}/{system}/{version}/download
+	//	204 with X-Terraform-Get, 404
+	//
+	// https://developer.hashicorp.com/terraform/internals/module-registry-protocol#download-source-code-for-a-specific-module-version
+	ModuleDownload
+
+	// ProviderVersions lists the versions of a provider.
+	//
+	//	GET /v1/providers/{namespace}/{type}/versions
+	//	200, 404
+	//
+	// https://developer.hashicorp.com/terraform/internals/provider-registry-protocol#list-available-versions
+	ProviderVersions
+
+	// ProviderDownload tells where a provider's package for a platform is,
+	// and by what it can be trusted.
+	//
+	//	GET /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}
+	//	200, 404
+	//
+	// https://developer.hashicorp.com/terraform/internals/provider-registry-protocol#find-a-provider-package
+	ProviderDownload
+)
+
+// Request is what a client asks for.
+type Request struct {
+	Route    Route
+	Module   registry.ModuleAddress   // on the routes of modules
+	Provider registry.ProviderAddress // on the routes of providers
+	Version  registry.Version         // on the routes of one version
+	Platform registry.Platform        // on [ProviderDownload]
+}
+
+// maxPath is the longest path that is read, in bytes. An address that could be
+// there has some 400, with every letter percent-encoded three times as many.
+const maxPath = 2048
+
+const (
+	discoveryPath = "/.well-known/terraform.json"
+	modulesPath   = "/v1/modules/"
+	providersPath = "/v1/providers/"
+)
+
+var routes = []route{
+	newRoute(discoveryPath, parseDiscovery),
+	newRoute(modulesPath+"{namespace}/{name}/{system}/versions", parseModuleVersions),
+	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}/download", parseModuleDownload),
+	newRoute(providersPath+"{namespace}/{type}/versions", parseProviderVersions),
+	newRoute(providersPath+"{namespace}/{type}/{version}/download/{os}/{arch}", parseProviderDownload),
+}
+
+// Parse reads a request from its method and its path as it was sent, still
+// percent-encoded. A path is taken as it stands: nothing is cleaned, and a
+// trailing slash makes another path.
+//
+// Errors: [ErrMalformed] for a path that can be no address, whatever is
+// published; [registry.ErrNotFound] for one that nothing can be at;
+// [ErrMethod].
+func Parse(method, escapedPath string) (Request, error) {
+	if len(escapedPath) > maxPath {
+		return Request{}, refuse(registry.ErrNotFound, "the path is longer than any address here")
+	}
+	segments, err := splitPath(escapedPath)
+	if err != nil {
+		return Request{}, err
+	}
+	for _, route := range routes {
+		args, ok := route.match(segments)
+		if !ok {
+			continue
+		}
+		if method != http.MethodGet && method != http.MethodHead {
+			return Request{}, refuse(ErrMethod, "this address answers GET and HEAD alone")
+		}
+		return route.parse(args)
+	}
+	return Request{}, refuse(registry.ErrNotFound, "there is nothing at %s", escapedPath)
+}
+
+// splitPath is the segments of a path, each of them unescaped once. The one
+// before the first slash is among them.
+func splitPath(escapedPath string) ([]string, error) {
+	segments := strings.Split(escapedPath, "/")
+	for i, escaped := range segments {
+		segment, err := url.PathUnescape(escaped)
+		if err != nil || !wellFormed(segment) {
+			return nil, refuse(ErrMalformed, "%q cannot be part of an address", escaped)
+		}
+		segments[i] = segment
+	}
+	return segments, nil
+}
+
+// wellFormed says whether a segment can be a name at all. One that could lead
+// elsewhere, or that readers would see differently, cannot.
+func wellFormed(segment string) bool {
+	return utf8.ValidString(segment) && segment != "." && segment != ".." &&
+		!strings.ContainsFunc(segment, func(c rune) bool { return c == '/' || c == '\\' || unicode.IsControl(c) })
+}
+
+// route is a path with places for arguments, and the reader of those.
+type route struct {
+	segments []string // "" before the first slash; an argument's starts with a brace
+	parse    func(args []string) (Request, error)
+}
+
+func newRoute(path string, parse func(args []string) (Request, error)) route {
+	return route{strings.Split(path, "/"), parse}
+}
+
+// match is the arguments in a path, none of them empty.
+func (r route) match(segments []string) (args []string, ok bool) {
+	if len(segments) != len(r.segments) {
+		return nil, false
+	}
+	for i, want := range r.segments {
+		switch {
+		case !strings.HasPrefix(want, "{"):
+			if segments[i] != want {
+				return nil, false
+			}
+		case segments[i] == "":
+			return nil, false
+		default:
+			args = append(args, segments[i])
+		}
+	}
+	return args, true
+}
+
+func parseDiscovery([]string) (Request, error) { return Request{Route: Discovery}, nil }
+
+func parseModuleVersions(args []string) (Request, error) {
+	a, err := parseModule(args[0], args[1], args[2])
+	if err != nil {
+		return Request{}, err
+	}
+	return Request{Route: ModuleVersions, Module: a}, nil
+}
+
+func parseModuleDownload(args []string) (Request, error) {
+	a, err := parseModule(args[0], args[1], args[2])
+	if err != nil {
+		return Request{}, err
+	}
+	v, err := registry.LookupVersion(args[3])
+	if err != nil {
+		return Request{}, refuse(registry.ErrNotFound, "module %s has no version %q", a, args[3])
+	}
+	return Request{Route: ModuleDownload, Module: a, Version: v}, nil
+}
+
+func parseProviderVersions(args []string) (Request, error) {
+	a, err := parseProvider(args[0], args[1])
+	if err != nil {
+		return Request{}, err
+	}
+	return Request{Route: ProviderVersions, Provider: a}, nil
+}
+
+func parseProviderDownload(args []string) (Request, error) {
+	a, err := parseProvider(args[0], args[1])
+	if err != nil {
+		return Request{}, err
+	}
+	v, err := registry.LookupVersion(args[2])
+	if err != nil {
+		return Request{}, refuse(registry.ErrNotFound, "provider %s has no version %q", a, args[2])
+	}
+	platform, err := registry.ParsePlatform(args[3], args[4])
+	if err != nil {
+		return Request{}, refuse(registry.ErrNotFound, "%q is not a platform such as linux_amd64, in lower case", args[3]+"_"+args[4])
+	}
+	return Request{Route: ProviderDownload, Provider: a, Version: v, Platform: platform}, nil
+}
+
+func parseModule(namespace, name, system string) (registry.ModuleAddress, error) {
+	a, err := registry.ParseModuleAddress(namespace, name, system)
+	if err != nil {
+		return a, refuse(registry.ErrNotFound, "%q is not a module address <namespace>/<name>/<system>", namespace+"/"+name+"/"+system)
+	}
+	return a, nil
+}
+
+func parseProvider(namespace, typ string) (registry.ProviderAddress, error) {
+	a, err := registry.ParseProviderAddress(namespace, typ)
+	if err != nil {
+		return a, refuse(registry.ErrNotFound, "%q is not a provider address <namespace>/<type>, in lower case", namespace+"/"+typ)
+	}
+	return a, nil
+}

@@ -1,0 +1,161 @@
+package protocol
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+func TestParse(t *testing.T) {
+	module := registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+	provider := registry.ProviderAddress{Namespace: "acme", Type: "widget"}
+	linux := registry.Platform{OS: "linux", Arch: "amd64"}
+	for path, want := range map[string]Request{
+		"/.well-known/terraform.json":                       {Route: Discovery},
+		"/v1/modules/acme/vpc/aws/versions":                 {Route: ModuleVersions, Module: module},
+		"/v1/modules/Acme/VPC/AWS/versions":                 {Route: ModuleVersions, Module: module},
+		"/v1/modules/%61cme/v%70c/aws/versions":             {Route: ModuleVersions, Module: module},
+		"/v1/modules/acme/vpc/aws/1.2.0/download":           {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/v1.2/download":            {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/1.2/download":             {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/01.2.0/download":          {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/1.0.0+build.5/download":   {Route: ModuleDownload, Module: module, Version: version(t, "1.0.0+build.5")},
+		"/v1/modules/acme/vpc/aws/1.0.0%2Bbuild.5/download": {Route: ModuleDownload, Module: module, Version: version(t, "1.0.0+build.5")},
+		"/v1/modules/acme/vpc/aws/1.0.0%2bbuild.5/download": {Route: ModuleDownload, Module: module, Version: version(t, "1.0.0+build.5")},
+		"/v1/providers/acme/widget/versions":                {Route: ProviderVersions, Provider: provider},
+		"/v1/providers/acme/widget/1.2.0-rc.1/download/linux/amd64": {
+			Route: ProviderDownload, Provider: provider, Version: version(t, "1.2.0-rc.1"), Platform: linux},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			if got, err := Parse(method, path); err != nil || got != want {
+				t.Errorf("%s %s: %+v, %v", method, path, got, err)
+			}
+		}
+	}
+}
+
+// notThere are paths that nothing can be at, and malformed those that can be
+// no address at all.
+var notThere = []string{
+	"", "/", "//", "*", "v1", ".well-known/terraform.json", "/.well-known/terraform.json/", "/.well-known", "/v1/", "/v2/modules/acme/vpc/aws/versions",
+	"/v1/modules/acme/vpc/aws/versions/", "//v1/modules/acme/vpc/aws/versions", "/v1//modules/acme/vpc/aws/versions", "/v1/modules//vpc/aws/versions",
+	"/v1/modules/acme/vpc/aws", "/v1/modules/acme/vpc/aws/version", "/v1/modules/acme/vpc/aws/Versions", "/v1/modules/acme/vpc/versions",
+	"/v1/modules/" + strings.Repeat("a", 65) + "/vpc/aws/versions", "/v1/modules/-acme/vpc/aws/versions", "/v1/modules/acm%C3%A9/vpc/aws/versions",
+	"/v1/modules/acme/vpc/a-b/versions", "/v1/modules/acme/vpc/a%3Fb/versions", "/v1/modules/%E2%84%AAit/vpc/aws/versions",
+	"/v1/modules/%252e%252e/vpc/aws/versions", "/v1/modules/acme%252fvpc/vpc/aws/versions", "/v1/modules/.../vpc/aws/versions",
+	"/v1/modules/acme/vpc/aws/1.0.0%20build.5/download", "/v1/modules/acme/vpc/aws/latest/download", "/v1/modules/acme/vpc/aws/1.2.3.4/download",
+	"/v1/modules/acme/vpc/aws//download", "/v1/modules/acme/vpc/aws/download", "/v1/modules/acme/vpc/aws/1.0.0/download/",
+	"/v1/providers/Acme/widget/versions", "/v1/providers/acme/Widget/versions", "/v1/providers/acme/wid--get/versions", "/v1/providers/-acme/widget/versions",
+	"/v1/providers/" + strings.Repeat("a", 65) + "/widget/versions", "/v1/providers/b%C3%BCcher/widget/versions", "/v1/providers/acme/terraform-provider-widget/versions",
+	"/v1/providers/acme/widget/1.0.0/download/Linux/amd64", "/v1/providers/acme/widget/1.0.0/download/linux/AMD64",
+	"/v1/providers/acme/widget/1.0.0/download/linux", "/v1/providers/acme/widget/1.0.0/download/linux/amd64/", "/v1/providers/acme/widget/1.0.0/download/linux/amd_64",
+	"/v1/providers/acme/widget/x/download/linux/amd64", "/v1/providers/acme/widget/1.0.0%20b/download/linux/amd64",
+	"/v1/mirror/registry.example.com/acme/widget/1.0.0.json.json", "/v1/mirror/registry.example.com/acme/widget/index.json/",
+	"/v1/mirror/registry.example.com/acme/widget/.json", "/v1/mirror/registry.example.com/acme/widget/latest.json",
+	"/" + strings.Repeat("a", maxPath), "/" + strings.Repeat("%00", maxPath),
+}
+
+var malformed = []string{
+	"/%", "/%z", "/%zz", "/v1/modules/acme/vpc/aws/versions%", "/v1/modules/%u0041/vpc/aws/versions",
+	"/v1/modules/%2e%2e/vpc/aws/versions", "/v1/modules/../vpc/aws/versions", "/v1/modules/./vpc/aws/versions", "/v1/modules/.%2E/vpc/aws/versions",
+	"/v1/modules/..%2f/vpc/aws/versions", "/v1/modules/acme%2Fvpc/x/aws/versions", "/v1/modules/..%5cacme/vpc/aws/versions", `/v1/modules/a\b/vpc/aws/versions`,
+	"/v1/modules/acme%00/vpc/aws/versions", "/v1/modules/acme%0a/vpc/aws/versions", "/v1/modules/acme%7f/vpc/aws/versions", "/v1/modules/acme%C2%85/vpc/aws/versions",
+	"/v1/modules/%ff/vpc/aws/versions", "/v1/modules/%C0%AE%C0%AE/vpc/aws/versions", "/v1/modules/%E0%80%AF/vpc/aws/versions", "/v1/modules/%ED%A0%80/vpc/aws/versions",
+	"/v1/modules/acme/vpc/aws/%2e%2e/download", "/v1/providers/acme/widget/1.0.0/download/linux/%00", "/v1/providers/acme/..%2fwidget/versions",
+	"/nowhere/%00", "/nowhere/..",
+}
+
+func TestParseRefuses(t *testing.T) {
+	for kind, paths := range map[error][]string{registry.ErrNotFound: notThere, ErrMalformed: malformed} {
+		for _, path := range paths {
+			if got, err := Parse("GET", path); !errors.Is(err, kind) || got != (Request{}) {
+				t.Errorf("%.80s: %+v, %v; want %v", path, got, err, kind)
+			}
+		}
+	}
+}
+
+func TestParseMethods(t *testing.T) {
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "", "X"} {
+		for _, path := range everyRoute {
+			if got, err := Parse(method, path); !errors.Is(err, ErrMethod) || got != (Request{}) {
+				t.Errorf("%s %s: %+v, %v", method, path, got, err)
+			}
+		}
+		for _, path := range []string{"/nowhere", "/v1/modules//vpc/aws/versions", "/v1/modules/acme/vpc/aws/versions/"} {
+			if _, err := Parse(method, path); !errors.Is(err, registry.ErrNotFound) {
+				t.Errorf("%s %s: %v", method, path, err)
+			}
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, paths := range [][]string{everyRoute, notThere, malformed} {
+		for _, path := range paths {
+			f.Add("GET", path)
+		}
+	}
+	f.Add("POST", "/v1/modules/acme/vpc/aws/versions")
+	f.Fuzz(func(t *testing.T, method, path string) {
+		got, err := Parse(method, path)
+		if err != nil {
+			if got != (Request{}) || !errors.Is(err, registry.ErrNotFound) && !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrMethod) {
+				t.Errorf("%s %q: %+v, %v", method, path, got, err)
+			}
+			return
+		}
+		if again, err := Parse("GET", canonical(t, got)); err != nil || again != got {
+			t.Errorf("%q is %+v, which is at %q and reads %+v, %v", path, got, canonical(t, got), again, err)
+		}
+	})
+}
+
+// canonical is the plainest path of a request, and checks that all in it could
+// have been published.
+func canonical(t *testing.T, r Request) string {
+	t.Helper()
+	m, p, pl := r.Module, r.Provider, r.Platform
+	if r.Route == ModuleVersions || r.Route == ModuleDownload {
+		if a, err := registry.ParseModuleAddress(m.Namespace, m.Name, m.System); err != nil || a != m {
+			t.Errorf("%q: %v", m, err)
+		}
+	}
+	if r.Route == ProviderVersions || r.Route == ProviderDownload {
+		if a, err := registry.ParseProviderAddress(p.Namespace, p.Type); err != nil || a != p {
+			t.Errorf("%q: %v", p, err)
+		}
+	}
+	if r.Route == ModuleDownload || r.Route == ProviderDownload {
+		version(t, r.Version.String())
+	}
+	switch r.Route {
+	case Discovery:
+		return discoveryPath
+	case ModuleVersions:
+		return modulesPath + m.String() + "/versions"
+	case ModuleDownload:
+		return modulesPath + m.String() + "/" + url.PathEscape(r.Version.String()) + "/download"
+	case ProviderVersions:
+		return providersPath + p.String() + "/versions"
+	case ProviderDownload:
+		if a, err := registry.ParsePlatform(pl.OS, pl.Arch); err != nil || a != pl {
+			t.Errorf("%q: %v", pl, err)
+		}
+		return providersPath + p.String() + "/" + url.PathEscape(r.Version.String()) + "/download/" + pl.OS + "/" + pl.Arch
+	}
+	t.Fatalf("no such route: %d", r.Route)
+	return ""
+}
+
+func version(tb testing.TB, s string) registry.Version {
+	tb.Helper()
+	v, err := registry.ParseVersion(s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
