@@ -38,6 +38,14 @@ type ParsedRecordKey struct {
 	Sequence int
 }
 
+// LogPrefix is where the record's log lies.
+func (k ParsedRecordKey) LogPrefix() string {
+	if k.Module != nil {
+		return k.Module.LogPrefix(k.Version)
+	}
+	return k.Provider.LogPrefix(k.Version)
+}
+
 // ParseRecordKey reads the key of a record: exactly those that [RecordKey]
 // writes.
 func ParseRecordKey(key string) (ParsedRecordKey, error) {
@@ -47,17 +55,16 @@ func ParseRecordKey(key string) (ParsedRecordKey, error) {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record", key)
 	}
 	var parsed ParsedRecordKey
-	var logPrefix func(Version) string
 	var err error
 	switch {
 	case parts[0] == "modules" && len(parts) == 6:
 		var a ModuleAddress
 		a, err = ParseModuleAddress(parts[1], parts[2], parts[3])
-		parsed.Module, logPrefix = &a, a.LogPrefix
+		parsed.Module = &a
 	case parts[0] == "providers" && len(parts) == 5:
 		var a ProviderAddress
 		a, err = ParseProviderAddress(parts[1], parts[2])
-		parsed.Provider, logPrefix = &a, a.LogPrefix
+		parsed.Provider = &a
 	default:
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record", key)
 	}
@@ -71,7 +78,7 @@ func ParseRecordKey(key string) (ParsedRecordKey, error) {
 	if parsed.Sequence, err = strconv.Atoi(number); err != nil || parsed.Sequence < 1 {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: it has no number", key)
 	}
-	if written := RecordKey(logPrefix(parsed.Version), parsed.Sequence); written != key {
+	if written := RecordKey(parsed.LogPrefix(), parsed.Sequence); written != key {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: it would be %q", key, written)
 	}
 	return parsed, nil
