@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,6 +143,36 @@ func (c Config) Host(port int) string {
 	return svchost.ForDisplay(net.JoinHostPort(host, strconv.Itoa(port)))
 }
 
+// S3Endpoint returns the URL at which clients reach the S3 endpoint, given the
+// port on which it really listens.
+func (c Config) S3Endpoint(port int) string {
+	if c.S3URL != "" {
+		return c.S3URL
+	}
+	host, _, _ := net.SplitHostPort(c.S3Addr)
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// S3Host returns the name or address in that URL.
+func (c Config) S3Host() string {
+	u, err := url.Parse(c.S3Endpoint(0))
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// ServerName returns the name or address that the registry's certificate is
+// for: the host of source addresses, international names in their ASCII form.
+func (c Config) ServerName() string {
+	name, err := svchost.ForComparison(c.Host(443))
+	if err != nil {
+		return ""
+	}
+	host, _, _ := strings.Cut(name.String(), ":")
+	return host
+}
+
 // CertificateHosts returns the names and addresses under which the registry
 // and its bucket are reached, for the certificates of the local CA.
 func (c Config) CertificateHosts() []string {
@@ -151,21 +182,9 @@ func (c Config) CertificateHosts() []string {
 			hosts = append(hosts, host)
 		}
 	}
-	if c.Hostname != "" {
-		hosts = append(hosts, c.HostnameASCII())
-	}
-	if u, err := url.Parse(c.S3URL); err == nil && u.Hostname() != "" {
-		hosts = append(hosts, u.Hostname())
-	}
-	return hosts
-}
-
-// HostnameASCII returns Hostname as it stands in certificates: without the
-// port, international names in their ASCII form.
-func (c Config) HostnameASCII() string {
-	name, _ := svchost.ForComparison(c.Hostname)
-	host, _, _ := strings.Cut(name.String(), ":")
-	return host
+	hosts = append(hosts, c.ServerName(), c.S3Host())
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }
 
 func (a Auth) check() error {

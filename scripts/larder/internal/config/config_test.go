@@ -148,18 +148,55 @@ func TestHost(t *testing.T) {
 	}
 }
 
-func TestCertificateHosts(t *testing.T) {
-	c, err := load(t, map[string]string{
-		"LARDER_ADDR":     ":8443",
-		"LARDER_S3_ADDR":  "10.0.0.7:9443",
-		"LARDER_HOSTNAME": "bücher.example:8443",
-		"LARDER_S3_URL":   "https://S3.example.com:9443",
-	})
-	if err != nil {
-		t.Fatal(err)
+func TestS3Endpoint(t *testing.T) {
+	tests := []struct{ addr, url, want, host string }{
+		{"127.0.0.1:0", "", "https://127.0.0.1:1234", "127.0.0.1"},
+		{"[::1]:0", "", "https://[::1]:1234", "::1"},
+		{":9443", "https://S3.example.com/", "https://s3.example.com", "s3.example.com"},
 	}
-	want := []string{"127.0.0.1", "::1", "localhost", "10.0.0.7", "xn--bcher-kva.example", "s3.example.com"}
-	if got := c.CertificateHosts(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	for _, tt := range tests {
+		c, err := load(t, map[string]string{"LARDER_S3_ADDR": tt.addr, "LARDER_S3_URL": tt.url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.S3Endpoint(1234); got != tt.want {
+			t.Errorf("%s %s: endpoint %q, want %q", tt.addr, tt.url, got, tt.want)
+		}
+		if got := c.S3Host(); got != tt.host {
+			t.Errorf("%s %s: host %q, want %q", tt.addr, tt.url, got, tt.host)
+		}
+	}
+}
+
+func TestCertificateHosts(t *testing.T) {
+	local := []string{"127.0.0.1", "::1", "localhost"}
+	tests := []struct {
+		env  map[string]string
+		name string
+		also []string
+	}{
+		{nil, "127.0.0.1", nil},
+		{map[string]string{"LARDER_ADDR": "Registry.example.com:443"}, "registry.example.com",
+			[]string{"Registry.example.com", "registry.example.com"}},
+		{map[string]string{
+			"LARDER_ADDR":     ":8443",
+			"LARDER_S3_ADDR":  "10.0.0.7:9443",
+			"LARDER_HOSTNAME": "bücher.example:8443",
+			"LARDER_S3_URL":   "https://S3.example.com:9443",
+		}, "xn--bcher-kva.example", []string{"10.0.0.7", "xn--bcher-kva.example", "s3.example.com"}},
+	}
+	for _, tt := range tests {
+		c, err := load(t, tt.env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.ServerName(); got != tt.name {
+			t.Errorf("%v: server name %q, want %q", tt.env, got, tt.name)
+		}
+		want := append(slices.Clone(local), tt.also...)
+		slices.Sort(want)
+		if got := c.CertificateHosts(); !slices.Equal(got, want) {
+			t.Errorf("%v: got %q, want %q", tt.env, got, want)
+		}
 	}
 }

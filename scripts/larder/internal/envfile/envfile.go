@@ -1,0 +1,145 @@
+// Package envfile writes what a shell sources to have the AWS CLI, Terraform
+// and OpenTofu work with a single node.
+package envfile
+
+import (
+	"bytes"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+)
+
+// Values are what the environment tells.
+type Values struct {
+	// S3URL is the URL of the S3 endpoint.
+	S3URL string
+	// Region and Bucket are where to upload to.
+	Region, Bucket string
+	// AccessKeyID and SecretAccessKey are the uploader's.
+	AccessKeyID, SecretAccessKey string
+	// Host is the registry's host as it stands in source addresses.
+	Host string
+}
+
+// Write writes the file (datadir.Env, mode 0600), and beside it the
+// certificates that clients are to trust: roots, which are certificates in
+// PEM, and the local CA's.
+func Write(dir *datadir.Dir, v Values, roots []byte) error {
+	ca, err := os.ReadFile(dir.Path(datadir.CACert))
+	if err != nil {
+		return fmt.Errorf("environment file: %w", err)
+	}
+	if err := dir.WriteFile(datadir.Bundle, bundle(roots, ca)); err != nil {
+		return fmt.Errorf("environment file: %w", err)
+	}
+	if err := dir.WriteFile(datadir.Env, []byte(render(dir, v))); err != nil {
+		return fmt.Errorf("environment file: %w", err)
+	}
+	return nil
+}
+
+// render returns the script. It is POSIX sh, for dash, bash, zsh and the like,
+// and keeps to what set -e and set -u allow.
+//
+// SSL_CERT_FILE replaces the roots that a program trusts. Where the shell has
+// one already, its certificates go into a bundle named after their checksum,
+// so that sourcing the script again finds the same file and nothing grows.
+func render(dir *datadir.Dir, v Values) string {
+	return fmt.Sprintf(`# Written by larder serve, for this shell:  . %[1]s
+larder_bundle=%[2]s
+case ${SSL_CERT_FILE:-} in
+'' | %[2]s) ;;
+%[3]s*.pem)
+	if [ -r "$SSL_CERT_FILE" ]; then larder_bundle=$SSL_CERT_FILE; fi ;;
+*)
+	if [ -r "$SSL_CERT_FILE" ]; then
+		larder_bundle=%[3]s$(cat "$SSL_CERT_FILE" %[4]s | cksum | tr -cs '0-9\n' -).pem
+		{ cat "$SSL_CERT_FILE"; echo; cat %[4]s; } >"$larder_bundle.$$"
+		mv -f "$larder_bundle.$$" "$larder_bundle"
+	fi ;;
+esac
+export SSL_CERT_FILE="$larder_bundle"
+export AWS_CA_BUNDLE="$larder_bundle"
+unset larder_bundle
+unset AWS_PROFILE AWS_DEFAULT_PROFILE AWS_SESSION_TOKEN AWS_SECURITY_TOKEN AWS_IGNORE_CONFIGURED_ENDPOINT_URLS
+export AWS_ENDPOINT_URL_S3=%[5]s
+export AWS_ACCESS_KEY_ID=%[6]s
+export AWS_SECRET_ACCESS_KEY=%[7]s
+export AWS_REGION=%[8]s
+export AWS_DEFAULT_REGION=%[8]s
+export LARDER_BUCKET=%[9]s
+export LARDER_HOST=%[10]s
+`,
+		Quote(dir.Path(datadir.Env)), Quote(dir.Path(datadir.Bundle)),
+		Quote(strings.TrimSuffix(dir.Path(datadir.Bundle), ".pem")+"-"), Quote(dir.Path(datadir.CACert)),
+		Quote(v.S3URL), Quote(v.AccessKeyID), Quote(v.SecretAccessKey), Quote(v.Region), Quote(v.Bucket), Quote(v.Host))
+}
+
+// Quote returns s as one word of a shell's.
+func Quote(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+:,./-"
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// systemBundles are where systems keep their root certificates in one file:
+// Debian and Alpine, Fedora and RHEL, openSUSE, OpenELEC, CentOS, macOS and
+// the BSDs.
+var systemBundles = []string{
+	"/etc/ssl/certs/ca-certificates.crt",
+	"/etc/pki/tls/certs/ca-bundle.crt",
+	"/etc/ssl/ca-bundle.pem",
+	"/etc/pki/tls/cacert.pem",
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	"/etc/ssl/cert.pem",
+	"/usr/local/etc/ssl/cert.pem",
+}
+
+// SystemRoots returns the root certificates that clients trust without us, in
+// PEM: those of the file that SSL_CERT_FILE names, unless it is one of ours,
+// else the system's. It returns none where there are none.
+func SystemRoots(dir *datadir.Dir, getenv func(string) string) ([]byte, error) {
+	candidates := systemBundles
+	if own := getenv("SSL_CERT_FILE"); own != "" && filepath.Dir(own) != dir.Path("") {
+		candidates = []string{own}
+	}
+	for _, path := range candidates {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the system's root certificates: %w", err)
+		}
+		return data, nil
+	}
+	return nil, nil
+}
+
+// bundle joins files of certificates, each certificate once and whatever else
+// the files hold left out.
+func bundle(files ...[]byte) []byte {
+	var out bytes.Buffer
+	seen := map[string]bool{}
+	for _, rest := range files {
+		for {
+			var block *pem.Block
+			if block, rest = pem.Decode(rest); block == nil {
+				break
+			}
+			if block.Type == "CERTIFICATE" && !seen[string(block.Bytes)] {
+				seen[string(block.Bytes)] = true
+				out.Write(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}))
+			}
+		}
+	}
+	return out.Bytes()
+}
