@@ -1,0 +1,95 @@
+package signing
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+)
+
+// FuzzParseKeyFile holds that a key, once accepted, is a fixed point: its own
+// armor reads as the same key, and clients read it as one public key.
+func FuzzParseKeyFile(f *testing.F) {
+	entity := author(f, at(created, lifetime(2*365*24*time.Hour)))
+	addSigningSubkey(f, entity, at(created))
+	f.Add([]byte(export(f, entity)))
+	f.Add([]byte(export(f, entity, author(f, at(created)))))
+	f.Add([]byte(fixedKey(f).PublicKey().ASCIIArmor))
+	f.Add([]byte(armored(f, openpgp.PrivateKeyType, exportPrivate(f, entity))))
+	f.Add([]byte("-----BEGIN PGP PUBLIC KEY BLOCK-----\nVersion: 1\n\nmA==\n=AAAA\n-----END PGP PUBLIC KEY BLOCK-----\n"))
+	f.Add([]byte("junk"))
+	f.Fuzz(func(t *testing.T, data []byte) { checkKeyFile(t, data) })
+}
+
+// FuzzPackets is FuzzParseKeyFile below the armor, where the fuzzer gets further.
+func FuzzPackets(f *testing.F) {
+	entity := author(f, at(created))
+	addSigningSubkey(f, entity, at(created))
+	f.Add(unarmored(f, export(f, entity)))
+	f.Add(unarmored(f, fixedKey(f).PublicKey().ASCIIArmor))
+	f.Add(exportPrivate(f, entity))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkKeyFile(t, []byte(armored(t, openpgp.PublicKeyType, data)))
+	})
+}
+
+func checkKeyFile(t *testing.T, data []byte) {
+	keys, err := parseKeyFileAt(now, data)
+	if err != nil {
+		var found Violations
+		if !errors.As(err, &found) || len(found) == 0 || len(found) > maxViolations+1 {
+			t.Fatalf("error is %v", err)
+		}
+		return
+	}
+	if len(keys) == 0 {
+		t.Fatal("neither keys nor an error")
+	}
+	for _, key := range keys {
+		again, err := parseKeyFileAt(now, []byte(key.ASCIIArmor))
+		if err != nil || len(again) != 1 || again[0] != key {
+			t.Fatalf("the key %+v reads as %+v, error %v", key, again, err)
+		}
+		ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(key.ASCIIArmor))
+		if err != nil || len(ring) != 1 || ring[0].PrivateKey != nil {
+			t.Fatalf("a client reads %d keys, error %v", len(ring), err)
+		}
+	}
+}
+
+// FuzzVerify holds that no signature but the true one verifies, and that
+// InspectSignature and Verify agree on what is one.
+func FuzzVerify(f *testing.F) {
+	entity := author(f, at(created))
+	good := detachSign(f, entity, at(signed))
+	keys := mustParse(f, export(f, entity))
+	keys = append(keys, fixedKey(f).PublicKey())
+	byFixed, err := fixedKey(f).Sign(f.Context(), document)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good, document)
+	f.Add(byFixed, document)
+	f.Add([]byte(armored(f, openpgp.SignatureType, good)), document)
+	f.Add(append(good, good...), document)
+	f.Add(good[:20], []byte{})
+	f.Fuzz(func(t *testing.T, signature, text []byte) {
+		_, formErr := InspectSignature(signature)
+		by, err := verifyAt(now, keys, text, signature)
+		switch {
+		case err == nil && string(text) != string(document):
+			t.Fatalf("key %s verifies another document", by.KeyID)
+		case err == nil && formErr != nil:
+			t.Fatalf("Verify accepts what InspectSignature refuses: %v", formErr)
+		case formErr != nil && (err == nil || err.Error() != formErr.Error()):
+			t.Fatalf("Verify: %v; InspectSignature: %v", err, formErr)
+		}
+		var unknown *UnknownIssuerError
+		var wrong *InvalidSignatureError
+		if err != nil && !errors.As(err, &unknown) && !errors.As(err, &wrong) {
+			t.Fatalf("error is %v", err)
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package signing
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// MaxKeyFile is the size, in bytes, of the largest file of public keys.
+const MaxKeyFile = 256 << 10
+
+const maxViolations = 100
+
+const privateKeyFound = "this file holds a private key: consider the key exposed, revoke it, " +
+	"and upload the output of gpg --armor --export, which holds the public key alone"
+
+// Violations are the reasons why a key file was refused, in plain words. There
+// are at most 101: past 100, the last one says that there are more.
+type Violations []string
+
+func (v Violations) Error() string {
+	return "invalid key file: " + strings.Join(v, "; ")
+}
+
+func (v *Violations) add(format string, args ...any) {
+	switch {
+	case len(*v) < maxViolations:
+		*v = append(*v, fmt.Sprintf(format, args...))
+	case len(*v) == maxViolations:
+		*v = append(*v, "there are more problems than are listed here")
+	}
+}
+
+// ParseKeyFile reads an author's public keys: one or more armored blocks of one
+// or more keys each, as gpg --armor --export writes them, with nothing but white
+// space around the blocks. It returns every key, in the file's order, checked
+// and armored alone; encryption subkeys, images and other people's signatures
+// are left out.
+//
+// A file is taken whole or not at all: a private key, a revoked or expired one,
+// one that cannot sign, or one of a kind that clients cannot use, spoils the
+// file. The error is a [Violations].
+func ParseKeyFile(data []byte) ([]PublicKey, error) {
+	return parseKeyFileAt(time.Now(), data)
+}
+
+func parseKeyFileAt(now time.Time, data []byte) ([]PublicKey, error) {
+	var found Violations
+	var keys []PublicKey
+	seen := make(map[string]bool)
+	for i, group := range readKeyGroups(data, &found) {
+		key, problems := group.check(now)
+		if seen[key.Fingerprint] {
+			problems = append(problems, "stands in the file more than once")
+		}
+		for _, problem := range problems {
+			found.add("%s %s", group.label(i+1), problem)
+		}
+		if len(problems) == 0 {
+			seen[key.Fingerprint] = true
+			keys = append(keys, key)
+		}
+	}
+	if len(found) > 0 {
+		return nil, found
+	}
+	return keys, nil
+}
+
+// readKeyGroups returns the packets of the file, key by key, and adds to found
+// what is wrong with the file and its blocks.
+func readKeyGroups(data []byte, found *Violations) (groups []keyGroup) {
+	if problem := checkFile(data); problem != "" {
+		found.add("%s", problem)
+		return nil
+	}
+	for _, block := range splitBlocks(string(data), found) {
+		body, err := block.decode()
+		if err != nil {
+			found.add("the block that begins on line %d %v", block.line, err)
+			continue
+		}
+		more, err := splitPackets(body)
+		if errors.Is(err, errPrivateKey) {
+			found.add(privateKeyFound)
+			return nil
+		}
+		if err != nil {
+			found.add("the block that begins on line %d %v", block.line, err)
+		}
+		groups = append(groups, more...)
+	}
+	if len(*found) == 0 && len(groups) == 0 {
+		found.add("the file holds no keys")
+	}
+	return groups
+}
+
+var privateArmor = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY`)
+
+// checkFile says what is wrong with a file that is not armored text at all.
+func checkFile(data []byte) string {
+	const advice = "upload the output of gpg --armor --export"
+	unpadded := bytes.ReplaceAll(data, []byte{0}, nil) // what UTF-16 makes of ASCII
+	switch {
+	case len(data) == 0:
+		return "the file is empty: " + advice
+	case len(data) > MaxKeyFile:
+		return fmt.Sprintf("the file has %d bytes, more than the %d that are allowed", len(data), MaxKeyFile)
+	case privateArmor.Match(unpadded):
+		return privateKeyFound
+	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return `the file is UTF-16 text, as ">" writes it in PowerShell: use gpg --armor --output FILE --export`
+	case bytes.Contains(data, []byte(beginMark)):
+		return ""
+	}
+	if _, err := splitPackets(data); errors.Is(err, errPrivateKey) {
+		return privateKeyFound
+	} else if err == nil {
+		return "the file is not armored but binary: " + advice
+	}
+	return "the file holds no OpenPGP public key in armor: " + advice
+}
+
+const (
+	beginMark = "-----BEGIN "
+	endMark   = "-----END "
+	markEnd   = "-----"
+	keyBlock  = "PGP PUBLIC KEY BLOCK"
+)
+
+// A block is one armored block: its kind, the number of its first line, and the
+// lines between the first and the last.
+type block struct {
+	kind  string
+	line  int
+	lines []string
+}
+
+// splitBlocks finds the blocks of public keys. What stands around them, other
+// blocks, and blocks cut short are added to found.
+func splitBlocks(text string, found *Violations) []block {
+	s := blockScanner{found: found}
+	for i, line := range strings.Split(text, "\n") {
+		s.scan(i+1, strings.TrimRight(line, " \t\r"))
+	}
+	s.cutShort()
+	return s.blocks
+}
+
+type blockScanner struct {
+	blocks []block
+	open   *block // the block that has begun and not ended
+	inJunk bool   // a run of foreign lines is reported once
+	found  *Violations
+}
+
+func (s *blockScanner) scan(number int, line string) {
+	if rest, ok := strings.CutPrefix(line, beginMark); ok {
+		s.cutShort()
+		s.open = &block{kind: strings.TrimSuffix(rest, markEnd), line: number}
+		s.inJunk = false
+		return
+	}
+	switch {
+	case s.open != nil && line == endMark+s.open.kind+markEnd:
+		s.close()
+	case s.open != nil:
+		s.open.lines = append(s.open.lines, line)
+	case line != "" && !s.inJunk:
+		s.found.add("line %d is not part of an armored key: remove all text around the blocks", number)
+		s.inJunk = true
+	}
+}
+
+func (s *blockScanner) close() {
+	if s.open.kind == keyBlock {
+		s.blocks = append(s.blocks, *s.open)
+	} else {
+		s.found.add("the block that begins on line %d is not a %s", s.open.line, keyBlock)
+	}
+	s.open = nil
+}
+
+func (s *blockScanner) cutShort() {
+	if s.open != nil {
+		s.found.add("the block that begins on line %d has no END line: the file was cut short", s.open.line)
+	}
+}
+
+var armorHeader = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*:`)
+
+// decode returns the data of the block. Its checksum is optional and not
+// compared (RFC 9580, section 6.1): self-signatures tell damage better.
+func (b block) decode() ([]byte, error) {
+	blank := slices.Index(b.lines, "")
+	if blank < 0 || slices.ContainsFunc(b.lines[:blank], func(line string) bool { return !armorHeader.MatchString(line) }) {
+		return nil, errors.New("lacks the blank line between its headers and its data")
+	}
+	lines := b.lines[blank+1:]
+	if last := len(lines) - 1; last >= 0 && strings.HasPrefix(lines[last], "=") {
+		lines = lines[:last]
+	}
+	body, err := base64.StdEncoding.DecodeString(strings.Join(lines, ""))
+	if err != nil {
+		return nil, errors.New("is damaged: its data is not base64")
+	}
+	return body, nil
+}

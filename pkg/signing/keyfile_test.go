@@ -1,0 +1,481 @@
+package signing
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rsa"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+func TestParseKeyFileAccepts(t *testing.T) {
+	for name, config := range map[string]*packet.Config{
+		"Ed25519":  at(created),
+		"P-256":    at(created, algorithm(packet.PubKeyAlgoECDSA, packet.CurveNistP256)),
+		"P-384":    at(created, algorithm(packet.PubKeyAlgoECDSA, packet.CurveNistP384)),
+		"P-521":    at(created, algorithm(packet.PubKeyAlgoECDSA, packet.CurveNistP521)),
+		"RSA 2048": at(created, rsaBits(2048)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			entity := author(t, config)
+			keys := mustParse(t, export(t, entity))
+			if len(keys) != 1 {
+				t.Fatalf("%d keys", len(keys))
+			}
+			key := keys[0]
+			if key.KeyID != keyID(entity.PrimaryKey.KeyId) || key.Fingerprint != fingerprint(entity.PrimaryKey) ||
+				!strings.HasSuffix(key.Fingerprint, key.KeyID) || len(key.Fingerprint) != 40 {
+				t.Errorf("key is %s, %s", key.KeyID, key.Fingerprint)
+			}
+			if !key.Expires.IsZero() || !key.SelfSigned.Equal(created) {
+				t.Errorf("expires %s, self-signed %s", key.Expires, key.SelfSigned)
+			}
+			if again := mustParse(t, key.ASCIIArmor); again[0] != key {
+				t.Errorf("the key's own armor reads as %+v, want %+v", again[0], key)
+			}
+			if _, err := verifyAt(now, keys, document, detachSign(t, entity, at(signed))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The key for publication holds what verifies a document and nothing else.
+func TestParseKeyFileCleans(t *testing.T) {
+	entity := author(t, at(created)) // comes with an encryption subkey
+	signing := addSigningSubkey(t, entity, at(created)).PublicKey.KeyId
+	friend := author(t, at(created))
+	for name := range entity.Identities {
+		if err := entity.SignIdentity(name, friend, at(signed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"Another Name", "Third Name", "Fourth Name"} {
+		if err := entity.AddUserId(name, "", "", at(created)); err != nil {
+			t.Fatal(err)
+		}
+		// One of a kind that has no place here must not spoil the key.
+		stray := signatureBy(friend, packet.SignatureType(0x40))
+		if err := stray.SignUserId(name, entity.PrimaryKey, friend.PrivateKey, config(signed)); err != nil {
+			t.Fatal(err)
+		}
+		entity.Identities[name].Signatures = append(entity.Identities[name].Signatures, stray)
+	}
+	key := mustParse(t, export(t, entity))[0]
+	for range 10 { // the order of user IDs in the upload says nothing
+		if again := mustParse(t, export(t, entity))[0]; again != key {
+			t.Fatalf("the same key is exported as %+v and as %+v", key, again)
+		}
+	}
+	ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(key.ASCIIArmor))
+	if err != nil || len(ring) != 1 {
+		t.Fatalf("%d keys, error %v", len(ring), err)
+	}
+	if got := ring[0].Subkeys; len(got) != 1 || got[0].PublicKey.KeyId != signing {
+		t.Errorf("%d subkeys, want the one for signing", len(got))
+	}
+	if len(ring[0].Identities) != 4 {
+		t.Errorf("%d user IDs, want 4", len(ring[0].Identities))
+	}
+	for name, identity := range ring[0].Identities {
+		if len(identity.Signatures) != 1 {
+			t.Errorf("%d signatures on %q, want the self-signature alone", len(identity.Signatures), name)
+		}
+	}
+}
+
+func TestParseKeyFileSeveralKeys(t *testing.T) {
+	a, b, c := author(t, at(created)), author(t, at(created)), author(t, at(created))
+	file := export(t, a, b) + "\n \r\n" + strings.ReplaceAll(export(t, c), "\n", "\r\n")
+	keys := mustParse(t, file)
+	want := []*openpgp.Entity{a, b, c}
+	if len(keys) != len(want) {
+		t.Fatalf("%d keys, want %d", len(keys), len(want))
+	}
+	for i, key := range keys {
+		if key.Fingerprint != fingerprint(want[i].PrimaryKey) {
+			t.Errorf("key %d is %s", i, key.KeyID)
+		}
+		if strings.Count(key.ASCIIArmor, beginMark) != 1 || len(mustParse(t, key.ASCIIArmor)) != 1 {
+			t.Errorf("key %d is not armored alone", i)
+		}
+	}
+}
+
+func TestParseKeyFileToleratesArmorForms(t *testing.T) {
+	text := export(t, author(t, at(created)))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for name, file := range map[string]string{
+		"headers":           strings.Replace(text, "\n\n", "\nVersion: GnuPG v2\nComment: mine\n\n", 1),
+		"no checksum":       strings.Join(append(lines[:len(lines)-2:len(lines)-2], lines[len(lines)-1]), "\n"),
+		"wrong checksum":    strings.Replace(text, lines[len(lines)-2], "=AAAA", 1),
+		"blank around":      "\n\n" + text + "\n\n",
+		"no last line feed": strings.TrimSpace(text),
+	} {
+		t.Run(name, func(t *testing.T) { mustParse(t, file) })
+	}
+}
+
+func TestParseKeyFileDates(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	tests := map[string]struct {
+		make       func(t *testing.T) *openpgp.Entity
+		expires    time.Time
+		selfSigned time.Time
+	}{
+		"primary expires": {func(t *testing.T) *openpgp.Entity {
+			return author(t, at(created, lifetime(2*year)))
+		}, created.Add(2 * year), created},
+		"the primary user ID decides": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created, lifetime(2*year)))
+			if err := entity.AddUserId("Later", "", "", at(signed)); err != nil {
+				t.Fatal(err)
+			}
+			return entity
+		}, created.Add(2 * year), signed},
+		"subkey outlives no primary": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created, lifetime(2*year)))
+			addSigningSubkey(t, entity, at(signed, lifetime(5*year)))
+			return entity
+		}, created.Add(2 * year), signed},
+		"only the subkey signs": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			certifyOnly(t, entity)
+			addSigningSubkey(t, entity, at(created, lifetime(2*year)))
+			return entity
+		}, created.Add(2 * year), created},
+		"the later of two subkeys": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			certifyOnly(t, entity)
+			addSigningSubkey(t, entity, at(created, lifetime(year/2)))
+			addSigningSubkey(t, entity, at(signed, lifetime(year)))
+			return entity
+		}, signed.Add(year), signed},
+		"expired subkey of a primary that signs": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			addSigningSubkey(t, entity, at(created, lifetime(time.Hour)))
+			return entity
+		}, time.Time{}, created},
+		"revoked subkey": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			revokeSubkey(t, entity, addSigningSubkey(t, entity, at(created, lifetime(2*year))))
+			return entity
+		}, time.Time{}, signed},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			key := mustParse(t, export(t, test.make(t)))[0]
+			if !key.Expires.Equal(test.expires) || !key.SelfSigned.Equal(test.selfSigned) {
+				t.Errorf("expires %s, self-signed %s; want %s, %s", key.Expires, key.SelfSigned, test.expires, test.selfSigned)
+			}
+		})
+	}
+}
+
+func revokeSubkey(t *testing.T, entity *openpgp.Entity, subkey *openpgp.Subkey) {
+	t.Helper()
+	if err := entity.RevokeSubkey(subkey, packet.KeySuperseded, "", at(signed)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A key uploaded again with a longer life is the later one, whichever comes
+// first.
+func TestExtendedKeyIsLater(t *testing.T) {
+	entity := author(t, at(created, lifetime(400*24*time.Hour)))
+	short := mustParse(t, export(t, entity))[0]
+	longer := uint32(4 * 365 * 24 * 60 * 60)
+	for name, identity := range entity.Identities {
+		identity.SelfSignature.CreationTime, identity.SelfSignature.KeyLifetimeSecs = signed, &longer
+		if err := identity.SelfSignature.SignUserId(name, entity.PrimaryKey, entity.PrivateKey, at(signed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := mustParse(t, export(t, entity))[0]
+	if long.Fingerprint != short.Fingerprint || !long.SelfSigned.After(short.SelfSigned) || !long.Expires.After(short.Expires) {
+		t.Errorf("before %+v\nafter %+v", short, long)
+	}
+}
+
+func TestParseKeyFileRejectsFiles(t *testing.T) {
+	entity := author(t, at(created))
+	good := export(t, entity)
+	body := unarmored(t, good)
+	private := exportPrivate(t, entity)
+	lines := strings.SplitAfter(good, "\n")
+	utf16 := []byte("\xff\xfe")
+	for _, r := range []byte(good) {
+		utf16 = append(utf16, r, 0)
+	}
+	var message bytes.Buffer
+	w, err := openpgp.Sign(nopCloser{&message}, entity, nil, at(signed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const exposed = "consider the key exposed, revoke it, and upload the output of gpg --armor --export"
+	tests := map[string]struct {
+		file string
+		want []string
+	}{
+		"empty":                  {"", []string{"the file is empty"}},
+		"too large":              {strings.Repeat("x", MaxKeyFile+1), []string{"262145 bytes, more than the 262144"}},
+		"plain text":             {"hello\n", []string{"holds no OpenPGP public key in armor"}},
+		"binary":                 {string(body), []string{"not armored but binary"}},
+		"UTF-16":                 {string(utf16), []string{"UTF-16"}},
+		"SSH key":                {"ssh-ed25519 AAAA me@example.com\n", []string{"holds no OpenPGP public key in armor"}},
+		"private":                {armored(t, openpgp.PrivateKeyType, private), []string{exposed}},
+		"private, binary":        {string(private), []string{exposed}},
+		"private, cut short":     {string(private[:len(private)/8]), []string{exposed}},
+		"private, armor cut":     {"-----BEGIN PGP PRIVATE KEY BLOCK-----\n", []string{exposed}},
+		"private, named public":  {armored(t, openpgp.PublicKeyType, private), []string{exposed}},
+		"private after public":   {good + armored(t, openpgp.PrivateKeyType, private), []string{exposed}},
+		"private amid public":    {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), private...)), []string{exposed}},
+		"private, other format":  {good + "-----BEGIN OPENSSH PRIVATE KEY-----\n-----END OPENSSH PRIVATE KEY-----\n", []string{exposed}},
+		"junk before":            {"Here is my key:\nBest regards\n" + good, []string{"line 1 is not part of an armored key"}},
+		"junk after":             {good + "-- \nMe\n", []string{"is not part of an armored key"}},
+		"junk between, twice":    {good + "a\n" + good + "b\n", []string{"is not part of", "is not part of", "stands in the file more than once"}},
+		"byte order mark":        {"\ufeff" + good, []string{"line 1 is not part of an armored key"}},
+		"indented":               {" " + good, []string{"line 1 is not part of an armored key"}},
+		"no END line":            {strings.Join(lines[:len(lines)-2], ""), []string{"begins on line 1 has no END line"}},
+		"second block in first":  {strings.Join(lines[:5], "") + good, []string{"begins on line 1 has no END line"}},
+		"other END line":         {strings.Replace(good, "END PGP PUBLIC", "END PGP", 1), []string{"no END line"}},
+		"lines missing":          {lines[0] + lines[1] + lines[2] + lines[len(lines)-2], []string{"begins on line 1 is damaged or was cut short"}},
+		"not base64":             {strings.Replace(good, lines[2], "!"+lines[2], 1), []string{"not base64"}},
+		"text after checksum":    {strings.Replace(good, "\n-----END", "\nmore\n-----END", 1), []string{"not base64"}},
+		"no blank line":          {strings.Replace(good, "\n\n", "\n", 1), []string{"lacks the blank line"}},
+		"no keys":                {lines[0] + "\n" + lines[len(lines)-2], []string{"the file holds no keys"}},
+		"signature block":        {armored(t, openpgp.SignatureType, detachSign(t, entity, at(signed))), []string{"is not a PGP PUBLIC KEY BLOCK"}},
+		"signature, named key":   {armored(t, openpgp.PublicKeyType, detachSign(t, entity, at(signed))), []string{"does not begin with a public key"}},
+		"message, named key":     {armored(t, openpgp.PublicKeyType, message.Bytes()), []string{"does not begin with a public key"}},
+		"key, then message":      {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), message.Bytes()...)), []string{"holds something else than public keys"}},
+		"twice the same":         {good + good, []string{"stands in the file more than once"}},
+		"certificate of the web": {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", []string{"is not a PGP PUBLIC KEY BLOCK"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			keys, err := parseKeyFileAt(now, []byte(test.file))
+			checkViolations(t, err, test.want...)
+			if keys != nil {
+				t.Errorf("keys are %v", keys)
+			}
+		})
+	}
+}
+
+type nopCloser struct{ *bytes.Buffer }
+
+func (nopCloser) Close() error { return nil }
+
+func TestParseKeyFileRejectsKeys(t *testing.T) {
+	tests := map[string]struct {
+		make func(t *testing.T) *openpgp.Entity
+		want string
+	}{
+		"RSA 1024": {func(t *testing.T) *openpgp.Entity {
+			return author(t, at(created, rsaBits(1024)))
+		}, "RSA key of fewer than 2048"},
+		"secp256k1": {func(t *testing.T) *openpgp.Entity {
+			return author(t, at(created, algorithm(packet.PubKeyAlgoECDSA, packet.CurveSecP256k1)))
+		}, "ECDSA key over the curve SecP256k1"},
+		"brainpool": {func(t *testing.T) *openpgp.Entity {
+			return author(t, at(created, algorithm(packet.PubKeyAlgoECDSA, packet.CurveBrainpoolP256)))
+		}, "ECDSA key over the curve"},
+		"Ed25519 of RFC 9580": {func(t *testing.T) *openpgp.Entity {
+			return author(t, at(created, algorithm(packet.PubKeyAlgoEd25519, "")))
+		}, "public-key algorithm 27"},
+		"Ed448": {func(t *testing.T) *openpgp.Entity {
+			return author(t, at(created, algorithm(packet.PubKeyAlgoEd448, "")))
+		}, "public-key algorithm 28"},
+		"version 6": {func(t *testing.T) *openpgp.Entity {
+			return author(t, at(created, algorithm(packet.PubKeyAlgoEd25519, ""), func(c *packet.Config) { c.V6Keys = true }))
+		}, "key number 1 is an OpenPGP key of version 6"},
+		"revoked": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			if err := entity.RevokeKey(packet.KeyRetired, "", at(signed)); err != nil {
+				t.Fatal(err)
+			}
+			return entity
+		}, "is revoked"},
+		"user IDs revoked": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			revokeIdentities(t, entity)
+			return entity
+		}, "no user ID that is not revoked"},
+		"expired": {func(t *testing.T) *openpgp.Entity {
+			return author(t, at(created, lifetime(24*time.Hour)))
+		}, "expired on 2025-01-02 12:00:00 UTC: extend it"},
+		"only signing subkey expired": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			certifyOnly(t, entity)
+			addSigningSubkey(t, entity, at(created, lifetime(24*time.Hour)))
+			return entity
+		}, "expired on 2025-01-02 12:00:00 UTC"},
+		"only signing subkey revoked": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			certifyOnly(t, entity)
+			revokeSubkey(t, entity, addSigningSubkey(t, entity, at(created)))
+			return entity
+		}, "cannot sign"},
+		"cannot sign": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			certifyOnly(t, entity)
+			return entity
+		}, "cannot sign"},
+		"weak signing subkey": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			addSigningSubkey(t, entity, at(created, rsaBits(1024)))
+			return entity
+		}, "which is an RSA key of fewer than 2048"},
+		"signing subkey without cross-signature": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			subkey := addSigningSubkey(t, entity, at(created))
+			subkey.Sig.EmbeddedSignature = nil
+			if err := subkey.Sig.SignKey(subkey.PublicKey, entity.PrivateKey, at(created)); err != nil {
+				t.Fatal(err)
+			}
+			return entity
+		}, "self-signatures do not verify"},
+		"user ID of another key": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			entity.Identities = author(t, at(created)).Identities
+			return entity
+		}, "self-signatures do not verify"},
+		"created in the future": {func(t *testing.T) *openpgp.Entity {
+			return author(t, at(now.Add(clockSkew+time.Second)))
+		}, "created in the future"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseKeyFileAt(now, []byte(export(t, test.make(t))))
+			checkViolations(t, err, test.want)
+		})
+	}
+}
+
+func revokeIdentities(t *testing.T, entity *openpgp.Entity) {
+	t.Helper()
+	for name, identity := range entity.Identities {
+		revocation := signatureBy(entity, packet.SigTypeCertificationRevocation)
+		if err := revocation.SignUserId(name, entity.PrimaryKey, entity.PrivateKey, at(signed)); err != nil {
+			t.Fatal(err)
+		}
+		identity.Signatures = append(identity.Signatures, revocation)
+	}
+}
+
+func signatureBy(entity *openpgp.Entity, kind packet.SignatureType) *packet.Signature {
+	return &packet.Signature{
+		Version:      4,
+		SigType:      kind,
+		PubKeyAlgo:   entity.PrimaryKey.PubKeyAlgo,
+		Hash:         crypto.SHA512,
+		CreationTime: signed,
+		IssuerKeyId:  &entity.PrimaryKey.KeyId,
+	}
+}
+
+// The latest binding says what a subkey is for.
+func TestParseKeyFileSubkeyThatSignsNoMore(t *testing.T) {
+	entity := author(t, at(created))
+	certifyOnly(t, entity)
+	subkey := addSigningSubkey(t, entity, at(created))
+	binding := signatureBy(entity, packet.SigTypeSubkeyBinding)
+	binding.FlagsValid, binding.FlagAuthenticate = true, true
+	if err := binding.SignKey(subkey.PublicKey, entity.PrivateKey, config(signed)); err != nil {
+		t.Fatal(err)
+	}
+	var latest bytes.Buffer
+	if err := binding.Serialize(&latest); err != nil {
+		t.Fatal(err)
+	}
+	body := append(unarmored(t, export(t, entity)), latest.Bytes()...) // the subkey stands last
+	_, err := parseKeyFileAt(now, []byte(armored(t, openpgp.PublicKeyType, body)))
+	checkViolations(t, err, "cannot sign")
+}
+
+func TestParseKeyFileReportsEveryKey(t *testing.T) {
+	expired := author(t, at(created, lifetime(time.Hour)))
+	good := author(t, at(created))
+	weak := author(t, at(created, rsaBits(1024)))
+	_, err := parseKeyFileAt(now, []byte(export(t, expired, good)+export(t, weak)+"junk\n"))
+	checkViolations(t, err,
+		"is not part of an armored key",
+		"key "+keyID(expired.PrimaryKey.KeyId)+" expired on",
+		"key "+keyID(weak.PrimaryKey.KeyId)+" is an RSA key")
+}
+
+// An old subkey that nobody may sign with any more does not spoil the key.
+func TestParseKeyFileDropsRevokedWeakSubkey(t *testing.T) {
+	entity := author(t, at(created))
+	revokeSubkey(t, entity, addSigningSubkey(t, entity, at(created, rsaBits(1024))))
+	if key := mustParse(t, export(t, entity))[0]; !key.SelfSigned.Equal(created) {
+		t.Errorf("self-signed %s", key.SelfSigned)
+	}
+}
+
+// A revocation that cannot be read must not pass for none.
+func TestParseKeyFileRejectsUnreadableRevocations(t *testing.T) {
+	entity := author(t, at(created))
+	addSigningSubkey(t, entity, at(created))
+	if err := entity.RevokeKey(packet.KeyRetired, "", at(signed)); err != nil {
+		t.Fatal(err)
+	}
+	var revocation, primary bytes.Buffer
+	if err := entity.Revocations[0].Serialize(&revocation); err != nil {
+		t.Fatal(err)
+	}
+	if err := entity.PrimaryKey.Serialize(&primary); err != nil {
+		t.Fatal(err)
+	}
+	entity.Revocations = nil
+	body := unarmored(t, export(t, entity))
+	unreadable := revocation.Bytes()
+	unreadable[2] = 3 // the version, after tag and length
+	for name, file := range map[string]struct {
+		body []byte
+		want string
+	}{
+		"of the key":    {bytes.Join([][]byte{primary.Bytes(), unreadable, body[primary.Len():]}, nil), "carries a signature, perhaps its revocation"},
+		"of the subkey": {append(bytes.Clone(body), unreadable...), "has the signing subkey"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseKeyFileAt(now, []byte(armored(t, openpgp.PublicKeyType, file.body)))
+			checkViolations(t, err, file.want)
+		})
+	}
+}
+
+func TestViolationsAreBounded(t *testing.T) {
+	text := strings.Repeat("-----BEGIN X-----\n-----END X-----\n", 1000)
+	_, err := parseKeyFileAt(now, []byte(text))
+	want := make([]string, maxViolations, maxViolations+1)
+	checkViolations(t, err, append(want, "more problems")...)
+}
+
+func TestUnusable(t *testing.T) {
+	one := big.NewInt(1)
+	bits := func(n uint) *packet.PublicKey {
+		return packet.NewRSAPublicKey(created, &rsa.PublicKey{N: new(big.Int).Lsh(one, n-1), E: 65537})
+	}
+	for name, test := range map[string]struct {
+		key  *packet.PublicKey
+		want string // "": usable
+	}{
+		"DSA":                {&packet.PublicKey{PubKeyAlgo: packet.PubKeyAlgoDSA}, "is a DSA key"},
+		"RSA, too short":     {bits(minRSABits - 1), "is an RSA key of fewer"},
+		"RSA, just enough":   {bits(minRSABits), ""},
+		"RSA, just too long": {bits(maxRSABits + 1), "or more than 16384 bits"},
+	} {
+		if why := unusable(test.key); !strings.Contains(why, test.want) || (why == "") != (test.want == "") {
+			t.Errorf("%s: the key %q, want %q", name, why, test.want)
+		}
+	}
+}

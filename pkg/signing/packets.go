@@ -1,0 +1,260 @@
+package signing
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+// Packet types, from RFC 9580, section 5.
+const (
+	tagSignature     = 2
+	tagPrivateKey    = 5
+	tagPublicKey     = 6
+	tagPrivateSubkey = 7
+	tagMarker        = 10
+	tagTrust         = 12
+	tagUserID        = 13
+	tagPublicSubkey  = 14
+	tagUserAttribute = 17
+	tagNonCritical   = 40 // and above
+)
+
+var errPrivateKey = errors.New("holds a private key")
+
+// A keyGroup is the packets of one key: the section of the primary key, then
+// those of its user IDs, images and subkeys.
+type keyGroup []section
+
+// A section is a packet and the signatures that follow it.
+type section struct {
+	head       *packet.OpaquePacket
+	signatures []*packet.OpaquePacket
+}
+
+// splitPackets reads a sequence of public keys without judging them, so that
+// a packet which go-crypto cannot read stays with the key that it belongs to.
+// It returns errPrivateKey if there is a private key among them.
+func splitPackets(body []byte) (groups []keyGroup, err error) {
+	reader := packet.NewOpaqueReader(bytes.NewReader(body))
+	for {
+		p, err := reader.Next()
+		if isPrivateKey(p) {
+			return nil, errPrivateKey
+		}
+		if err == io.EOF {
+			return groups, nil
+		}
+		if err != nil {
+			return groups, errors.New("is damaged or was cut short: its packets cannot be read")
+		}
+		if groups, err = appendPacket(groups, p); err != nil {
+			return groups, err
+		}
+	}
+}
+
+// isPrivateKey recognises private keys that were cut short, too.
+func isPrivateKey(p *packet.OpaquePacket) bool {
+	if p == nil || p.Tag != tagPrivateKey && p.Tag != tagPrivateSubkey {
+		return false
+	}
+	return len(p.Contents) > 0 && p.Contents[0] >= 2 && p.Contents[0] <= 6 // the versions there are
+}
+
+func appendPacket(groups []keyGroup, p *packet.OpaquePacket) ([]keyGroup, error) {
+	if p.Tag == tagMarker || p.Tag == tagTrust || p.Tag >= tagNonCritical {
+		return groups, nil
+	}
+	if p.Tag == tagPublicKey {
+		return append(groups, keyGroup{{head: p}}), nil
+	}
+	if len(groups) == 0 {
+		return nil, errors.New("does not begin with a public key")
+	}
+	group := &groups[len(groups)-1]
+	switch p.Tag {
+	case tagUserID, tagUserAttribute, tagPublicSubkey:
+		*group = append(*group, section{head: p})
+	case tagSignature:
+		last := &(*group)[len(*group)-1]
+		last.signatures = append(last.signatures, p)
+	default:
+		return groups, fmt.Errorf("holds something else than public keys (an OpenPGP packet of type %d)", p.Tag)
+	}
+	return groups, nil
+}
+
+// label names the key in a message; number is its place in the file.
+func (g keyGroup) label(number int) string {
+	if key, _ := parseKey(g[0].head); key != nil {
+		return "key " + keyID(key.KeyId)
+	}
+	return fmt.Sprintf("key number %d", number)
+}
+
+// check returns the key for publication, or what keeps it from being used at
+// the time now.
+func (g keyGroup) check(now time.Time) (PublicKey, []string) {
+	entity, problems := g.entity()
+	if len(problems) > 0 {
+		return PublicKey{}, problems
+	}
+	c := newCertificate(entity)
+	if problems := c.problems(now); len(problems) > 0 {
+		return PublicKey{}, problems
+	}
+	key, err := c.export()
+	if err != nil {
+		return PublicKey{}, []string{fmt.Sprintf("cannot be written for publication (%v)", err)}
+	}
+	return key, nil
+}
+
+// entity verifies the self-signatures and returns the key in go-crypto's form,
+// without what does not serve to verify documents.
+func (g keyGroup) entity() (*openpgp.Entity, []string) {
+	primary, problem := parseKey(g[0].head)
+	if problem != "" {
+		return nil, []string{problem}
+	}
+	if problem := g[0].checkPrimary(); problem != "" {
+		return nil, []string{problem}
+	}
+	packets := []packet.Packet{primary}
+	var problems []string
+	for _, s := range g[1:] {
+		kept, problem := s.keep(primary)
+		packets = append(packets, kept...)
+		if problem != "" {
+			problems = append(problems, problem)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	entity, err := readEntity(packets)
+	if err != nil {
+		return nil, []string{fmt.Sprintf("is damaged: its self-signatures do not verify (%v)", err)}
+	}
+	return entity, nil
+}
+
+// readEntity reads packets that are parsed already: reading bytes once more, as
+// go-crypto does, could find packets inside of packets.
+func readEntity(packets []packet.Packet) (*openpgp.Entity, error) {
+	reader := packet.NewReader(bytes.NewReader(nil))
+	for _, p := range slices.Backward(packets) {
+		reader.Unread(p)
+	}
+	return openpgp.ReadEntity(reader)
+}
+
+// parseKey reads a primary key or subkey, and says why clients cannot use it.
+// The key is nil if it cannot be read.
+func parseKey(p *packet.OpaquePacket) (*packet.PublicKey, string) {
+	if len(p.Contents) > 0 && p.Contents[0] != 4 {
+		return nil, fmt.Sprintf("is an OpenPGP key of version %d: clients read version 4", p.Contents[0])
+	}
+	parsed, err := p.Parse()
+	key, ok := parsed.(*packet.PublicKey)
+	if err != nil || !ok {
+		return nil, fmt.Sprintf("is damaged or of a kind that clients cannot use (%v)", err)
+	}
+	return key, unusable(key)
+}
+
+// parseSignatures returns the section's signatures, and whether all of them
+// could be read.
+func (s section) parseSignatures() (signatures []*packet.Signature, complete bool) {
+	complete = true
+	for _, p := range s.signatures {
+		parsed, err := p.Parse()
+		signature, ok := parsed.(*packet.Signature)
+		if err != nil || !ok {
+			complete = false
+			continue
+		}
+		signatures = append(signatures, signature)
+	}
+	return signatures, complete
+}
+
+// checkPrimary looks for revocations of the whole key. One by somebody else, or
+// by a forger, counts as well: who uploads the key can leave it out.
+func (s section) checkPrimary() string {
+	signatures, complete := s.parseSignatures()
+	switch {
+	case slices.ContainsFunc(signatures, ofType(packet.SigTypeKeyRevocation)):
+		return "is revoked: sign with another key and upload that one"
+	case !complete:
+		return "carries a signature, perhaps its revocation, that cannot be read"
+	}
+	return ""
+}
+
+// keep returns what of the section serves to verify documents.
+func (s section) keep(primary *packet.PublicKey) (kept []packet.Packet, problem string) {
+	switch s.head.Tag {
+	case tagUserID:
+		return s.keepUserID(primary), ""
+	case tagPublicSubkey:
+		return s.keepSubkey()
+	}
+	return nil, ""
+}
+
+// keepUserID leaves out other people's signatures, readable or not.
+func (s section) keepUserID(primary *packet.PublicKey) []packet.Packet {
+	id, err := s.head.Parse()
+	if err != nil {
+		return nil
+	}
+	kept := []packet.Packet{id}
+	signatures, _ := s.parseSignatures()
+	for _, signature := range signatures {
+		if signature.CheckKeyIdOrFingerprint(primary) {
+			kept = append(kept, signature)
+		}
+	}
+	return kept
+}
+
+// keepSubkey leaves out subkeys that do not sign, and those that clients cannot
+// use if they are revoked.
+func (s section) keepSubkey() (kept []packet.Packet, problem string) {
+	signatures, complete := s.parseSignatures()
+	signs := slices.ContainsFunc(signatures, func(signature *packet.Signature) bool { return signature.FlagSign })
+	if !signs {
+		return nil, ""
+	}
+	key, problem := parseKey(s.head)
+	if problem != "" && slices.ContainsFunc(signatures, ofType(packet.SigTypeSubkeyRevocation)) {
+		return nil, ""
+	}
+	name := "has a signing subkey that"
+	if key != nil {
+		name = fmt.Sprintf("has the signing subkey %s, which", keyID(key.KeyId))
+	}
+	switch {
+	case problem != "":
+		return nil, name + " " + problem
+	case !complete:
+		return nil, name + " carries a signature, perhaps its revocation, that cannot be read"
+	}
+	kept = []packet.Packet{key}
+	for _, signature := range signatures {
+		kept = append(kept, signature)
+	}
+	return kept, ""
+}
+
+func ofType(t packet.SignatureType) func(*packet.Signature) bool {
+	return func(signature *packet.Signature) bool { return signature.SigType == t }
+}

@@ -1,0 +1,265 @@
+package signing
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rsa"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+const (
+	minRSABits = 2048
+	maxRSABits = 16384
+
+	// clockSkew is how far ahead of the registry's clock an author's may be.
+	clockSkew = 5 * time.Minute
+
+	timeLayout = "2006-01-02 15:04:05 MST"
+)
+
+// A PublicKey is one OpenPGP public key, in the words of the provider registry
+// protocol.
+type PublicKey struct {
+	// KeyID is the primary key's ID: 16 upper-case hexadecimal digits, the last
+	// of the fingerprint.
+	KeyID string
+	// Fingerprint is the primary key's: 40 upper-case hexadecimal digits.
+	Fingerprint string
+	// ASCIIArmor is the key alone, in one armored block: the primary key, its
+	// user IDs and its signing subkeys, with their latest self-signatures.
+	ASCIIArmor string
+	// SelfSigned is when the owner last changed the key. Of two uploads of the
+	// same key, the one that was self-signed later holds.
+	SelfSigned time.Time
+	// Expires is when the key stops making valid signatures, its subkeys
+	// included. Zero: never.
+	Expires time.Time
+}
+
+// A certificate is what this package keeps of an OpenPGP key: what clients need
+// to verify a document, in a fixed order.
+type certificate struct {
+	primary    *packet.PublicKey
+	identities []*openpgp.Identity // the primary one first, none revoked
+	subkeys    []openpgp.Subkey    // those for signing; revoked ones stay, for clients to know
+}
+
+func newCertificate(entity *openpgp.Entity) certificate {
+	c := certificate{primary: entity.PrimaryKey}
+	for _, identity := range entity.Identities {
+		if !revoked(identity) {
+			c.identities = append(c.identities, identity)
+		}
+	}
+	slices.SortFunc(c.identities, compareIdentities)
+	for _, subkey := range entity.Subkeys {
+		if subkey.Sig.FlagSign {
+			c.subkeys = append(c.subkeys, subkey)
+		}
+	}
+	return c
+}
+
+// revoked reports whether the identity was revoked and not signed anew since.
+func revoked(identity *openpgp.Identity) bool {
+	return slices.ContainsFunc(identity.Revocations, func(revocation *packet.Signature) bool {
+		return identity.SelfSignature == nil || !identity.SelfSignature.CreationTime.After(revocation.CreationTime)
+	})
+}
+
+// compareIdentities orders as go-crypto prefers them: marked as primary first,
+// then the latest.
+func compareIdentities(a, b *openpgp.Identity) int {
+	rank := func(i *openpgp.Identity) int {
+		if primary := i.SelfSignature.IsPrimaryId; primary != nil && *primary {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(rank(a), rank(b)),
+		b.SelfSignature.CreationTime.Compare(a.SelfSignature.CreationTime),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+// problems returns what keeps clients from verifying with the key at the time
+// now, in plain words.
+func (c certificate) problems(now time.Time) []string {
+	if len(c.identities) == 0 {
+		return []string{"has no user ID that is not revoked"}
+	}
+	if !c.canSign() {
+		return []string{"cannot sign: neither the primary key nor a subkey that is not revoked is marked for signing"}
+	}
+	if created := c.primary.CreationTime; created.After(now.Add(clockSkew)) {
+		return []string{fmt.Sprintf("was created in the future, on %s: check the clock of the machine that made it",
+			created.UTC().Format(timeLayout))}
+	}
+	if expires := c.expires(); !expires.IsZero() && !now.Before(expires) {
+		return []string{fmt.Sprintf("expired on %s: extend it (gpg --quick-set-expire %[2]s 2y, and for subkeys "+
+			"gpg --quick-set-expire %[2]s 2y '*') and upload the output of gpg --armor --export again",
+			expires.Format(timeLayout), fingerprint(c.primary))}
+	}
+	return nil
+}
+
+func (c certificate) canSign() bool {
+	return c.identities[0].SelfSignature.FlagSign || slices.ContainsFunc(c.subkeys, func(subkey openpgp.Subkey) bool {
+		return len(subkey.Revocations) == 0
+	})
+}
+
+// expires returns when the last key that may sign expires, or the primary key
+// if that is earlier. Zero: never.
+func (c certificate) expires() time.Time {
+	primary := c.identities[0].SelfSignature
+	primaryEnd := end(c.primary, primary)
+	var ends []time.Time
+	if primary.FlagSign {
+		ends = append(ends, primaryEnd)
+	}
+	for _, subkey := range c.subkeys {
+		if len(subkey.Revocations) == 0 {
+			ends = append(ends, earlier(primaryEnd, end(subkey.PublicKey, subkey.Sig)))
+		}
+	}
+	return slices.MaxFunc(ends, compareEnds)
+}
+
+// end returns when a key stops being valid by the self-signature that holds for
+// it: at the end of the key's life or of the signature's.
+func end(key *packet.PublicKey, sig *packet.Signature) time.Time {
+	keyEnd := lifeEnd(key.CreationTime, sig.KeyLifetimeSecs)
+	return earlier(keyEnd, lifeEnd(sig.CreationTime, sig.SigLifetimeSecs))
+}
+
+func lifeEnd(created time.Time, seconds *uint32) time.Time {
+	if seconds == nil || *seconds == 0 {
+		return time.Time{}
+	}
+	return created.UTC().Add(time.Duration(*seconds) * time.Second)
+}
+
+func earlier(a, b time.Time) time.Time {
+	return slices.MinFunc([]time.Time{a, b}, compareEnds)
+}
+
+// compareEnds orders times of expiry, of which zero is the last: never.
+func compareEnds(a, b time.Time) int {
+	switch {
+	case a.IsZero() && b.IsZero():
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
+	}
+	return a.Compare(b)
+}
+
+// selfSigned returns the time of the latest of the self-signatures.
+func (c certificate) selfSigned() (latest time.Time) {
+	see := func(sig *packet.Signature) {
+		if sig.CreationTime.After(latest) {
+			latest = sig.CreationTime.UTC()
+		}
+	}
+	for _, identity := range c.identities {
+		see(identity.SelfSignature)
+	}
+	for _, subkey := range c.subkeys {
+		see(subkey.Sig)
+		for _, revocation := range subkey.Revocations {
+			see(revocation)
+		}
+	}
+	return latest
+}
+
+// export returns the certificate for publication. Equal certificates give equal
+// bytes.
+func (c certificate) export() (PublicKey, error) {
+	var text bytes.Buffer
+	w, err := armor.Encode(&text, openpgp.PublicKeyType, nil)
+	if err != nil {
+		return PublicKey{}, err
+	}
+	if err := c.serialize(w); err != nil {
+		return PublicKey{}, fmt.Errorf("write public key: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return PublicKey{}, err
+	}
+	return PublicKey{
+		KeyID:       keyID(c.primary.KeyId),
+		Fingerprint: fingerprint(c.primary),
+		ASCIIArmor:  text.String() + "\n",
+		SelfSigned:  c.selfSigned(),
+		Expires:     c.expires(),
+	}, nil
+}
+
+type serializer interface{ Serialize(io.Writer) error }
+
+func (c certificate) serialize(w io.Writer) error {
+	packets := []serializer{c.primary}
+	for _, identity := range c.identities {
+		packets = append(packets, identity.UserId, identity.SelfSignature)
+	}
+	for _, subkey := range c.subkeys {
+		packets = append(packets, subkey.PublicKey)
+		for _, revocation := range subkey.Revocations {
+			packets = append(packets, revocation)
+		}
+		packets = append(packets, subkey.Sig)
+	}
+	for _, p := range packets {
+		if err := p.Serialize(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unusable says why clients cannot verify with a key of this kind, or "".
+func unusable(key *packet.PublicKey) string {
+	const advice = "use RSA of at least 2048 bits, ECDSA over P-256, P-384 or P-521, or Ed25519 in its version 4 form"
+	curve, _ := key.Curve() // empty for keys without one
+	switch key.PubKeyAlgo {
+	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:
+		public, ok := key.PublicKey.(*rsa.PublicKey)
+		if !ok || public.N.BitLen() < minRSABits || public.N.BitLen() > maxRSABits {
+			return fmt.Sprintf("is an RSA key of fewer than %d or more than %d bits: %s", minRSABits, maxRSABits, advice)
+		}
+		return ""
+	case packet.PubKeyAlgoECDSA:
+		if !slices.Contains([]packet.Curve{packet.CurveNistP256, packet.CurveNistP384, packet.CurveNistP521}, curve) {
+			return fmt.Sprintf("is an ECDSA key over the curve %s: %s", curve, advice)
+		}
+		return ""
+	case packet.PubKeyAlgoEdDSA:
+		if curve != packet.Curve25519 {
+			return fmt.Sprintf("is an EdDSA key over the curve %s: %s", curve, advice)
+		}
+		return ""
+	case packet.PubKeyAlgoDSA:
+		return "is a DSA key: " + advice
+	}
+	return fmt.Sprintf("is a key of OpenPGP's public-key algorithm %d: %s", key.PubKeyAlgo, advice)
+}
+
+func keyID(id uint64) string { return fmt.Sprintf("%016X", id) }
+
+func fingerprint(key *packet.PublicKey) string {
+	return strings.ToUpper(hex.EncodeToString(key.Fingerprint))
+}
