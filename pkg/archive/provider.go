@@ -1,0 +1,99 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Package is what is learnt from a provider zip.
+type Package struct {
+	H1        string   // "h1:" and base64, as in a lock file
+	Files     int      // how many files it holds
+	Expanded  int64    // bytes of all files together
+	Protocols []string // of its terraform-registry-manifest.json, as ParseManifest returns them; nil without one
+}
+
+// CheckProvider judges the zip of a provider of the given type. The error is
+// [Violations] when the zip breaks a rule; any other error comes from r or ctx,
+// and the check can be tried again.
+func CheckProvider(ctx context.Context, r io.ReaderAt, size int64, providerType string) (Package, error) {
+	return checkProvider(inspect(ctx, r, size, providerRules()), providerType)
+}
+
+func checkProvider(in *inspection, providerType string) (Package, error) {
+	files := in.checkZip()
+	if len(files) > 0 {
+		in.checkExecutable(files, "terraform-provider-"+providerType)
+	}
+	protocols := in.manifest(files)
+	if err := in.verdict(); err != nil {
+		return Package{}, err
+	}
+	return Package{
+		H1:        in.h1("", in.folders),
+		Files:     len(in.files),
+		Expanded:  in.expanded,
+		Protocols: protocols,
+	}, nil
+}
+
+// checkExecutable looks for the file that the clients would run.
+func (in *inspection) checkExecutable(files []zipFile, want string) {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b zipFile) int { return strings.Compare(a.name, b.name) })
+	var misplaced, foreign string
+	for _, f := range files {
+		dir, base := path.Split(f.name)
+		switch {
+		case isExecutable(base, want) && dir == "":
+			if f.UncompressedSize64 == 0 {
+				in.violate("%s, which the clients would run, is empty.", quote(f.name))
+			}
+			return
+		case isExecutable(base, want) && misplaced == "":
+			misplaced = f.name
+		case strings.HasPrefix(base, "terraform-provider-") && foreign == "":
+			foreign = f.name
+		}
+	}
+	rule := fmt.Sprintf(`a file named %s, followed by nothing, "_" or ".", must lie at the top level of the zip.`, want)
+	switch {
+	case misplaced != "":
+		in.violate("The executable %s lies in a folder: %s", quote(misplaced), rule)
+	case foreign != "":
+		in.violate("%s is not an executable of this provider: %s", quote(foreign), rule)
+	default:
+		in.violate("The zip holds no executable: %s", rule)
+	}
+}
+
+func isExecutable(base, want string) bool {
+	rest, ok := strings.CutPrefix(base, want)
+	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.')
+}
+
+// manifest returns the protocols of the manifest among the files, if any.
+func (in *inspection) manifest(files []zipFile) []string {
+	i := slices.IndexFunc(files, func(f zipFile) bool { return f.name == ManifestName })
+	if i < 0 || in.exceeded {
+		return nil
+	}
+	rc, err := files[i].Open()
+	if err != nil {
+		return nil // reading it for the hash has failed as well
+	}
+	defer rc.Close()
+	data, err := io.ReadAll(io.LimitReader(rc, MaxManifest+1))
+	if err != nil {
+		return nil // as above
+	}
+	protocols, err := ParseManifest(data)
+	if err != nil {
+		in.violate("The %s in the zip is not valid: %v.", ManifestName, err)
+	}
+	return protocols
+}
