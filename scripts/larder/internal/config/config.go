@@ -65,7 +65,7 @@ var settings = []setting{
 		func(c *Config, v string) error { c.S3Addr = v; return checkListen(v) }},
 	{"LARDER_DATA", "data", ".larder", "`folder` for all that must survive a restart",
 		func(c *Config, v string) (err error) { c.Data, err = filepath.Abs(v); return err }},
-	{"LARDER_AUTH", "auth", string(AuthOpen), "who may read: `open` or required (a token)",
+	{"LARDER_AUTH", "auth", string(AuthOpen), "who may read, `open|required` (required: with a token)",
 		func(c *Config, v string) error { c.Auth = Auth(v); return c.Auth.check() }},
 	{"LARDER_HOSTNAME", "hostname", "", "the registry's `host` in source addresses, if not the one it listens on",
 		func(c *Config, v string) (err error) { c.Hostname, err = parseHostname(v); return err }},
