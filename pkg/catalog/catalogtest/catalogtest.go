@@ -1,0 +1,327 @@
+// Package catalogtest is the suite that every driver of [publish.Index] passes.
+package catalogtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Test runs the suite. open is called once, for an empty catalog.
+func Test(t *testing.T, open func(t *testing.T) publish.Index) {
+	s := &suite{open(t)}
+	t.Run("not found", s.notFound)
+	t.Run("round trip", s.roundTrip)
+	t.Run("build metadata", s.buildMetadata)
+	t.Run("revisions", s.revisions)
+	t.Run("unsettled", s.unsettled)
+	t.Run("any order", s.anyOrder)
+	t.Run("at once", s.atOnce)
+	t.Run("similar names", s.similarNames)
+	t.Run("cancelled", s.cancelled)
+	t.Run("large", s.large)
+}
+
+type suite struct{ index publish.Index }
+
+func (s *suite) notFound(t *testing.T) {
+	s.putModule(t, moduleVersion("acme/known/aws", "1.0.0", 1))
+	s.putProvider(t, providerVersion("acme/known", "1.0.0", "linux_amd64", "release"))
+	ctx := t.Context()
+	_, unknownModule := s.index.ModuleVersions(ctx, module("acme/known/gcp"))
+	_, unknownModuleVersion := s.index.ModuleVersion(ctx, module("acme/known/aws"), version("1.0.1"))
+	_, versionOfUnknownModule := s.index.ModuleVersion(ctx, module("acme/unknown/aws"), version("1.0.0"))
+	_, unknownProvider := s.index.ProviderVersions(ctx, provider("acme/unknown"))
+	_, unknownProviderVersion := s.index.ProviderVersion(ctx, provider("acme/known"), version("1.0.0-rc.1"))
+	_, versionOfUnknownProvider := s.index.ProviderVersion(ctx, provider("other/known"), version("1.0.0"))
+	for name, err := range map[string]error{
+		"module": unknownModule, "module version": unknownModuleVersion, "version of an unknown module": versionOfUnknownModule,
+		"provider": unknownProvider, "provider version": unknownProviderVersion, "version of an unknown provider": versionOfUnknownProvider,
+	} {
+		if !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("%s: %v, want ErrNotFound", name, err)
+		}
+	}
+}
+
+// roundTrip holds that a state comes back with all that is in it.
+func (s *suite) roundTrip(t *testing.T) {
+	m := moduleVersion("round/trip/aws", "1.2.3-beta.4+build.5", 1)
+	m.Archive = registry.ModuleArchive{Format: "tar.gz", SHA256: "aa", H1: "h1:b+/=", Size: 1 << 40, UploadSHA256: "cc"}
+	s.putModule(t, m)
+	s.wantModule(t, m)
+	s.wantListing(t, m.Address, registry.Listing{{Version: m.Version, Revision: 1}})
+
+	p := providerVersion("round/trip", "2.0.0-rc.1+build.6", "linux_arm64", "manifest", "darwin_amd64", "release", "windows_386")
+	p.Packages[0].Protocols = []string{"5.0", "6.1"}
+	s.putProvider(t, p)
+	s.wantProvider(t, p)
+	s.wantListing(t, p.Address, registry.Listing{p.Listed()})
+}
+
+// buildMetadata holds that a version is found by its key alone, and told as it
+// was published.
+func (s *suite) buildMetadata(t *testing.T) {
+	m := moduleVersion("build/metadata/aws", "1.0.0+published", 1)
+	p := providerVersion("build/metadata", "1.0.0+published", "linux_amd64", "release")
+	s.putModule(t, m)
+	s.putProvider(t, p)
+	for _, asked := range []string{"1.0.0", "1.0.0+other", "1.0.0+published"} {
+		if got, err := s.index.ModuleVersion(t.Context(), m.Address, version(asked)); err != nil || got.Version != m.Version {
+			t.Errorf("ModuleVersion(%s) = %v, %v, want %v", asked, got.Version, err, m.Version)
+		}
+		if got, err := s.index.ProviderVersion(t.Context(), p.Address, version(asked)); err != nil || got.Version != p.Version {
+			t.Errorf("ProviderVersion(%s) = %v, %v, want %v", asked, got.Version, err, p.Version)
+		}
+	}
+}
+
+// revisions holds that of two states the one of the higher revision stands, and
+// of two of the same the first.
+func (s *suite) revisions(t *testing.T) {
+	state := func(revision int, hash string) registry.ModuleVersion {
+		m := moduleVersion("some/revisions/aws", "1.0.0", revision)
+		m.Archive.SHA256 = hash
+		return m
+	}
+	want := state(3, "first")
+	for _, m := range []registry.ModuleVersion{state(2, "older"), want, state(3, "second"), state(1, "oldest"), state(2, "late")} {
+		s.putModule(t, m)
+	}
+	s.wantModule(t, want)
+	s.wantListing(t, want.Address, registry.Listing{want.Listed()})
+
+	full := providerVersion("some/revisions", "1.0.0", "linux_amd64", "linux_arm64", "release")
+	s.putProvider(t, full)
+	s.putProvider(t, providerVersion("some/revisions", "1.0.0", "linux_amd64", "release"))
+	s.putProvider(t, full)
+	s.wantProvider(t, full)
+	s.wantListing(t, full.Address, registry.Listing{full.Listed()})
+}
+
+// unsettled holds that a version is listed once something of it can be served,
+// and stays so while more of it comes.
+func (s *suite) unsettled(t *testing.T) {
+	states := []struct {
+		steps []string
+		want  []string // the listed platforms
+	}{
+		{[]string{"linux_amd64"}, nil},
+		{[]string{"linux_amd64", "release"}, []string{"linux_amd64"}},
+		{[]string{"linux_amd64", "release", "darwin_arm64"}, []string{"linux_amd64"}},
+		{[]string{"linux_amd64", "release", "darwin_arm64", "release"}, []string{"darwin_arm64", "linux_amd64"}},
+	}
+	for _, state := range states {
+		p := providerVersion("some/unsettled", "1.0.0", state.steps...)
+		s.putProvider(t, p)
+		s.wantProvider(t, p)
+		listing, err := s.index.ProviderVersions(t.Context(), p.Address)
+		if state.want == nil {
+			if !errors.Is(err, registry.ErrNotFound) {
+				t.Errorf("after %v: %v, %v, want ErrNotFound", state.steps, listing, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, platform := range listing[0].Platforms {
+			got = append(got, platform.String())
+		}
+		if !slices.Equal(got, state.want) || listing[0].Revision != p.Revision {
+			t.Errorf("after %v: listed as %+v, want %v", state.steps, listing[0], state.want)
+		}
+	}
+}
+
+// anyOrder holds that the same states end in the same catalog, in whatever
+// order they arrive and however often.
+func (s *suite) anyOrder(t *testing.T) {
+	arrivals := func(address string) []registry.ProviderVersion {
+		return []registry.ProviderVersion{
+			providerVersion(address, "1.10.0", "linux_amd64"),
+			providerVersion(address, "1.10.0", "linux_amd64", "release", "linux_arm64"),
+			providerVersion(address, "1.10.0", "linux_amd64", "release", "linux_arm64", "release"),
+			providerVersion(address, "1.9.0", "linux_amd64", "release"),
+			providerVersion(address, "2.0.0-rc.1", "windows_amd64"),
+		}
+	}
+	number := 0
+	permute(5, func(order []int) {
+		states := arrivals(fmt.Sprintf("any/order%d", number))
+		number++
+		for _, i := range order {
+			s.putProvider(t, states[i])
+		}
+		s.putProvider(t, states[order[0]])
+		for _, last := range states[2:] {
+			s.wantProvider(t, last)
+		}
+		s.wantListing(t, states[0].Address, registry.Listing{states[3].Listed(), states[2].Listed()})
+	})
+}
+
+// permute calls with every order of n numbers.
+func permute(n int, call func(order []int)) {
+	var extend func(order []int)
+	extend = func(order []int) {
+		if len(order) == n {
+			call(order)
+			return
+		}
+		for i := range n {
+			if !slices.Contains(order, i) {
+				extend(append(slices.Clone(order), i))
+			}
+		}
+	}
+	extend(nil)
+}
+
+// atOnce holds that writers at once lose nothing: every version is listed, and
+// the highest revision of each stands. Readers meanwhile see whole listings.
+func (s *suite) atOnce(t *testing.T) {
+	const versions, revisions = 8, 8
+	address := module("at/once/aws")
+	var states []registry.ModuleVersion
+	var want registry.Listing
+	for v := range versions {
+		for r := range revisions {
+			states = append(states, moduleVersion(address.String(), fmt.Sprintf("1.%d.0", v), r+1))
+		}
+		want = append(want, states[len(states)-1].Listed())
+	}
+	rand.Shuffle(len(states), func(i, j int) { states[i], states[j] = states[j], states[i] })
+	var wg sync.WaitGroup
+	for _, m := range states {
+		wg.Go(func() {
+			if err := s.index.PutModuleVersion(t.Context(), m); err != nil {
+				t.Error(err)
+			}
+			listing, err := s.index.ModuleVersions(t.Context(), address)
+			listed := slices.ContainsFunc(listing, func(e registry.Listed) bool { return e.Version == m.Version && e.Revision >= m.Revision })
+			if err != nil || !listed {
+				t.Errorf("after %s, revision %d: listing %v, %v", m.Version, m.Revision, listing, err)
+			}
+		})
+	}
+	wg.Wait()
+	s.wantListing(t, address, want)
+	for v := range versions {
+		s.wantModule(t, moduleVersion(address.String(), fmt.Sprintf("1.%d.0", v), revisions))
+	}
+}
+
+// similarNames holds that nothing is found under another address.
+func (s *suite) similarNames(t *testing.T) {
+	modules := []string{"similar/a/b", "similar/a/bb", "similar/aa/b", "similar/a/list", "similar-a/b/c", "similar/a-b/c", "v/1/0"}
+	providers := []string{"similar/a", "similar/aa", "similar/list", "similar-a/b", "similara/b"}
+	for i, address := range modules {
+		s.putModule(t, moduleVersion(address, fmt.Sprintf("1.0.%d", i), 1))
+	}
+	for i, address := range providers {
+		s.putProvider(t, providerVersion(address, fmt.Sprintf("2.0.%d", i), "linux_amd64", "release"))
+	}
+	for i, address := range modules {
+		s.wantListing(t, module(address), registry.Listing{{Version: version(fmt.Sprintf("1.0.%d", i)), Revision: 1}})
+	}
+	for i, address := range providers {
+		p := providerVersion(address, fmt.Sprintf("2.0.%d", i), "linux_amd64", "release")
+		s.wantListing(t, p.Address, registry.Listing{p.Listed()})
+	}
+}
+
+// cancelled holds that nothing is done for a context that is over.
+func (s *suite) cancelled(t *testing.T) {
+	m := moduleVersion("some/cancelled/aws", "1.0.0", 1)
+	p := providerVersion("some/cancelled", "1.0.0", "linux_amd64", "release")
+	s.putModule(t, m)
+	s.putProvider(t, p)
+	newerModule := moduleVersion("some/cancelled/aws", "1.0.0", 2)
+	newerProvider := providerVersion("some/cancelled", "1.0.0", "linux_amd64", "release", "linux_arm64", "release")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, moduleVersions := s.index.ModuleVersions(ctx, m.Address)
+	_, moduleVersionErr := s.index.ModuleVersion(ctx, m.Address, m.Version)
+	_, providerVersions := s.index.ProviderVersions(ctx, p.Address)
+	_, providerVersionErr := s.index.ProviderVersion(ctx, p.Address, p.Version)
+	for call, err := range map[string]error{
+		"ModuleVersions":     moduleVersions,
+		"ModuleVersion":      moduleVersionErr,
+		"ProviderVersions":   providerVersions,
+		"ProviderVersion":    providerVersionErr,
+		"PutModuleVersion":   s.index.PutModuleVersion(ctx, newerModule),
+		"PutProviderVersion": s.index.PutProviderVersion(ctx, newerProvider),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s = %v, want context.Canceled", call, err)
+		}
+	}
+	s.wantModule(t, m)
+	s.wantProvider(t, p)
+}
+
+// large holds a listing that is larger than any known one.
+func (s *suite) large(t *testing.T) {
+	var want registry.Listing
+	for _, p := range Provider(provider("some/large"), 1000, 14) {
+		s.putProvider(t, p)
+		want = append(want, p.Listed())
+	}
+	s.wantListing(t, provider("some/large"), want)
+}
+
+func (s *suite) putModule(t *testing.T, m registry.ModuleVersion) {
+	t.Helper()
+	if err := s.index.PutModuleVersion(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *suite) putProvider(t *testing.T, p registry.ProviderVersion) {
+	t.Helper()
+	if err := s.index.PutProviderVersion(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *suite) wantModule(t *testing.T, want registry.ModuleVersion) {
+	t.Helper()
+	got, err := s.index.ModuleVersion(t.Context(), want.Address, want.Version)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s %s is %+v, %v, want %+v", want.Address, want.Version, got, err, want)
+	}
+}
+
+func (s *suite) wantProvider(t *testing.T, want registry.ProviderVersion) {
+	t.Helper()
+	got, err := s.index.ProviderVersion(t.Context(), want.Address, want.Version)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s %s is %+v, %v, want %+v", want.Address, want.Version, got, err, want)
+	}
+}
+
+// wantListing looks at a module's listing or at a provider's.
+func (s *suite) wantListing(t *testing.T, address fmt.Stringer, want registry.Listing) {
+	t.Helper()
+	var got registry.Listing
+	var err error
+	switch a := address.(type) {
+	case registry.ModuleAddress:
+		got, err = s.index.ModuleVersions(t.Context(), a)
+	case registry.ProviderAddress:
+		got, err = s.index.ProviderVersions(t.Context(), a)
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%T %s is listed as %+v, %v, want %+v", address, address, got, err, want)
+	}
+}
