@@ -22,9 +22,9 @@ func TestNew(t *testing.T) {
 		change func(*s3blob.Config)
 		want   string
 	}{
-		"no bucket":      {func(c *s3blob.Config) { c.Bucket = "" }, "Bucket is not set"},
-		"no region":      {func(c *s3blob.Config) { c.Region = "" }, "Region is not set"},
-		"no credentials": {func(c *s3blob.Config) { c.Credentials = nil }, "Credentials are not set"},
+		"no bucket":      {func(c *s3blob.Config) { c.Bucket = "" }, "no Bucket is set"},
+		"no region":      {func(c *s3blob.Config) { c.Region = "" }, "no Region is set"},
+		"no credentials": {func(c *s3blob.Config) { c.Credentials = nil }, "no Credentials are set"},
 		"no lifetime":    {func(c *s3blob.Config) { c.URLLifetime = 0 }, "URLLifetime is 0s"},
 		"long lifetime":  {func(c *s3blob.Config) { c.URLLifetime = 8 * 24 * time.Hour }, "URLLifetime is 192h0m0s"},
 	} {

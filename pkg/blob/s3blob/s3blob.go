@@ -78,13 +78,13 @@ type Config struct {
 func (c Config) validate() error {
 	var errs []error
 	if c.Bucket == "" {
-		errs = append(errs, errors.New("Bucket is not set"))
+		errs = append(errs, errors.New("no Bucket is set"))
 	}
 	if c.Region == "" {
-		errs = append(errs, errors.New("Region is not set"))
+		errs = append(errs, errors.New("no Region is set"))
 	}
 	if c.Credentials == nil {
-		errs = append(errs, errors.New("Credentials are not set"))
+		errs = append(errs, errors.New("no Credentials are set"))
 	}
 	if c.URLLifetime < time.Second || c.URLLifetime > maxURLLifetime {
 		errs = append(errs, fmt.Errorf("URLLifetime is %v: it must be between a second and %v", c.URLLifetime, maxURLLifetime))
