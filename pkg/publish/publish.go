@@ -1,88 +1,128 @@
 // Package publish takes an upload from the inbox to a listed version. It is the
 // only writer of the registry.
+//
+// # The life of an upload
+//
+//  1. [Publisher.Publish] is told of an object version: by an event, or by the
+//     walk over the inbox that finds what no event told of.
+//  2. Its key says what it is: a module archive, a provider package, a file of a
+//     provider's release, an author's keys, or nothing of these.
+//  3. It is read once, to scratch, hashed on the way, and checked.
+//  4. Its bytes are copied under registry/, to a key that holds their hash.
+//  5. A record is created under the next number of the version's log. It is
+//     this that accepts the upload: of two that contradict each other, the
+//     second finds the first one's record and is rejected.
+//  6. A provider version whose packages are not all covered by a signed
+//     SHA256SUMS gets a new one, signed, stored and recorded in the same way.
+//  7. The catalog gets the state that the log adds up to, and with it the
+//     version is listed.
+//  8. The outcome is written: tags, a log line, a document under registry/.
+//
+// Every step finds the work of an earlier try done, or does it again to the
+// same end. So an upload may be delivered twice, late, or at the same time as
+// others, and a publisher may die anywhere: whoever comes next goes on.
 package publish
 
 import (
 	"context"
-	"errors"
-	"io"
-	"iter"
+	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// ErrExists says that an object that was to be created is there already.
-var ErrExists = errors.New("the object exists already")
+// Signer signs SHA256SUMS with the registry's own key.
+type Signer interface {
+	// Sign makes a binary detached OpenPGP signature.
+	Sign(ctx context.Context, document []byte) ([]byte, error)
 
-// Bucket is the storage of uploads and of everything that the registry keeps.
-// Implementations are safe for concurrent use, and what they have written is
-// seen by every read and listing that begins afterwards.
-type Bucket interface {
-	// Open reads an object version, or the current one where version is
-	// empty. The caller closes the reader.
-	//
-	// Errors: [registry.ErrNotFound].
-	Open(ctx context.Context, key, version string) (io.ReadCloser, Object, error)
-
-	// Head describes an object's current version.
-	//
-	// Errors: [registry.ErrNotFound].
-	Head(ctx context.Context, key string) (Object, error)
-
-	// Create writes a new object, and only a new one: of several writers
-	// at once, one wins.
-	//
-	// Errors: [ErrExists].
-	Create(ctx context.Context, key string, body []byte) error
-
-	// Put writes an object of size bytes, replacing any under the key.
-	Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error
-
-	// Copy copies an object version inside the bucket, of up to
-	// [MaxUpload] bytes, without its tags and metadata.
-	//
-	// Errors: [registry.ErrNotFound].
-	Copy(ctx context.Context, from, version, to string) error
-
-	// List is every current object under a prefix, in the order of keys.
-	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
-
-	// Versions is every object version under a prefix, without delete
-	// markers: in the order of keys, the newest of a key first.
-	Versions(ctx context.Context, prefix string) iter.Seq2[Object, error]
-
-	// Tag sets tags on an object version and keeps its others.
-	//
-	// Errors: [registry.ErrNotFound]; [ErrTagsFull] where the version has
-	// so many tags of its own that these do not fit.
-	Tag(ctx context.Context, key, version string, tags map[string]string) error
+	// PublicKey is the key that verifies it.
+	PublicKey() signing.PublicKey
 }
 
-// ErrTagsFull says that an object version has no room for more tags.
-var ErrTagsFull = errors.New("the object has as many tags as it can have")
-
-// Object describes an object version.
-type Object struct {
-	Key      string
-	Version  string
-	Size     int64 // in bytes
-	Modified time.Time
+// Config is what a [Publisher] works with. Every field is required.
+type Config struct {
+	Bucket  Bucket
+	Index   Index
+	Signer  Signer
+	Scratch string // a folder with room for the largest upload times the number of them at once
+	Log     *slog.Logger
 }
 
-// Index is the catalog as its one writer sees it. A state is stored only where
-// the catalog has none, or one of a lower revision; storing it also brings the
-// listing up to it. So the order in which states arrive does not matter, nor
-// how often they do.
-type Index interface {
-	registry.Catalog
-
-	// PutModuleVersion stores a state and lists the version. When it
-	// returns nil, both are durable, here or by a newer state's writer.
-	PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error
-
-	// PutProviderVersion stores a state and lists the version, unless
-	// nothing of it can be served yet. When it returns nil, both are
-	// durable, here or by a newer state's writer.
-	PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error
+// Publisher publishes uploads. It is safe for concurrent use, also together
+// with other publishers on the same bucket and catalog.
+type Publisher struct {
+	bucket  Bucket
+	index   Index
+	signer  Signer
+	scratch string
+	log     *slog.Logger
 }
+
+// New is a publisher.
+func New(c Config) *Publisher {
+	return &Publisher{bucket: c.Bucket, index: c.Index, signer: c.Signer, scratch: c.Scratch, log: c.Log}
+}
+
+// Publish takes one object version from the inbox as far as it can go, writes
+// its outcome and returns it. A rejected upload is an outcome and no error.
+//
+// Errors are those of storage, catalog and signer: nothing is lost, nothing
+// half-done is listed, and the same call goes on where this one stopped.
+func (p *Publisher) Publish(ctx context.Context, key, version string) (Outcome, error) {
+	outcome, err := p.decide(ctx, key, version)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := p.report(ctx, outcome); err != nil || outcome.Status != Pending {
+		return outcome, err
+	}
+	// What it waited for may have come since, and may have been reported
+	// before this was: look again. Whatever comes from now on reports later.
+	again, err := p.decide(ctx, key, version)
+	if err != nil || again.Status == Pending {
+		return outcome, err
+	}
+	return again, p.report(ctx, again)
+}
+
+// decide takes an upload as far as it can go.
+func (p *Publisher) decide(ctx context.Context, key, version string) (Outcome, error) {
+	outcome := Outcome{Key: key, Version: version}
+	err := p.publish(ctx, key, version, &outcome)
+	if outcome.Status, outcome.Reasons, err = conclude(err); err != nil {
+		return Outcome{}, fmt.Errorf("publish %s: %w", key, err)
+	}
+	outcome.Time = now()
+	return outcome, nil
+}
+
+func (p *Publisher) publish(ctx context.Context, key, version string, o *Outcome) error {
+	if strings.HasPrefix(key, registry.Prefix) {
+		return fmt.Errorf("%s is the registry's own, not an upload", key)
+	}
+	u, err := parseKey(key)
+	if err != nil {
+		return err
+	}
+	o.Subject = u.String()
+	object := Object{Key: key, Version: version}
+	switch u.kind {
+	case moduleArchive:
+		return p.publishModule(ctx, u, object, o)
+	case providerPackage:
+		return p.publishPackage(ctx, u, object, o)
+	case releaseManifest:
+		return p.publishManifest(ctx, u, object, o)
+	case authorKeys:
+		return p.publishKeys(ctx, u, object, o)
+	default:
+		return p.publishReleaseFile(ctx, u, object, o)
+	}
+}
+
+// now is the time as records and outcomes have it: seconds are enough.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }

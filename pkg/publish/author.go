@@ -1,0 +1,334 @@
+package publish
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/shasums"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// An author's release is a SHA256SUMS and its signature, as GoReleaser leaves
+// them, made by a key of the namespace. The three come in any order, and as
+// long as one is missing, those that are here wait: each that comes looks for
+// the others, which lie in the inbox or are accepted keys. Since every upload
+// is durable before its event is sent, whichever comes last finds the rest.
+
+// releaseFile is an author's SHA256SUMS or signature, as it lies in the inbox.
+type releaseFile struct {
+	object Object
+	upload upload
+	data   []byte
+}
+
+// publishReleaseFile takes an author's SHA256SUMS or signature.
+func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object Object, o *Outcome) error {
+	file, err := p.readReleaseFile(ctx, u, object)
+	if err != nil {
+		return gone(err)
+	}
+	o.SHA256 = hexSHA256(file.data)
+	if err := checkForm(file); err != nil {
+		return err
+	}
+	s, err := p.loadProvider(ctx, u.provider, u.version)
+	if err != nil {
+		return err
+	}
+	if published, err := releaseFilePublished(s, file); err != nil {
+		return err
+	} else if published {
+		return p.settle(ctx, s) // an earlier try may have died before it
+	}
+	current, err := p.bucket.Head(ctx, object.Key)
+	if err != nil {
+		return gone(err)
+	}
+	if current.Version != object.Version {
+		return ignore("a newer upload took its place before the release was complete")
+	}
+	counterpart, err := p.findCounterpart(ctx, file)
+	if err != nil {
+		return err
+	}
+	return p.adopt(ctx, s, file, counterpart)
+}
+
+func (p *Publisher) readReleaseFile(ctx context.Context, u upload, object Object) (releaseFile, error) {
+	limit := int64(signing.MaxSignature)
+	if u.kind == releaseSHA256SUMS {
+		limit = shasums.MaxSize
+	}
+	data, err := p.readAll(ctx, object.Key, object.Version, limit)
+	return releaseFile{object, u, data}, err
+}
+
+// checkForm rejects a file that cannot be what its name says, whatever else
+// comes.
+func checkForm(f releaseFile) error {
+	if f.upload.kind == releaseSignature {
+		if _, err := signing.InspectSignature(f.data); err != nil {
+			return reject("%v", err)
+		}
+		return nil
+	}
+	_, err := shasums.Parse(f.data)
+	var v shasums.Violations
+	if errors.As(err, &v) {
+		return &verdict{Rejected, v}
+	}
+	return err
+}
+
+// releaseFilePublished says whether the version is served with this very file.
+// Another one by its author is a rejection.
+func releaseFilePublished(s *registry.ProviderVersion, f releaseFile) (bool, error) {
+	if s.Release == nil || !s.Release.Author {
+		return false, nil
+	}
+	published, name := s.Release.SHA256, "SHA256SUMS"
+	if f.upload.kind == releaseSignature {
+		published, name = s.Release.Signature, "signature"
+	}
+	if sum := hexSHA256(f.data); sum != published {
+		return false, reject("provider %s %s is published already with another %s by its author (sha256 %s; this file: %s): a published version never changes", s.Address, s.Version, name, published, sum)
+	}
+	return true, nil
+}
+
+// findCounterpart finds a SHA256SUMS's signature or a signature's SHA256SUMS:
+// in the same folder, else with or without the version folder. It is nil when
+// there is none.
+func (p *Publisher) findCounterpart(ctx context.Context, f releaseFile) (*releaseFile, error) {
+	u := f.upload
+	name := u.provider.SHA256SUMSFilename(u.version)
+	u.kind = releaseSHA256SUMS
+	if f.upload.kind == releaseSHA256SUMS {
+		name, u.kind = u.provider.SignatureFilename(u.version), releaseSignature
+	}
+	flat := providersFolder + u.provider.String()
+	folders := []string{path.Dir(f.object.Key), flat, flat + "/" + u.version.String()}
+	for _, folder := range folders {
+		object, err := p.bucket.Head(ctx, folder+"/"+name)
+		if errors.Is(err, registry.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for %s: %w", name, err)
+		}
+		found, err := p.readReleaseFile(ctx, u, object)
+		if _, _, failed := conclude(gone(err)); failed != nil {
+			return nil, failed
+		}
+		if err == nil {
+			return &found, nil
+		}
+	}
+	return nil, nil
+}
+
+// adopt makes a SHA256SUMS and its signature the ones that are served, if they
+// and the key are all here and right. It returns what becomes of file, and
+// writes the outcome of its counterpart itself.
+func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, file releaseFile, counterpart *releaseFile) error {
+	if counterpart == nil {
+		missing := "SHA256SUMS"
+		if file.upload.kind == releaseSHA256SUMS {
+			missing = "SHA256SUMS.sig"
+		}
+		return wait("its %s is not here yet; until it comes, the registry's own SHA256SUMS is served", missing)
+	}
+	sums, signature := file, *counterpart
+	if file.upload.kind == releaseSignature {
+		sums, signature = signature, sums
+	}
+	sumsEnd, signatureEnd := p.adoptPair(ctx, s, file.upload, sums, signature)
+	mine, other := sumsEnd, signatureEnd
+	if file.upload.kind == releaseSignature {
+		mine, other = signatureEnd, sumsEnd
+	}
+	status, reasons, err := conclude(other)
+	if err != nil {
+		return err
+	}
+	if err := p.report(ctx, Outcome{
+		Key: counterpart.object.Key, Version: counterpart.object.Version, Status: status, Reasons: reasons,
+		Subject: counterpart.upload.String(), SHA256: hexSHA256(counterpart.data), Time: now(),
+	}); err != nil {
+		return err
+	}
+	return mine
+}
+
+// adoptPair is adopt for a pair that is complete. It returns what becomes of
+// each.
+func (p *Publisher) adoptPair(ctx context.Context, s *registry.ProviderVersion, u upload, sums, signature releaseFile) (sumsEnd, signatureEnd error) {
+	for _, f := range []releaseFile{sums, signature} {
+		if err := checkForm(f); err != nil && f.upload.kind == releaseSHA256SUMS {
+			return err, wait("its SHA256SUMS was rejected: upload a right one")
+		} else if err != nil {
+			return wait("its signature was rejected: upload a right one"), err
+		}
+	}
+	key, err := p.verify(ctx, u.provider.Namespace, sums.data, signature.data)
+	if unknown := (*signing.UnknownIssuerError)(nil); errors.As(err, &unknown) {
+		pending := wait("the signature is by key %s, which is not under %s%s/ yet, or has expired; until it comes, the registry's own SHA256SUMS is served", unknown.KeyID, keysFolder, u.provider.Namespace)
+		return pending, pending
+	}
+	if invalid := (*signing.InvalidSignatureError)(nil); errors.As(err, &invalid) {
+		return wait("its signature was rejected: upload a right one"), reject("%v", err)
+	}
+	if err != nil {
+		return err, err
+	}
+	err = p.extend(ctx, s, func() (*registry.Record, error) { return p.decideRelease(ctx, s, u.version, sums, signature, key) })
+	if err == nil {
+		err = p.settle(ctx, s)
+	}
+	if status, _, failed := conclude(err); failed == nil && status == Rejected {
+		return err, wait("its SHA256SUMS was rejected: upload a right one")
+	}
+	return err, err
+}
+
+// decideRelease is the record that makes the author's release the one that is
+// served.
+func (p *Publisher) decideRelease(ctx context.Context, s *registry.ProviderVersion, v registry.Version, sums, signature releaseFile, key signing.PublicKey) (*registry.Record, error) {
+	if s.Revision > 0 && s.Version != v {
+		return nil, rejectMetadata(s.Address, s.Version, v)
+	}
+	if published, err := releaseFilePublished(s, sums); published || err != nil {
+		return nil, err
+	}
+	if err := checkCovers(s, sums.data); err != nil {
+		return nil, err
+	}
+	release, err := p.storeRelease(ctx, s, sums.data, signature.data, registry.Release{
+		Author: true,
+		Keys:   []registry.SigningKey{{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &registry.Record{Kind: registry.KindRelease, Version: v, Upload: sums.object.Key, Release: &release}, nil
+}
+
+// checkCovers rejects an author's SHA256SUMS that contradicts what is published
+// or lacks some of it.
+func checkCovers(s *registry.ProviderVersion, data []byte) error {
+	sums, err := shasums.Parse(data)
+	if err != nil {
+		return err
+	}
+	var all problems
+	for _, pkg := range s.Packages {
+		all.add(checkListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true))
+	}
+	if s.Manifest != nil {
+		all.add(checkListed(sums, s.Address.ManifestFilename(s.Version), s.Manifest.SHA256, false))
+	}
+	return all.verdict()
+}
+
+// checkListed says how an author's SHA256SUMS contradicts a file, if it does.
+func checkListed(sums shasums.Sums, name, sha256 string, must bool) error {
+	listed, ok := sums.SHA256(name)
+	switch {
+	case !ok && must:
+		return fmt.Errorf("the author's SHA256SUMS does not list %s", name)
+	case ok && listed != sha256:
+		return fmt.Errorf("the author's SHA256SUMS lists %s with sha256 %s, but it has %s", name, listed, sha256)
+	default:
+		return nil
+	}
+}
+
+// verify finds the namespace's key that made a signature.
+func (p *Publisher) verify(ctx context.Context, namespace string, document, signature []byte) (signing.PublicKey, error) {
+	keys, err := p.authorKeys(ctx, namespace)
+	if err != nil {
+		return signing.PublicKey{}, err
+	}
+	return signing.Verify(keys, document, signature)
+}
+
+// authorKeys is every accepted key of a namespace, each in its newest form.
+func (p *Publisher) authorKeys(ctx context.Context, namespace string) ([]signing.PublicKey, error) {
+	var keys []signing.PublicKey
+	for object, err := range p.bucket.List(ctx, registry.AuthorKeysPrefix(namespace)) {
+		if err != nil {
+			return nil, fmt.Errorf("list the keys of %s: %w", namespace, err)
+		}
+		data, err := p.readAll(ctx, object.Key, "", signing.MaxKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read a key of %s: %w", namespace, err)
+		}
+		parsed, err := signing.ParseKeyFile(data)
+		if err != nil { // it has expired since
+			p.log.InfoContext(ctx, "an author's key cannot be used", "key", object.Key, "reason", err.Error())
+			continue
+		}
+		keys = append(keys, parsed...)
+	}
+	return newestForms(keys), nil
+}
+
+// newestForms keeps of each key the form that its owner signed last. The order
+// in which the forms were uploaded says nothing.
+func newestForms(keys []signing.PublicKey) []signing.PublicKey {
+	slices.SortFunc(keys, func(a, b signing.PublicKey) int {
+		return cmp.Or(
+			cmp.Compare(a.Fingerprint, b.Fingerprint),
+			b.SelfSigned.Compare(a.SelfSigned),
+			cmp.Compare(a.ASCIIArmor, b.ASCIIArmor))
+	})
+	return slices.CompactFunc(keys, func(a, b signing.PublicKey) bool { return a.Fingerprint == b.Fingerprint })
+}
+
+// publishKeys takes a file of an author's public keys, and completes the
+// releases that waited for one of them.
+func (p *Publisher) publishKeys(ctx context.Context, u upload, object Object, o *Outcome) error {
+	data, err := p.readAll(ctx, object.Key, object.Version, signing.MaxKeyFile)
+	if err != nil {
+		return gone(err)
+	}
+	o.SHA256 = hexSHA256(data)
+	keys, err := signing.ParseKeyFile(data)
+	var v signing.Violations
+	if errors.As(err, &v) {
+		return &verdict{Rejected, v}
+	}
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		armor := []byte(key.ASCIIArmor)
+		if err := p.create(ctx, registry.AuthorKeyKey(u.namespace, key.Fingerprint, hexSHA256(armor)), armor); err != nil {
+			return err
+		}
+	}
+	return p.completeReleases(ctx, u.namespace)
+}
+
+// completeReleases publishes the signatures of a namespace that lie in the
+// inbox and have waited.
+func (p *Publisher) completeReleases(ctx context.Context, namespace string) error {
+	for object, err := range p.bucket.List(ctx, providersFolder+namespace+"/") {
+		if err != nil {
+			return fmt.Errorf("list the uploads of %s: %w", namespace, err)
+		}
+		if !strings.HasSuffix(object.Key, "_SHA256SUMS.sig") {
+			continue
+		}
+		if err := p.PublishKey(ctx, object.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package publish_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// release is what an author uploads for one version of <namespace>/widget.
+type release struct {
+	namespace string
+	files     map[string][]byte // by name, without SHA256SUMS and signature
+	sums      []byte
+	signature []byte
+	key       *signing.Key
+}
+
+const manifestJSON = `{"version":1,"metadata":{"protocol_versions":["6.0"]}}`
+
+func newRelease(t *testing.T, namespace string) release {
+	t.Helper()
+	r := release{namespace: namespace, key: newKey(t, "author"), files: map[string][]byte{
+		"terraform-provider-widget_1.0.0_linux_amd64.zip":  widget("amd64"),
+		"terraform-provider-widget_1.0.0_darwin_arm64.zip": widget("arm64"),
+		"terraform-provider-widget_1.0.0_manifest.json":    []byte(manifestJSON),
+	}}
+	r.sums = []byte(
+		line(r.files, "terraform-provider-widget_1.0.0_linux_amd64.zip") +
+			line(r.files, "terraform-provider-widget_1.0.0_darwin_arm64.zip") +
+			line(r.files, "terraform-provider-widget_1.0.0_manifest.json"))
+	r.sign(t, r.key)
+	return r
+}
+
+func line(files map[string][]byte, name string) string {
+	sum := sha256.Sum256(files[name])
+	return hex.EncodeToString(sum[:]) + "  " + name + "\n"
+}
+
+func (r *release) sign(t *testing.T, key *signing.Key) {
+	t.Helper()
+	var err error
+	if r.signature, err = key.Sign(t.Context(), r.sums); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// uploads is every file of the release by its key in the inbox.
+func (r *release) uploads() map[string][]byte {
+	folder := "providers/" + r.namespace + "/widget/"
+	all := map[string][]byte{
+		folder + "terraform-provider-widget_1.0.0_SHA256SUMS":     r.sums,
+		folder + "terraform-provider-widget_1.0.0_SHA256SUMS.sig": r.signature,
+		"keys/" + r.namespace + "/author.asc":                     []byte(r.key.PublicKey().ASCIIArmor),
+	}
+	for name, body := range r.files {
+		all[folder+name] = body
+	}
+	return all
+}
+
+func (r *release) sumsKey() string {
+	return "providers/" + r.namespace + "/widget/terraform-provider-widget_1.0.0_SHA256SUMS"
+}
+
+func (w *world) status(key string) publish.Status {
+	w.Helper()
+	return publish.Status(w.s3.Tags(w.T, key, "")[publish.StatusTag])
+}
+
+func TestAnAuthorsReleaseIsServedInWhateverOrderItsFilesCome(t *testing.T) {
+	w := newWorld(t)
+	const orders = 60
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range orders {
+		r := newRelease(t, fmt.Sprintf("acme%d", n))
+		uploads := r.uploads()
+		var order []string
+		for key := range uploads {
+			order = append(order, key)
+		}
+		slices.Sort(order)
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, key := range order {
+			w.upload(key, uploads[key])
+		}
+		s := w.provider(r.namespace, "widget", "1.0.0")
+		if got := w.served(s); got != string(r.sums) || !s.Release.Author {
+			t.Errorf("%q: served is\n%s", order, got)
+		}
+		if got := s.Release.Keys[0].KeyID; got != r.key.PublicKey().KeyID {
+			t.Errorf("%q: key %s", order, got)
+		}
+		if got, want := w.listed(r.namespace+"/widget"), []string{"1.0.0 darwin_arm64 linux_amd64"}; !slices.Equal(got, want) {
+			t.Errorf("%q: listed %q", order, got)
+		}
+		if got := s.Listed().Protocols; !slices.Equal(got, []string{"6.0"}) {
+			t.Errorf("%q: protocols %q", order, got)
+		}
+		for _, key := range order {
+			if got := w.status(key); got != publish.Published {
+				t.Errorf("%q: %s is %s", order, key, got)
+			}
+		}
+	}
+}
+
+func TestUntilAnAuthorsReleaseIsCompleteTheRegistrysOwnStands(t *testing.T) {
+	w := newWorld(t)
+	r := newRelease(t, "acme")
+	w.upload(widgetFolder+"terraform-provider-widget_1.0.0_linux_amd64.zip", r.files["terraform-provider-widget_1.0.0_linux_amd64.zip"])
+	own := w.key.PublicKey().KeyID
+	for _, step := range []struct {
+		key  string
+		body []byte
+		word string
+	}{
+		{r.sumsKey(), r.sums, "SHA256SUMS.sig is not here yet"},
+		{r.sumsKey() + ".sig", r.signature, r.key.PublicKey().KeyID},
+	} {
+		w.want(w.upload(step.key, step.body), publish.Pending, step.word)
+		if got := w.provider("acme", "widget", "1.0.0").Release.Keys[0].KeyID; got != own {
+			t.Errorf("after %s the key is %s", step.key, got)
+		}
+	}
+	w.want(w.upload("keys/acme/author.asc", []byte(r.key.PublicKey().ASCIIArmor)), publish.Published)
+	if got := w.served(w.provider("acme", "widget", "1.0.0")); got != string(r.sums) {
+		t.Errorf("served is %s", got)
+	}
+	w.s3.Delete(t, "keys/acme/author.asc") // breaks nothing
+	w.want(w.upload(widgetFolder+"terraform-provider-widget_1.0.0_darwin_arm64.zip", r.files["terraform-provider-widget_1.0.0_darwin_arm64.zip"]), publish.Published)
+	if got, want := w.listed("acme/widget"), []string{"1.0.0 darwin_arm64 linux_amd64"}; !slices.Equal(got, want) {
+		t.Errorf("listed %q", got)
+	}
+}
+
+func TestWhatContradictsAnAuthorsReleaseIsRejected(t *testing.T) {
+	w := newWorld(t)
+	const zipName = "terraform-provider-widget_1.0.0_linux_amd64.zip"
+	complete := func(r release) {
+		for _, key := range []string{r.sumsKey(), r.sumsKey() + ".sig", "keys/" + r.namespace + "/author.asc"} {
+			w.upload(key, r.uploads()[key])
+		}
+	}
+	folder := func(r release) string { return "providers/" + r.namespace + "/widget/" }
+	for _, test := range []struct {
+		name string
+		run  func(r release) publish.Outcome
+		want string
+	}{
+		{"a later package that it lists otherwise", func(r release) publish.Outcome {
+			complete(r)
+			return w.upload(folder(r)+zipName, widget("other"))
+		}, "lists " + zipName + " with sha256"},
+		{"a later package that it does not list", func(r release) publish.Outcome {
+			complete(r)
+			return w.upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", widget("other"))
+		}, "does not list"},
+		{"a later manifest that it lists otherwise", func(r release) publish.Outcome {
+			complete(r)
+			return w.upload(folder(r)+"terraform-provider-widget_1.0.0_manifest.json", []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`))
+		}, "manifest.json with sha256"},
+		{"a SHA256SUMS that contradicts a published package", func(r release) publish.Outcome {
+			w.upload(folder(r)+zipName, widget("other"))
+			w.upload("keys/"+r.namespace+"/author.asc", r.uploads()["keys/"+r.namespace+"/author.asc"])
+			w.upload(r.sumsKey()+".sig", r.signature)
+			return w.upload(r.sumsKey(), r.sums)
+		}, "lists " + zipName + " with sha256"},
+		{"a SHA256SUMS that lacks a published package", func(r release) publish.Outcome {
+			w.upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", widget("other"))
+			w.upload("keys/"+r.namespace+"/author.asc", r.uploads()["keys/"+r.namespace+"/author.asc"])
+			w.upload(r.sumsKey()+".sig", r.signature)
+			return w.upload(r.sumsKey(), r.sums)
+		}, "does not list terraform-provider-widget_1.0.0_windows_amd64.zip"},
+		{"another SHA256SUMS after the first", func(r release) publish.Outcome {
+			complete(r)
+			return w.upload(r.sumsKey(), []byte(line(r.files, zipName)))
+		}, "published already with another SHA256SUMS"},
+		{"a signature over other bytes", func(r release) publish.Outcome {
+			r.sums = []byte(line(r.files, zipName))
+			r.sign(t, r.key)
+			w.upload("keys/"+r.namespace+"/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
+			w.upload(r.sumsKey(), newRelease(t, r.namespace).sums)
+			return w.upload(r.sumsKey()+".sig", r.signature)
+		}, "match"},
+		{"an armored signature", func(r release) publish.Outcome {
+			return w.upload(r.sumsKey()+".sig", []byte("-----BEGIN PGP SIGNATURE-----\n\nwsFz\n-----END PGP SIGNATURE-----\n"))
+		}, "armor"},
+		{"a SHA256SUMS with a blank line", func(r release) publish.Outcome {
+			return w.upload(r.sumsKey(), append(r.sums, '\n'))
+		}, "blank"},
+		{"a SHA256SUMS with CRLF", func(r release) publish.Outcome {
+			return w.upload(r.sumsKey(), []byte(strings.ReplaceAll(string(r.sums), "\n", "\r\n")))
+		}, "carriage return"},
+		{"a key file with junk", func(r release) publish.Outcome {
+			return w.upload("keys/"+r.namespace+"/junk.asc", []byte("not a key"))
+		}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRelease(t, strings.ReplaceAll(strings.ToLower(test.name), " ", "-"))
+			w.want(test.run(r), publish.Rejected, test.want)
+		})
+	}
+}
+
+func TestAReplacedFileOfAReleaseCompletesIt(t *testing.T) {
+	w := newWorld(t)
+	r := newRelease(t, "acme")
+	w.upload("keys/acme/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
+	wrong := r
+	wrong.sums = []byte("0000000000000000000000000000000000000000000000000000000000000000  x\n")
+	wrong.sign(t, r.key)
+	w.upload(r.sumsKey(), r.sums)
+	w.want(w.upload(r.sumsKey()+".sig", wrong.signature), publish.Rejected)
+	if got := w.status(r.sumsKey()); got != publish.Pending {
+		t.Errorf("SHA256SUMS is %s beside a wrong signature", got)
+	}
+	w.want(w.upload(r.sumsKey()+".sig", r.signature), publish.Published)
+	if got := w.status(r.sumsKey()); got != publish.Published {
+		t.Errorf("SHA256SUMS is %s beside the right signature", got)
+	}
+	if got := w.served(w.provider("acme", "widget", "1.0.0")); got != string(r.sums) {
+		t.Errorf("served is %s", got)
+	}
+	if got := w.listed("acme/widget"); got != nil {
+		t.Errorf("a version without a package is listed: %q", got)
+	}
+}
+
+func TestAKeyOfAnotherNamespaceDoesNotCount(t *testing.T) {
+	w := newWorld(t)
+	r := newRelease(t, "acme")
+	w.upload("keys/acme-evil/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
+	w.upload(r.sumsKey(), r.sums)
+	w.want(w.upload(r.sumsKey()+".sig", r.signature), publish.Pending, "keys/acme/")
+	if s := w.provider("acme", "widget", "1.0.0"); s.Release != nil {
+		t.Errorf("it is served with key %s", s.Release.Keys[0].KeyID)
+	}
+	if got := w.keysUnder(registry.AuthorKeysPrefix("acme")); len(got) != 0 {
+		t.Errorf("keys of acme: %q", got)
+	}
+}

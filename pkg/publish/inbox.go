@@ -1,0 +1,190 @@
+package publish
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// The folders of the inbox.
+const (
+	keysFolder      = "keys/"
+	modulesFolder   = "modules/"
+	providersFolder = "providers/"
+)
+
+// kind is what an upload is.
+type kind int
+
+const (
+	moduleArchive kind = iota
+	providerPackage
+	releaseSHA256SUMS
+	releaseSignature
+	releaseManifest
+	authorKeys
+)
+
+// upload is what the key of an upload says.
+type upload struct {
+	kind      kind
+	module    registry.ModuleAddress   // of a module archive
+	format    archive.Format           // of a module archive
+	provider  registry.ProviderAddress // of a package or a release file
+	platform  registry.Platform        // of a package
+	version   registry.Version         // of all but keys
+	namespace string                   // of keys
+}
+
+// String names the upload as its publisher would.
+func (u upload) String() string {
+	switch u.kind {
+	case moduleArchive:
+		return fmt.Sprintf("module %s %s", u.module, u.version)
+	case providerPackage:
+		return fmt.Sprintf("provider %s %s for %s", u.provider, u.version, u.platform)
+	case releaseSHA256SUMS:
+		return fmt.Sprintf("SHA256SUMS of provider %s %s", u.provider, u.version)
+	case releaseSignature:
+		return fmt.Sprintf("signature of provider %s %s", u.provider, u.version)
+	case releaseManifest:
+		return fmt.Sprintf("manifest of provider %s %s", u.provider, u.version)
+	default:
+		return "signing keys of " + u.namespace
+	}
+}
+
+// parseKey reads the key of an upload. What lies where packages belong but
+// breaks their rules is rejected, anything else that is no upload is ignored:
+// the error is a [verdict].
+func parseKey(key string) (upload, error) {
+	parts := strings.Split(key, "/")
+	switch {
+	case strings.HasPrefix(key, modulesFolder):
+		return parseModuleKey(parts[1:])
+	case strings.HasPrefix(key, providersFolder):
+		return parseProviderKey(parts[1:])
+	case strings.HasPrefix(key, keysFolder):
+		return parseKeysKey(parts[1:])
+	default:
+		return upload{}, ignore("uploads go under %s, %s or %s", modulesFolder, providersFolder, keysFolder)
+	}
+}
+
+// archiveExtensions are the endings by which an archive is told from a stray
+// file. Of these the first three can be published.
+var archiveExtensions = []string{
+	".zip", ".tar.gz", ".tgz",
+	".tar", ".gz", ".bz2", ".xz", ".zst", ".lz", ".lzma", ".tbz2", ".txz", ".tzst", ".7z", ".rar", ".jar",
+}
+
+func parseModuleKey(parts []string) (upload, error) {
+	name := parts[len(parts)-1]
+	at := slices.IndexFunc(archiveExtensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(name), ext) })
+	if at < 0 {
+		return upload{}, ignore("it is not an archive: modules are .zip, .tar.gz or .tgz files")
+	}
+	version, supported := strings.CutSuffix(name, archiveExtensions[at])
+	if at > 2 || !supported {
+		return upload{}, reject("a module archive ends in .zip, .tar.gz or .tgz, in lower case; this is %q", name)
+	}
+	if len(parts) != 4 {
+		return upload{}, reject("a module archive goes to modules/<namespace>/<name>/<system>/<version>%s", archiveExtensions[at])
+	}
+	u := upload{kind: moduleArchive, format: archive.TarGz}
+	if at == 0 {
+		u.format = archive.Zip
+	}
+	var problems problems
+	var err error
+	u.module, err = registry.ParseModuleAddress(parts[0], parts[1], parts[2])
+	problems.add(err)
+	u.version, err = registry.ParseVersion(version)
+	problems.add(err)
+	return u, problems.verdict()
+}
+
+func parseProviderKey(parts []string) (upload, error) {
+	name := parts[len(parts)-1]
+	isZip := strings.EqualFold(path.Ext(name), ".zip")
+	if len(parts) != 3 && len(parts) != 4 {
+		return upload{}, misplaced(isZip, "a provider package goes to providers/<namespace>/<type>/ or providers/<namespace>/<type>/<version>/")
+	}
+	address, err := registry.ParseProviderAddress(parts[0], parts[1])
+	if err != nil {
+		return upload{}, misplaced(isZip, "%v", err)
+	}
+	rest, ok := strings.CutPrefix(name, "terraform-provider-"+address.Type+"_")
+	if !ok {
+		return upload{}, misplaced(isZip, "in the folder of provider %s a package is named terraform-provider-%s_<version>_<os>_<arch>.zip; this is %q", address, address.Type, name)
+	}
+	u, err := parseProviderFile(rest)
+	if err != nil {
+		return upload{}, misplaced(isZip, "%v", err)
+	}
+	u.provider = address
+	if len(parts) == 4 && parts[2] != u.version.String() {
+		return upload{}, misplaced(isZip, "the file is of version %s, but lies in the folder of %q", u.version, parts[2])
+	}
+	return u, nil
+}
+
+// parseProviderFile reads what follows terraform-provider-<type>_ in the name
+// of a release's file.
+func parseProviderFile(rest string) (upload, error) {
+	version, what, _ := strings.Cut(rest, "_")
+	var u upload
+	var err error
+	switch what {
+	case "SHA256SUMS":
+		u.kind = releaseSHA256SUMS
+	case "SHA256SUMS.sig":
+		u.kind = releaseSignature
+	case "manifest.json":
+		u.kind = releaseManifest
+	default:
+		u.kind = providerPackage
+		if u.platform, err = parsePackagePlatform(what); err != nil {
+			return upload{}, err
+		}
+	}
+	u.version, err = registry.ParseVersion(version)
+	return u, err
+}
+
+func parsePackagePlatform(name string) (registry.Platform, error) {
+	platform, ok := strings.CutSuffix(name, ".zip")
+	os, arch, two := strings.Cut(platform, "_")
+	if !ok || !two {
+		return registry.Platform{}, fmt.Errorf("a package is named terraform-provider-<type>_<version>_<os>_<arch>.zip; this one ends in %q", name)
+	}
+	return registry.ParsePlatform(os, arch)
+}
+
+// misplaced rejects a zip, which can only have been meant as a package, and
+// ignores any other file.
+func misplaced(isZip bool, format string, args ...any) error {
+	if isZip {
+		return reject(format, args...)
+	}
+	return ignore(format, args...)
+}
+
+func parseKeysKey(parts []string) (upload, error) {
+	if !strings.EqualFold(path.Ext(parts[len(parts)-1]), ".asc") {
+		return upload{}, ignore("it is not an armored public key: those are .asc files")
+	}
+	if len(parts) != 2 {
+		return upload{}, reject("an author's public keys go to keys/<namespace>/<any name>.asc")
+	}
+	// A namespace follows the rules of provider namespaces; the type is there
+	// only to make an address of it.
+	if _, err := registry.ParseProviderAddress(parts[0], "type"); err != nil {
+		return upload{}, reject("%q is not a provider namespace: %v", parts[0], err)
+	}
+	return upload{kind: authorKeys, namespace: parts[0]}, nil
+}

@@ -1,0 +1,121 @@
+package publish
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestParseKey(t *testing.T) {
+	for _, test := range []struct{ key, want string }{
+		{"modules/acme/vpc/aws/1.2.3.zip", "module acme/vpc/aws 1.2.3"},
+		{"modules/acme/vpc/aws/1.2.3.tar.gz", "module acme/vpc/aws 1.2.3"},
+		{"modules/acme/vpc/aws/1.2.3.tgz", "module acme/vpc/aws 1.2.3"},
+		{"modules/Acme/VPC/aws/1.2.3-rc.1+build.5.tgz", "module acme/vpc/aws 1.2.3-rc.1+build.5"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", "provider acme/widget 1.0.0 for linux_amd64"},
+		{"providers/acme/widget/1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip", "provider acme/widget 1.0.0 for linux_amd64"},
+		{"providers/acme/big-widget/terraform-provider-big-widget_1.0.0-rc.1+b_linux_arm64.zip", "provider acme/big-widget 1.0.0-rc.1+b for linux_arm64"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_SHA256SUMS", "SHA256SUMS of provider acme/widget 1.0.0"},
+		{"providers/acme/widget/1.0.0/terraform-provider-widget_1.0.0_SHA256SUMS.sig", "signature of provider acme/widget 1.0.0"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json", "manifest of provider acme/widget 1.0.0"},
+		{"keys/acme/release-2026.asc", "signing keys of acme"},
+
+		{"modules/acme/vpc/aws/v1.2.3.zip", "rejected: leading v"},
+		{"modules/acme/vpc/aws/01.2.3.zip", "rejected: not a full semantic version"},
+		{"modules/acme/vpc/aws/1.2.zip", "rejected: not a full semantic version"},
+		{"modules/acme/vpc/aws/latest.tar.gz", "rejected: not a full semantic version"},
+		{"modules/acme/vpc/aws/1.2.3.tar", "rejected: .zip, .tar.gz or .tgz"},
+		{"modules/acme/vpc/aws/1.2.3.tar.xz", "rejected: .zip, .tar.gz or .tgz"},
+		{"modules/acme/vpc/aws/1.2.3.ZIP", "rejected: lower case"},
+		{"modules/acme/vpc/1.2.3.zip", "rejected: modules/<namespace>/<name>/<system>/<version>.zip"},
+		{"modules/1.2.3.zip", "rejected: modules/<namespace>/<name>/<system>/<version>.zip"},
+		{"modules/acme/vpc/aws/extra/1.2.3.zip", "rejected: modules/<namespace>"},
+		{"modules/acme/vpc/aws-west/1.2.3.zip", "rejected: target system"},
+		{"modules/-acme/vpc/aws/1.2.3.zip", "rejected: namespace"},
+		{"modules/acme//aws/1.2.3.zip", "rejected: not a module address"},
+		{"modules/" + strings.Repeat("a", 65) + "/vpc/aws/1.2.3.zip", "rejected: between one and 64"},
+		{"providers/acme/widget/terraform-provider-gadget_1.0.0_linux_amd64.zip", "rejected: terraform-provider-widget_"},
+		{"providers/acme/widget/2.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip", "rejected: version 1.0.0, but lies in the folder"},
+		{"providers/acme/widget/terraform-provider-widget_v1.0.0_linux_amd64.zip", "rejected: leading v"},
+		{"providers/acme/widget/terraform-provider-widget_1.00.0_linux_amd64.zip", "rejected: leading zeros"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_Linux_x86_64.zip", "rejected: not a platform"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_linux.zip", "rejected: <os>_<arch>"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0.zip", "rejected: <os>_<arch>"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.ZIP", "rejected: <os>_<arch>"},
+		{"providers/Acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", "rejected: lower-case"},
+		{"providers/acme/terraform-widget/terraform-provider-terraform-widget_1.0.0_linux_amd64.zip", "rejected: terraform-"},
+		{"providers/terraform-provider-widget_1.0.0_linux_amd64.zip", "rejected: providers/<namespace>/<type>/"},
+		{"providers/acme/widget/1.0.0/linux/terraform-provider-widget_1.0.0_linux_amd64.zip", "rejected: providers/<namespace>/<type>/"},
+		{"keys/release.asc", "rejected: keys/<namespace>/"},
+		{"keys/acme/2026/release.asc", "rejected: keys/<namespace>/"},
+		{"keys/Acme/release.asc", "rejected: not a provider namespace"},
+
+		{"providers/acme/widget/README.md", "ignored: named"},
+		{"providers/acme/widget/checksums.txt", "ignored: named"},
+		{"providers/acme/widget/artifacts.json", "ignored: named"},
+		{"providers/acme/widget/2.0.0/terraform-provider-widget_1.0.0_SHA256SUMS", "ignored: folder"},
+		{"modules/acme/vpc/aws/README.md", "ignored: not an archive"},
+		{"modules/", "ignored: not an archive"},
+		{"keys/acme/README", "ignored: .asc"},
+		{"notes.txt", "ignored: modules/, providers/"},
+		{"", "ignored: modules/, providers/"},
+	} {
+		u, err := parseKey(test.key)
+		got := u.String()
+		var v *verdict
+		if errors.As(err, &v) {
+			got = v.Error()
+		} else if err != nil {
+			t.Errorf("%s: %v is no verdict", test.key, err)
+		}
+		status, words, isVerdict := strings.Cut(test.want, ": ")
+		if isVerdict && (!strings.HasPrefix(got, status+": ") || !strings.Contains(got, words)) || !isVerdict && got != test.want {
+			t.Errorf("%s\n got %s\nwant %s", test.key, got, test.want)
+		}
+	}
+}
+
+// A key never makes the parser fail in another way than by a verdict, and what
+// it lets through has an address that could be asked for.
+func FuzzParseKey(f *testing.F) {
+	f.Add("modules/acme/vpc/aws/1.2.3.tar.gz")
+	f.Add("providers/acme/widget/1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip")
+	f.Add("providers/acme/widget/terraform-provider-widget_1.0.0_SHA256SUMS.sig")
+	f.Add("keys/acme/x.asc")
+	f.Add("providers/a/b/terraform-provider-b__.zip")
+	f.Fuzz(func(t *testing.T, key string) {
+		u, err := parseKey(key)
+		var v *verdict
+		if err != nil && !errors.As(err, &v) {
+			t.Fatalf("%q: %v", key, err)
+		}
+		if err == nil && u.kind != authorKeys && u.version.String() == "" {
+			t.Fatalf("%q has no version", key)
+		}
+		if err == nil && strings.Contains(u.String(), "//") {
+			t.Fatalf("%q became %s", key, u)
+		}
+	})
+}
+
+func TestTagValue(t *testing.T) {
+	for _, test := range []struct {
+		reasons []string
+		want    string
+	}{
+		{nil, ""},
+		{[]string{`version "v1" has a leading v: write "1"`}, "version v1 has a leading v: write 1"},
+		{[]string{"one, (two)", "b", "c"}, "one two - and 2 more"},
+		{[]string{"schön\n"}, "sch n"},
+		{[]string{strings.Repeat("x", 300)}, strings.Repeat("x", 256)},
+		{[]string{strings.Repeat("x", 300), "b"}, strings.Repeat("x", 243) + " - and 1 more"},
+	} {
+		got := TagValue(test.reasons)
+		if got != test.want {
+			t.Errorf("TagValue(%q) = %q, want %q", test.reasons, got, test.want)
+		}
+		if len(got) > 256 || strings.ContainsFunc(strings.ReplaceAll(got, " ", ""), notInTags) {
+			t.Errorf("TagValue(%q) = %q is not within S3's alphabet and length", test.reasons, got)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+func (p *Publisher) publishModule(ctx context.Context, u upload, object Object, o *Outcome) error {
+	file, err := p.fetch(ctx, object)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // scratch
+	o.SHA256 = file.sha256
+
+	checked, err := archive.CheckModule(ctx, file, file.size, u.format)
+	if err != nil {
+		return violations(err)
+	}
+	m, err := p.loadModule(ctx, u.module, u.version)
+	if err != nil {
+		return err
+	}
+	accept := registry.ModuleArchive{
+		Format: u.format.String(), H1: checked.H1,
+		SHA256: file.sha256, Size: file.size, UploadSHA256: file.sha256,
+	}
+	if err := p.storeModule(ctx, m, object, file, checked.Wrapper, &accept); err != nil {
+		return err
+	}
+	err = p.extend(ctx, m, func() (*registry.Record, error) {
+		if published, err := modulePublished(m, u.version, file.sha256); published || err != nil {
+			return nil, err
+		}
+		return &registry.Record{Kind: registry.KindModule, Version: u.version, Upload: object.Key, Module: &accept}, nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.index.PutModuleVersion(ctx, *m); err != nil {
+		return fmt.Errorf("catalog: %w", err)
+	}
+	return nil
+}
+
+// modulePublished says whether these very bytes are published as the version.
+// Other ones are a rejection.
+func modulePublished(m *registry.ModuleVersion, v registry.Version, sha256 string) (bool, error) {
+	switch {
+	case m.Revision == 0:
+		return false, nil
+	case m.Version != v:
+		return false, rejectMetadata(m.Address, m.Version, v)
+	case m.Archive.UploadSHA256 != sha256:
+		return false, reject("module %s %s is published already with other bytes, of sha256 %s (this file: %s): a published version never changes, so publish a new one", m.Address, m.Version, m.Archive.UploadSHA256, sha256)
+	default:
+		return true, nil
+	}
+}
+
+func rejectMetadata(address fmt.Stringer, published, v registry.Version) error {
+	return reject("%s %s is published already as %s: versions that differ in build metadata alone cannot be told apart by the clients", address, v, published)
+}
+
+// storeModule puts the archive where it is served from, unwrapped where it has
+// a wrapper, and notes in accept what that made of it. A version that is
+// published already has its bytes.
+func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, object Object, file *scratch, wrapper string, accept *registry.ModuleArchive) error {
+	if m.Revision > 0 {
+		return nil
+	}
+	if wrapper == "" {
+		return p.keep(ctx, object, m.Address.ArchiveKey(m.Version, *accept), file.size)
+	}
+	format := archive.TarGz
+	if accept.Format == archive.Zip.String() {
+		format = archive.Zip
+	}
+	unwrapped, err := p.newScratch(func(w io.Writer) error {
+		return archive.Unwrap(ctx, file, file.size, format, wrapper, w)
+	})
+	if err != nil {
+		return fmt.Errorf("unwrap: %w", err)
+	}
+	defer unwrapped.Close() //nolint:errcheck // scratch
+	accept.SHA256, accept.Size = unwrapped.sha256, unwrapped.size
+	if _, err := unwrapped.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := p.bucket.Put(ctx, m.Address.ArchiveKey(m.Version, *accept), unwrapped, unwrapped.size); err != nil {
+		return fmt.Errorf("store the archive: %w", err)
+	}
+	return nil
+}
+
+// keep copies an upload to where it is served from, unless an earlier try did:
+// the key holds the hash of the bytes, so what is there is the same.
+func (p *Publisher) keep(ctx context.Context, object Object, key string, size int64) error {
+	kept, err := p.bucket.Head(ctx, key)
+	if err == nil && kept.Size == size {
+		return nil
+	}
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return fmt.Errorf("store the upload: %w", err)
+	}
+	if err := p.bucket.Copy(ctx, object.Key, object.Version, key); err != nil {
+		return fmt.Errorf("store the upload: %w", gone(err))
+	}
+	return nil
+}
+
+// violations turns what is wrong with an archive into a rejection.
+func violations(err error) error {
+	var v archive.Violations
+	if errors.As(err, &v) {
+		return &verdict{Rejected, v}
+	}
+	return err
+}
+
+// gone turns an upload that is not there into an outcome: it was deleted
+// before it was published.
+func gone(err error) error {
+	if errors.Is(err, registry.ErrNotFound) {
+		return ignore("it was deleted before it could be published")
+	}
+	return err
+}

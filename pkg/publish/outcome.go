@@ -1,0 +1,185 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Status is what became of an upload.
+type Status string
+
+// The statuses of uploads.
+const (
+	Published Status = "published" // it is served, or it changes what is served
+	Rejected  Status = "rejected"  // it breaks a rule, and nothing changed
+	Pending   Status = "pending"   // it waits for other files; nothing changed yet
+	Ignored   Status = "ignored"   // it is nothing that is published
+)
+
+// The tags that an upload's object version gets.
+const (
+	StatusTag = "larder-status"
+	ReasonTag = "larder-reason" // of a rejected or pending upload; see [TagValue]
+)
+
+// Outcome is what became of one object version.
+type Outcome struct {
+	Key     string    `json:"key"`
+	Version string    `json:"version_id"`
+	Status  Status    `json:"status"`
+	Subject string    `json:"subject,omitempty"` // what was uploaded, such as "module acme/vpc/aws 1.2.3"
+	Reasons []string  `json:"reasons,omitempty"` // full sentences; all of them
+	SHA256  string    `json:"sha256,omitempty"`  // of the object's bytes, where they were read
+	Time    time.Time `json:"time"`
+}
+
+// verdict is the error that ends an upload with a status other than published.
+type verdict struct {
+	status  Status
+	reasons []string
+}
+
+func (v *verdict) Error() string { return string(v.status) + ": " + strings.Join(v.reasons, "; ") }
+
+func reject(format string, args ...any) error { return newVerdict(Rejected, format, args...) }
+func wait(format string, args ...any) error   { return newVerdict(Pending, format, args...) }
+func ignore(format string, args ...any) error { return newVerdict(Ignored, format, args...) }
+
+func newVerdict(status Status, format string, args ...any) error {
+	return &verdict{status, []string{fmt.Sprintf(format, args...)}}
+}
+
+// problems collects the violations of several rules.
+type problems []string
+
+func (p *problems) add(err error) {
+	if err != nil {
+		*p = append(*p, err.Error())
+	}
+}
+
+func (p problems) verdict() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return &verdict{Rejected, p}
+}
+
+// conclude turns how an upload ended into its outcome. An error that is no
+// verdict stays an error: the upload has to be tried again.
+func conclude(err error) (Status, []string, error) {
+	var v *verdict
+	switch {
+	case err == nil:
+		return Published, nil, nil
+	case errors.As(err, &v):
+		return v.status, v.reasons, nil
+	default:
+		return "", nil, err
+	}
+}
+
+// report writes an outcome where the publisher looks for it. The document
+// comes last: an upload without one is tried again.
+func (p *Publisher) report(ctx context.Context, o Outcome) error {
+	tags := map[string]string{StatusTag: string(o.Status), ReasonTag: ""}
+	if o.Status == Rejected || o.Status == Pending {
+		tags[ReasonTag] = TagValue(o.Reasons)
+	}
+	err := p.bucket.Tag(ctx, o.Key, o.Version, tags)
+	switch {
+	case errors.Is(err, ErrTagsFull):
+		p.log.WarnContext(ctx, "the upload has no room for the tags of its outcome", "key", o.Key, "version", o.Version)
+	case errors.Is(err, registry.ErrNotFound): // deleted meanwhile
+	case err != nil:
+		return fmt.Errorf("tag %s: %w", o.Key, err)
+	}
+	level := slog.LevelInfo
+	if o.Status == Rejected {
+		level = slog.LevelWarn
+	}
+	p.log.Log(ctx, level, "upload "+string(o.Status), "key", o.Key, "version", o.Version, "subject", o.Subject, "sha256", o.SHA256, "reasons", o.Reasons)
+	return p.writeOutcome(ctx, o)
+}
+
+func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {
+	key := registry.OutcomeKey(o.Key)
+	if !validKey(key) {
+		return nil
+	}
+	data, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := p.bucket.Put(ctx, key, bytes.NewReader(data), int64(len(data))); err != nil {
+		return fmt.Errorf("write the outcome of %s: %w", o.Key, err)
+	}
+	return nil
+}
+
+// validKey says whether a key made from an upload's is still one: S3 allows
+// 1,024 bytes, file systems 255 between slashes.
+func validKey(key string) bool {
+	for part := range strings.SplitSeq(key, "/") {
+		if len(part) > 255 {
+			return false
+		}
+	}
+	return len(key) <= 1024
+}
+
+// readOutcome is the last outcome written for a key, or a zero one.
+func (p *Publisher) readOutcome(ctx context.Context, key string) (Outcome, error) {
+	if !validKey(registry.OutcomeKey(key)) {
+		return Outcome{}, nil
+	}
+	data, err := p.readAll(ctx, registry.OutcomeKey(key), "", maxStateDocument)
+	if errors.Is(err, registry.ErrNotFound) {
+		return Outcome{}, nil
+	}
+	if err != nil {
+		return Outcome{}, fmt.Errorf("read the outcome of %s: %w", key, err)
+	}
+	var o Outcome
+	if err := json.Unmarshal(data, &o); err != nil {
+		return Outcome{}, fmt.Errorf("read the outcome of %s: %w", key, err)
+	}
+	return o, nil
+}
+
+// maxTagValue is S3's limit for the value of a tag, in characters.
+const maxTagValue = 256
+
+// TagValue puts reasons into S3's alphabet for tags (letters, digits, spaces
+// and _.:/=+-@) and length: the first reason, and how many more there are.
+func TagValue(reasons []string) string {
+	if len(reasons) == 0 {
+		return ""
+	}
+	var rest string
+	if more := len(reasons) - 1; more > 0 {
+		rest = fmt.Sprintf(" - and %d more", more)
+	}
+	first := strings.Join(strings.FieldsFunc(reasons[0], notInTags), " ")
+	if room := maxTagValue - len(rest); len(first) > room {
+		first = strings.TrimSpace(first[:room])
+	}
+	return first + rest
+}
+
+func notInTags(c rune) bool {
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		return false
+	default:
+		return !strings.ContainsRune("_.:/=+-@", c)
+	}
+}

@@ -1,0 +1,187 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/shasums"
+)
+
+func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object, o *Outcome) error {
+	file, err := p.fetch(ctx, object)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // scratch
+	o.SHA256 = file.sha256
+
+	checked, err := archive.CheckProvider(ctx, file, file.size, u.provider.Type)
+	if err != nil {
+		return violations(err)
+	}
+	accept := registry.Package{
+		Platform: u.platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols,
+	}
+	s, err := p.loadProvider(ctx, u.provider, u.version)
+	if err != nil {
+		return err
+	}
+	decide := func() (*registry.Record, error) {
+		if published, err := p.packagePublished(ctx, s, u.version, accept); published || err != nil {
+			return nil, err
+		}
+		return &registry.Record{Kind: registry.KindPackage, Version: u.version, Upload: object.Key, Package: &accept}, nil
+	}
+	if r, err := decide(); err != nil {
+		return err
+	} else if r != nil {
+		if err := p.keep(ctx, object, u.provider.PackageKey(u.version, accept), file.size); err != nil {
+			return err
+		}
+	}
+	if err := p.extend(ctx, s, decide); err != nil {
+		return err
+	}
+	return p.settle(ctx, s)
+}
+
+// packagePublished says whether these very bytes are accepted as the version's
+// package for their platform. Bytes that must not be are a rejection.
+func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVersion, v registry.Version, pkg registry.Package) (bool, error) {
+	if s.Revision > 0 && s.Version != v {
+		return false, rejectMetadata(s.Address, s.Version, v)
+	}
+	if accepted, ok := s.Accepted(pkg.Platform); ok {
+		if accepted.SHA256 != pkg.SHA256 {
+			return false, reject("provider %s %s for %s is published already with other bytes, of sha256 %s (this file: %s): a published version never changes, so publish a new one", s.Address, s.Version, pkg.Platform, accepted.SHA256, pkg.SHA256)
+		}
+		return true, nil
+	}
+	return false, p.checkAuthorLists(ctx, s, s.Address.PackageFilename(v, pkg.Platform), pkg.SHA256, true)
+}
+
+// checkAuthorLists rejects a file that the author's SHA256SUMS, where one is
+// served, lists with another checksum or, if it must, not at all.
+func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVersion, name, sha256 string, must bool) error {
+	if s.Release == nil || !s.Release.Author {
+		return nil
+	}
+	data, err := p.readAll(ctx, s.Address.SHA256SUMSKey(s.Version, *s.Release), "", shasums.MaxSize)
+	if err != nil {
+		return fmt.Errorf("read the author's SHA256SUMS: %w", err)
+	}
+	sums, err := shasums.Parse(data)
+	if err != nil {
+		return fmt.Errorf("read the author's SHA256SUMS: %w", err)
+	}
+	if err := checkListed(sums, name, sha256, must); err != nil {
+		return reject("%v", err)
+	}
+	return nil
+}
+
+// settle makes everything that was accepted of a version served: it signs where
+// that is still to be done, and brings the catalog up to the log.
+func (p *Publisher) settle(ctx context.Context, s *registry.ProviderVersion) error {
+	err := p.extend(ctx, s, func() (*registry.Record, error) {
+		if s.Settled() {
+			return nil, nil
+		}
+		release, err := p.sign(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return &registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release}, nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.index.PutProviderVersion(ctx, *s); err != nil {
+		return fmt.Errorf("catalog: %w", err)
+	}
+	return nil
+}
+
+// sign makes and stores a SHA256SUMS over all accepted packages, signed with
+// the registry's own key.
+func (p *Publisher) sign(ctx context.Context, s *registry.ProviderVersion) (registry.Release, error) {
+	sums := make(map[string]string, len(s.Packages))
+	for _, pkg := range s.Packages {
+		sums[s.Address.PackageFilename(s.Version, pkg.Platform)] = pkg.SHA256
+	}
+	document, err := shasums.New(sums)
+	if err != nil {
+		return registry.Release{}, err
+	}
+	signature, err := p.signer.Sign(ctx, document.Bytes())
+	if err != nil {
+		return registry.Release{}, fmt.Errorf("sign SHA256SUMS: %w", err)
+	}
+	key := p.signer.PublicKey()
+	return p.storeRelease(ctx, s, document.Bytes(), signature, registry.Release{
+		Keys: []registry.SigningKey{{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}},
+	})
+}
+
+// storeRelease puts a SHA256SUMS and its signature where they are served from,
+// under keys that hold their hashes, and notes the hashes in the release.
+func (p *Publisher) storeRelease(ctx context.Context, s *registry.ProviderVersion, document, signature []byte, r registry.Release) (registry.Release, error) {
+	r.SHA256, r.Signature = hexSHA256(document), hexSHA256(signature)
+	for key, data := range map[string][]byte{
+		s.Address.SHA256SUMSKey(s.Version, r): document,
+		s.Address.SignatureKey(s.Version, r):  signature,
+	} {
+		if err := p.create(ctx, key, data); err != nil {
+			return registry.Release{}, err
+		}
+	}
+	return r, nil
+}
+
+// create stores bytes under a key that holds their hash: what is there already
+// is the same.
+func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
+	if err := p.bucket.Create(ctx, key, data); err != nil && !errors.Is(err, ErrExists) {
+		return fmt.Errorf("store %s: %w", key, err)
+	}
+	return nil
+}
+
+func (p *Publisher) publishManifest(ctx context.Context, u upload, object Object, o *Outcome) error {
+	data, err := p.readAll(ctx, object.Key, object.Version, MaxManifest)
+	if err != nil {
+		return gone(err)
+	}
+	o.SHA256 = hexSHA256(data)
+	protocols, err := archive.ParseManifest(bytes.TrimSpace(data))
+	if err != nil {
+		return reject("it is not a registry manifest: %v", err)
+	}
+	s, err := p.loadProvider(ctx, u.provider, u.version)
+	if err != nil {
+		return err
+	}
+	manifest := registry.Manifest{SHA256: o.SHA256, Protocols: protocols}
+	err = p.extend(ctx, s, func() (*registry.Record, error) {
+		switch {
+		case s.Revision > 0 && s.Version != u.version:
+			return nil, rejectMetadata(s.Address, s.Version, u.version)
+		case s.Manifest != nil && s.Manifest.SHA256 == manifest.SHA256:
+			return nil, nil
+		case s.Manifest != nil:
+			return nil, reject("provider %s %s has a registry manifest already, with other bytes (sha256 %s): a published version never changes", s.Address, s.Version, s.Manifest.SHA256)
+		}
+		if err := p.checkAuthorLists(ctx, s, u.provider.ManifestFilename(u.version), manifest.SHA256, false); err != nil {
+			return nil, err
+		}
+		return &registry.Record{Kind: registry.KindManifest, Version: u.version, Upload: object.Key, Manifest: &manifest}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return p.settle(ctx, s)
+}

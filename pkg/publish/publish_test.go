@@ -1,0 +1,289 @@
+package publish_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+const widgetFolder = "providers/acme/widget/"
+
+func packageKey(version, platform string) string {
+	return widgetFolder + "terraform-provider-widget_" + version + "_" + platform + ".zip"
+}
+
+func TestAPackageIsListedWithAllThatServingItNeeds(t *testing.T) {
+	w := newWorld(t)
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), publish.Published)
+
+	s := w.provider("acme", "widget", "1.0.0")
+	pkg, ok := s.Package(registry.Platform{OS: "linux", Arch: "amd64"})
+	if !ok {
+		t.Fatal("the package is not served")
+	}
+	if got := w.read(s.Address.PackageKey(s.Version, pkg)); !bytes.Equal(got, widget("a")) {
+		t.Error("other bytes are served than were uploaded")
+	}
+	want := pkg.SHA256 + "  terraform-provider-widget_1.0.0_linux_amd64.zip\n"
+	if got := w.served(s); got != want {
+		t.Errorf("SHA256SUMS is %q, want %q", got, want)
+	}
+	if got, want := w.listed("acme/widget"), []string{"1.0.0 linux_amd64"}; !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
+	}
+	folder := "registry/providers/acme/widget/1.0.0/"
+	wantKeys := []string{
+		"registry/outcomes/" + packageKey("1.0.0", "linux_amd64") + ".json",
+		folder + pkg.SHA256 + "/terraform-provider-widget_1.0.0_linux_amd64.zip",
+		folder + s.Release.SHA256 + "/terraform-provider-widget_1.0.0_SHA256SUMS",
+		folder + s.Release.Signature + "/terraform-provider-widget_1.0.0_SHA256SUMS.sig",
+		"registry/records/providers/acme/widget/1.0.0/00000001.json",
+		"registry/records/providers/acme/widget/1.0.0/00000002.json",
+	}
+	slices.Sort(wantKeys)
+	if got := w.keysUnder(registry.Prefix); !slices.Equal(got, wantKeys) {
+		t.Errorf("the registry holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wantKeys, "\n"))
+	}
+}
+
+func TestTheSameBytesAgainChangeNothing(t *testing.T) {
+	w := newWorld(t)
+	key := packageKey("1.0.0", "linux_amd64")
+	version := w.s3.Upload(t, key, widget("a"), nil)
+	for range 3 { // an event comes at least once
+		w.want(w.deliver(key, version), publish.Published)
+	}
+	w.want(w.upload(key, widget("a")), publish.Published)
+	w.want(w.upload(widgetFolder+"1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip", widget("a")), publish.Published)
+	w.want(w.deliver(key, version), publish.Published) // and late
+	if got := w.keysUnder(registry.RecordsPrefix); len(got) != 2 {
+		t.Errorf("%d records, want a package and a release: %q", len(got), got)
+	}
+	module := "modules/acme/vpc/aws/1.0.0.zip"
+	files := zipOf(map[string]string{"main.tf": ""})
+	w.want(w.upload(module, files), publish.Published)
+	w.want(w.upload(module, files), publish.Published)
+	w.want(w.upload("modules/ACME/vpc/aws/1.0.0.zip", files), publish.Published)
+	if got := w.keysUnder(registry.RecordsPrefix + "modules/"); len(got) != 1 {
+		t.Errorf("records %q, want one", got)
+	}
+}
+
+func TestOtherBytesAreRejected(t *testing.T) {
+	w := newWorld(t)
+	module := func(content string) []byte { return zipOf(map[string]string{"main.tf": content}) }
+	for _, test := range []struct {
+		name, first, second string
+		body                func(content string) []byte
+		words               []string
+	}{
+		{"a package", packageKey("1.0.0", "linux_amd64"), packageKey("1.0.0", "linux_amd64"), widget, []string{"acme/widget 1.0.0 for linux_amd64", "other bytes", "publish a new one"}},
+		{"a package with a version folder", packageKey("1.1.0", "linux_amd64"), widgetFolder + "1.1.0/terraform-provider-widget_1.1.0_linux_amd64.zip", widget, []string{"other bytes"}},
+		{"a package of a version that differs in metadata", packageKey("1.2.0+a", "linux_amd64"), packageKey("1.2.0+b", "linux_arm64"), widget, []string{"1.2.0+b", "as 1.2.0+a", "metadata"}},
+		{"a module", "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/vpc/aws/1.0.0.zip", module, []string{"module acme/vpc/aws 1.0.0", "other bytes"}},
+		{"a module in another format", "modules/acme/vpc/aws/1.1.0.zip", "modules/acme/vpc/aws/1.1.0.tar.gz", module, []string{"other bytes"}},
+		{"a module of another spelling", "modules/acme/vpc/aws/1.2.0.zip", "modules/Acme/VPC/aws/1.2.0.zip", module, []string{"other bytes"}},
+		{"a module version that differs in metadata", "modules/acme/vpc/aws/1.3.0+a.zip", "modules/acme/vpc/aws/1.3.0.zip", module, []string{"as 1.3.0+a", "metadata"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w.want(w.upload(test.first, test.body("first")), publish.Published)
+			before := w.keysUnder(registry.RecordsPrefix)
+			second := test.body("second")
+			if strings.HasSuffix(test.second, ".tar.gz") {
+				second = tarOf(map[string]string{"main.tf": "first"})
+			}
+			outcome := w.upload(test.second, second)
+			w.want(outcome, publish.Rejected, test.words...)
+			if got := w.keysUnder(registry.RecordsPrefix); !slices.Equal(got, before) {
+				t.Errorf("the rejected upload left a record")
+			}
+		})
+	}
+}
+
+func TestFourteenPlatformsAtOnceEndInOneSHA256SUMS(t *testing.T) {
+	w := newWorld(t)
+	platforms := []string{
+		"darwin_amd64", "darwin_arm64", "freebsd_386", "freebsd_amd64", "freebsd_arm", "linux_386", "linux_amd64",
+		"linux_arm", "linux_arm64", "linux_s390x", "openbsd_amd64", "windows_386", "windows_amd64", "windows_arm64",
+	}
+	others := w.publisher(w.bucket, w.index, w.key) // as another function instance would be
+	var group sync.WaitGroup
+	for n, platform := range platforms {
+		key := packageKey("1.0.0", platform)
+		version := w.s3.Upload(t, key, widget(platform), nil)
+		for _, publisher := range []*publish.Publisher{w.Publisher, others} {
+			if n%3 == 0 && publisher == others {
+				continue // only some events come twice
+			}
+			group.Go(func() {
+				if outcome, err := publisher.Publish(t.Context(), key, version); err != nil || outcome.Status != publish.Published {
+					t.Errorf("%s: %v %v", key, outcome, err)
+				}
+			})
+		}
+	}
+	group.Wait()
+	s := w.provider("acme", "widget", "1.0.0")
+	if got := strings.Count(w.served(s), "\n"); got != 14 || !s.Settled() {
+		t.Errorf("SHA256SUMS has %d lines, want 14", got)
+	}
+	if got, want := w.listed("acme/widget"), []string{"1.0.0 " + strings.Join(platforms, " ")}; !slices.Equal(got, want) {
+		t.Errorf("listed\n%q, want\n%q", got, want)
+	}
+}
+
+func TestManyVersionsAtOnceAreAllListed(t *testing.T) {
+	w := newWorld(t)
+	var group sync.WaitGroup
+	for n := range 40 {
+		key := fmt.Sprintf("modules/acme/vpc/aws/1.%d.0.zip", n)
+		version := w.s3.Upload(t, key, zipOf(map[string]string{"main.tf": key}), nil)
+		group.Go(func() {
+			if outcome, err := w.Publish(t.Context(), key, version); err != nil || outcome.Status != publish.Published {
+				t.Errorf("%s: %v %v", key, outcome, err)
+			}
+		})
+	}
+	group.Wait()
+	if got := w.listed("acme/vpc/aws"); len(got) != 40 {
+		t.Errorf("%d of 40 versions are listed: %q", len(got), got)
+	}
+}
+
+func TestAWrappedModuleIsUnwrappedAndAnythingElseServedAsItIs(t *testing.T) {
+	w := newWorld(t)
+	files := func(prefix string) map[string]string {
+		return map[string]string{prefix + "main.tf": "# root", prefix + "modules/x/main.tf": "# x"}
+	}
+	for _, test := range []struct {
+		key     string
+		body    []byte
+		asItIs  bool
+		sameAs  string
+		content string
+	}{
+		{key: "modules/acme/vpc/aws/1.0.0.zip", body: zipOf(files("")), asItIs: true},
+		{key: "modules/acme/vpc/aws/1.1.0.zip", body: zipOf(files("vpc-1.1.0/"))},
+		{key: "modules/acme/vpc/aws/1.2.0.tar.gz", body: tarOf(files(""))[:], asItIs: true},
+		{key: "modules/acme/vpc/aws/1.3.0.tgz", body: tarOf(files("vpc-1.3.0/"))},
+		{key: "modules/acme/vpc/aws/1.4.0.zip", body: zipOf(map[string]string{"modules/x/main.tf": "# x"}), asItIs: true},
+	} {
+		w.want(w.upload(test.key, test.body), publish.Published)
+		version := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(test.key, ".zip"), ".tar.gz"), ".tgz")
+		version = version[strings.LastIndex(version, "/")+1:]
+		m, err := w.index.ModuleVersion(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, mustVersion(t, version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := w.read(m.Address.ArchiveKey(m.Version, m.Archive))
+		if same := bytes.Equal(served, test.body); same != test.asItIs {
+			t.Errorf("%s: served byte for byte: %v, want %v", test.key, same, test.asItIs)
+		}
+		if int64(len(served)) != m.Archive.Size {
+			t.Errorf("%s: size %d, served are %d bytes", test.key, m.Archive.Size, len(served))
+		}
+		if m.Archive.Format == "zip" {
+			r, err := zip.NewReader(bytes.NewReader(served), int64(len(served)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name := r.File[0].Name; strings.HasPrefix(name, "vpc-") {
+				t.Errorf("%s: the root of the archive is still %s", test.key, name)
+			}
+		}
+		w.want(w.upload(test.key, test.body), publish.Published) // the same again
+	}
+}
+
+func TestProtocolsAreRightInWhateverOrderTheyBecomeKnown(t *testing.T) {
+	w := newWorld(t)
+	manifest := []byte(`{"version":1,"metadata":{"protocol_versions":["6.0","5.1"]}}`)
+	withManifest := zipOf(map[string]string{"terraform-provider-widget": "x", "terraform-registry-manifest.json": `{"version":1,"metadata":{"protocol_versions":["6.0"]}}`})
+	manifestKey := func(version string) string {
+		return widgetFolder + "terraform-provider-widget_" + version + "_manifest.json"
+	}
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	w.upload(packageKey("1.1.0", "linux_amd64"), withManifest)
+	w.upload(packageKey("1.2.0", "linux_amd64"), withManifest)
+	w.want(w.upload(manifestKey("1.2.0"), manifest), publish.Published)
+	w.want(w.upload(manifestKey("1.3.0"), manifest), publish.Published)
+	if got := w.listed("acme/widget"); len(got) != 3 {
+		t.Errorf("a manifest without a package is listed: %q", got)
+	}
+	w.upload(packageKey("1.3.0", "linux_amd64"), widget("a"))
+	w.want(w.upload(manifestKey("1.3.0"), []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)), publish.Rejected, "manifest", "never changes")
+	w.want(w.upload(manifestKey("1.4.0"), []byte(`{"version":1}`)), publish.Rejected, "manifest")
+
+	listing, err := w.index.ProviderVersions(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"5.0"}, {"6.0"}, {"5.1", "6.0"}, {"5.1", "6.0"}}
+	for n, entry := range listing {
+		if !slices.Equal(entry.Protocols, want[n]) {
+			t.Errorf("%s: protocols %q, want %q", entry.Version, entry.Protocols, want[n])
+		}
+	}
+}
+
+func TestTheOutcomeIsInTagsAndInADocument(t *testing.T) {
+	w := newWorld(t)
+	key := packageKey("v1.0.0", "linux_amd64")
+	version := w.s3.Upload(t, key, widget("a"), map[string]string{"team": "platform"})
+	w.want(w.deliver(key, version), publish.Rejected, "leading v")
+	tags := w.s3.Tags(t, key, version)
+	if tags["team"] != "platform" || !strings.Contains(tags[publish.ReasonTag], "leading v: write 1.0.0") {
+		t.Errorf("tags %v", tags)
+	}
+	var written publish.Outcome
+	if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil {
+		t.Fatal(err)
+	}
+	if written.Status != publish.Rejected || written.Version != version || len(written.Reasons) != 1 {
+		t.Errorf("the document says %+v", written)
+	}
+
+	stray := "providers/acme/widget/README.md"
+	w.want(w.upload(stray, []byte("hello")), publish.Ignored)
+	if tags := w.s3.Tags(t, stray, ""); tags[publish.ReasonTag] != "" {
+		t.Errorf("tags of a stray file: %v", tags)
+	}
+
+	full := map[string]string{}
+	for n := range 10 {
+		full[fmt.Sprint("tag", n)] = "x"
+	}
+	key = packageKey("1.0.0", "linux_amd64")
+	version = w.s3.Upload(t, key, widget("a"), full)
+	if outcome, err := w.Publish(t.Context(), key, version); err != nil || outcome.Status != publish.Published {
+		t.Errorf("an upload with ten tags of its own: %v %v", outcome, err)
+	}
+}
+
+func TestWhatIsDeletedOrOverwrittenBeforeItIsPublished(t *testing.T) {
+	w := newWorld(t)
+	key := packageKey("1.0.0", "linux_amd64")
+	first := w.s3.Upload(t, key, widget("a"), nil)
+	second := w.s3.Upload(t, key, widget("b"), nil)
+	w.s3.Delete(t, key)
+	if err := w.PublishKey(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]publish.Status{first: publish.Published, second: publish.Rejected} {
+		if got := w.s3.Tags(t, key, version)[publish.StatusTag]; got != string(want) {
+			t.Errorf("tag %q, want %q", got, want)
+		}
+	}
+	if outcome, err := w.Publish(t.Context(), key, "01BX5ZZKBKACTAV9WEVGEMMVRZ"); err != nil || outcome.Status != publish.Ignored {
+		t.Errorf("a version that is not there: %v, %v", outcome, err)
+	}
+}

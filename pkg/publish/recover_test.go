@@ -1,0 +1,120 @@
+package publish_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+func TestAnEmptyCatalogIsRebuiltFromTheRecords(t *testing.T) {
+	w := newWorld(t)
+	r := newRelease(t, "acme")
+	for key, body := range r.uploads() {
+		w.upload(key, body)
+	}
+	w.upload(packageKey("2.0.0-rc.1+b", "linux_amd64"), widget("a"))
+	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"x/main.tf": ""}))
+	w.upload("modules/acme/vpc/aws/1.1.0.zip", zipOf(map[string]string{"main.tf": ""}))
+	before := []any{w.listed("acme/widget"), w.listed("acme/vpc/aws"), w.provider("acme", "widget", "1.0.0"), w.provider("acme", "widget", "2.0.0-rc.1")}
+
+	w.index = w.newCatalog()
+	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+	if err := w.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after := []any{w.listed("acme/widget"), w.listed("acme/vpc/aws"), w.provider("acme", "widget", "1.0.0"), w.provider("acme", "widget", "2.0.0-rc.1")}
+	if !reflect.DeepEqual(before, after) {
+		t.Errorf("before\n%+v\nafter\n%+v", before, after)
+	}
+}
+
+// A publisher dies after each of its calls in turn, its upload is deleted, and
+// no event comes again: what it had accepted is finished all the same, and
+// nothing else is listed.
+func TestWhatWasAcceptedIsFinishedWithoutItsUpload(t *testing.T) {
+	w := newWorld(t)
+	for failAt := 1; ; failAt++ {
+		r := newRelease(t, "acme"+string(rune('a'+failAt)))
+		key := "providers/" + r.namespace + "/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
+		version := w.s3.Upload(t, key, widget("a"), nil)
+		f := &faults{failAt: failAt, after: true}
+		dying := w.publisher(faultyBucket{f, w.bucket}, faultyIndex{f, w.index}, faultySigner{f, w.key})
+		_, err := dying.Publish(t.Context(), key, version)
+		if err != nil && !errors.Is(err, errFault) {
+			t.Fatal(err)
+		}
+		w.s3.Delete(t, key)
+		accepted := len(w.keysUnder("registry/records/providers/"+r.namespace+"/")) > 0
+		if err := w.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.checkServable(r.namespace)
+		if listed := len(w.listed(r.namespace+"/widget")) > 0; listed != accepted {
+			t.Errorf("died in %q: accepted %v, listed in the end %v", f.calls[min(failAt, len(f.calls))-1], accepted, listed)
+		}
+		if err == nil {
+			return
+		}
+	}
+}
+
+func TestTheWalkOverTheInboxFindsWhatNoEventToldOf(t *testing.T) {
+	w := newWorld(t)
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	missed := []string{"keys/acme/author.asc", "modules/acme/vpc/aws/1.0.0.zip", packageKey("1.1.0", "linux_amd64")}
+	w.s3.Upload(t, missed[0], []byte(newKey(t, "author").PublicKey().ASCIIArmor), nil)
+	w.s3.Upload(t, missed[1], zipOf(map[string]string{"main.tf": ""}), nil)
+	w.s3.Upload(t, missed[2], widget("b"), nil)
+	var found []string
+	for key, err := range w.Uploads(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, key)
+		if err := w.PublishKey(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := append(slices.Clone(missed[:2]), packageKey("1.0.0", "linux_amd64"), missed[2])
+	if !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+	for _, key := range missed {
+		if got := w.status(key); got != publish.Published {
+			t.Errorf("%s is %q", key, got)
+		}
+	}
+}
+
+// What was published once is not read again at the next start.
+func TestAPublishedUploadIsNotReadAgain(t *testing.T) {
+	w := newWorld(t)
+	key := packageKey("1.0.0", "linux_amd64")
+	w.upload(key, widget("a"))
+	f := &faults{}
+	counting := w.publisher(faultyBucket{f, w.bucket}, faultyIndex{f, w.index}, w.key)
+	if err := counting.PublishKey(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"read " + registry.OutcomeKey(key), "versions of " + key}
+	if !slices.Equal(f.calls, want) {
+		t.Errorf("calls %q, want %q", f.calls, want)
+	}
+}
+
+func TestARecordOfANewerLarderIsNotPassedOver(t *testing.T) {
+	w := newWorld(t)
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	newer := registry.RecordKey("registry/records/providers/acme/widget/1.0.0/", 3)
+	if err := w.bucket.Create(t.Context(), newer, []byte(`{"kind":"frobnicated","version":"1.0.0","time":"2030-01-01T00:00:00Z"}`)); err != nil {
+		t.Fatal(err)
+	}
+	version := w.s3.Upload(t, packageKey("1.0.0", "linux_arm64"), widget("b"), nil)
+	if _, err := w.Publish(t.Context(), packageKey("1.0.0", "linux_arm64"), version); err == nil {
+		t.Error("a package was published on top of a record that is not understood")
+	}
+}

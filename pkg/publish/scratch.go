@@ -1,0 +1,84 @@
+package publish
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+)
+
+// scratch is an unlinked temporary file: nothing of it stays, however the
+// process ends.
+type scratch struct {
+	*os.File
+	size   int64
+	sha256 string // lower-case hex
+}
+
+// newScratch is a temporary file with what fill writes to it.
+func (p *Publisher) newScratch(fill func(io.Writer) error) (*scratch, error) {
+	f, err := os.CreateTemp(p.scratch, "upload-*")
+	if err != nil {
+		return nil, fmt.Errorf("scratch space: %w", err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, closing(f, fmt.Errorf("scratch space: %w", err))
+	}
+	hash := sha256.New()
+	if err := fill(io.MultiWriter(f, hash)); err != nil {
+		return nil, closing(f, err)
+	}
+	size, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, closing(f, err)
+	}
+	return &scratch{File: f, size: size, sha256: hex.EncodeToString(hash.Sum(nil))}, nil
+}
+
+func closing(f io.Closer, err error) error {
+	f.Close() //nolint:errcheck // the error that matters is the other one
+	return err
+}
+
+// fetch reads an upload to scratch.
+func (p *Publisher) fetch(ctx context.Context, o Object) (*scratch, error) {
+	body, described, err := p.bucket.Open(ctx, o.Key, o.Version)
+	if err != nil {
+		return nil, gone(err)
+	}
+	defer body.Close() //nolint:errcheck // read only
+	if described.Size > MaxUpload {
+		return nil, reject("the file has %d bytes; up to %d are published", described.Size, int64(MaxUpload))
+	}
+	return p.newScratch(func(w io.Writer) error {
+		n, err := io.Copy(w, io.LimitReader(body, described.Size+1))
+		if err == nil && n != described.Size {
+			err = fmt.Errorf("read %d of %d bytes of %s", n, described.Size, o.Key)
+		}
+		return err
+	})
+}
+
+// readAll reads a small object. A larger one is rejected.
+func (p *Publisher) readAll(ctx context.Context, key, version string, limit int64) ([]byte, error) {
+	body, described, err := p.bucket.Open(ctx, key, version)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	if described.Size > limit {
+		return nil, reject("the file has %d bytes; such a file has %d at most", described.Size, limit)
+	}
+	data, err := io.ReadAll(io.LimitReader(body, limit))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return data, nil
+}
+
+func hexSHA256(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,87 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// ErrExists says that an object that was to be created is there already.
+var ErrExists = errors.New("the object exists already")
+
+// Bucket is the storage of uploads and of everything that the registry keeps.
+// Implementations are safe for concurrent use, and what they have written is
+// seen by every read and listing that begins afterwards.
+type Bucket interface {
+	// Open reads an object version, or the current one where version is
+	// empty. The caller closes the reader.
+	//
+	// Errors: [registry.ErrNotFound].
+	Open(ctx context.Context, key, version string) (io.ReadCloser, Object, error)
+
+	// Head describes an object's current version.
+	//
+	// Errors: [registry.ErrNotFound].
+	Head(ctx context.Context, key string) (Object, error)
+
+	// Create writes a new object, and only a new one: of several writers
+	// at once, one wins.
+	//
+	// Errors: [ErrExists].
+	Create(ctx context.Context, key string, body []byte) error
+
+	// Put writes an object of size bytes, replacing any under the key.
+	Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error
+
+	// Copy copies an object version inside the bucket, of up to
+	// [MaxUpload] bytes, without its tags and metadata.
+	//
+	// Errors: [registry.ErrNotFound].
+	Copy(ctx context.Context, from, version, to string) error
+
+	// List is every current object under a prefix, in the order of keys.
+	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
+
+	// Versions is every object version under a prefix, without delete
+	// markers: in the order of keys, the newest of a key first.
+	Versions(ctx context.Context, prefix string) iter.Seq2[Object, error]
+
+	// Tag sets tags on an object version and keeps its others. A tag that is
+	// set to the empty value is removed.
+	//
+	// Errors: [registry.ErrNotFound]; [ErrTagsFull] where the version has
+	// so many tags of its own that these do not fit.
+	Tag(ctx context.Context, key, version string, tags map[string]string) error
+}
+
+// ErrTagsFull says that an object version has no room for more tags.
+var ErrTagsFull = errors.New("the object has as many tags as it can have")
+
+// Object describes an object version.
+type Object struct {
+	Key      string
+	Version  string
+	Size     int64 // in bytes
+	Modified time.Time
+}
+
+// Index is the catalog as its one writer sees it. A state is stored only where
+// the catalog has none, or one of a lower revision; storing it also brings the
+// listing up to it. So the order in which states arrive does not matter, nor
+// how often they do.
+type Index interface {
+	registry.Catalog
+
+	// PutModuleVersion stores a state and lists the version. When it
+	// returns nil, both are durable, here or by a newer state's writer.
+	PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error
+
+	// PutProviderVersion stores a state and lists the version, unless
+	// nothing of it can be served yet. When it returns nil, both are
+	// durable, here or by a newer state's writer.
+	PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error
+}

@@ -1,0 +1,253 @@
+package publish_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// world is a registry on a real S3 and a real catalog, and its users.
+type world struct {
+	*testing.T
+	s3     *s3test.Server
+	bucket *s3blob.Bucket
+	index  *boltcatalog.Catalog
+	key    *signing.Key
+	*publish.Publisher
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, s3: s3test.Start(t), key: newKey(t, "registry")}
+	var err error
+	w.bucket, err = s3blob.New(s3blob.Config{
+		Bucket: w.s3.Bucket, Region: w.s3.Region, Endpoint: w.s3.Endpoint, PathStyle: true,
+		Credentials: s3blob.StaticCredentials(w.s3.AccessKey, w.s3.SecretKey), URLLifetime: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.index = w.newCatalog()
+	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+	return w
+}
+
+func (w *world) newCatalog() *boltcatalog.Catalog {
+	w.Helper()
+	c, err := boltcatalog.Open(filepath.Join(w.TempDir(), "catalog.db"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (w *world) publisher(b publish.Bucket, i publish.Index, s publish.Signer) *publish.Publisher {
+	return publish.New(publish.Config{Bucket: b, Index: i, Signer: s, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler)})
+}
+
+// newKey is a signing key of the registry or of an author. Making RSA keys is
+// slow, so tests share them by name.
+func newKey(t *testing.T, name string) *signing.Key {
+	t.Helper()
+	keysLock.Lock()
+	defer keysLock.Unlock()
+	if keys[name] == nil {
+		private, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[name], err = signing.NewKey(t.Context(), private, time.Now().Add(-time.Hour), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return keys[name]
+}
+
+var (
+	keysLock sync.Mutex
+	keys     = map[string]*signing.Key{}
+)
+
+// upload puts an object into the inbox and publishes it as its event would.
+func (w *world) upload(key string, body []byte) publish.Outcome {
+	w.Helper()
+	return w.deliver(key, w.s3.Upload(w.T, key, body, nil))
+}
+
+func (w *world) deliver(key, version string) publish.Outcome {
+	w.Helper()
+	outcome, err := w.Publish(w.Context(), key, version)
+	if err != nil {
+		w.Fatalf("%s: %v", key, err)
+	}
+	if got := w.s3.Tags(w.T, key, version)[publish.StatusTag]; got != string(outcome.Status) {
+		w.Errorf("%s: the outcome is %s, its tag says %q", key, outcome.Status, got)
+	}
+	return outcome
+}
+
+// want checks an outcome: its status, and words of its first reason.
+func (w *world) want(o publish.Outcome, status publish.Status, words ...string) {
+	w.Helper()
+	reason := strings.Join(o.Reasons, " / ")
+	if o.Status != status {
+		w.Errorf("%s: %s (%s), want %s", o.Key, o.Status, reason, status)
+	}
+	for _, word := range words {
+		if !strings.Contains(reason, word) {
+			w.Errorf("%s: the reason %q does not say %q", o.Key, reason, word)
+		}
+	}
+}
+
+// provider is what the catalog knows of a provider version.
+func (w *world) provider(namespace, typ, version string) registry.ProviderVersion {
+	w.Helper()
+	s, err := w.index.ProviderVersion(w.Context(), registry.ProviderAddress{Namespace: namespace, Type: typ}, mustVersion(w.T, version))
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// listed is the versions of a provider or module, and of a provider the
+// platforms: "1.0.0 linux_amd64 linux_arm64".
+func (w *world) listed(address string) []string {
+	w.Helper()
+	parts := strings.Split(address, "/")
+	var l registry.Listing
+	var err error
+	if len(parts) == 2 {
+		l, err = w.index.ProviderVersions(w.Context(), registry.ProviderAddress{Namespace: parts[0], Type: parts[1]})
+	} else {
+		l, err = w.index.ModuleVersions(w.Context(), registry.ModuleAddress{Namespace: parts[0], Name: parts[1], System: parts[2]})
+	}
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		w.Fatal(err)
+	}
+	var lines []string
+	for _, entry := range l {
+		line := entry.Version.String()
+		for _, platform := range entry.Platforms {
+			line += " " + platform.String()
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// keysUnder is every current key under a prefix.
+func (w *world) keysUnder(prefix string) []string {
+	w.Helper()
+	var found []string
+	for object, err := range w.bucket.List(w.Context(), prefix) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		found = append(found, object.Key)
+	}
+	return found
+}
+
+func (w *world) read(key string) []byte {
+	w.Helper()
+	body, _, err := w.bucket.Open(w.Context(), key, "")
+	if err != nil {
+		w.Fatalf("%s: %v", key, err)
+	}
+	defer body.Close()
+	var data bytes.Buffer
+	if _, err := data.ReadFrom(body); err != nil {
+		w.Fatal(err)
+	}
+	return data.Bytes()
+}
+
+// served is the SHA256SUMS of a version, once its signature is verified with
+// the key that is served beside it.
+func (w *world) served(s registry.ProviderVersion) string {
+	w.Helper()
+	if s.Release == nil {
+		w.Fatalf("%s %s has no release", s.Address, s.Version)
+	}
+	document := w.read(s.Address.SHA256SUMSKey(s.Version, *s.Release))
+	signature := w.read(s.Address.SignatureKey(s.Version, *s.Release))
+	keys, err := signing.ParseKeyFile([]byte(s.Release.Keys[0].ASCIIArmor))
+	if err != nil {
+		w.Fatal(err)
+	}
+	if _, err := signing.Verify(keys, document, signature); err != nil {
+		w.Errorf("the signature over SHA256SUMS: %v", err)
+	}
+	return string(document)
+}
+
+func mustVersion(t *testing.T, s string) registry.Version {
+	t.Helper()
+	v, err := registry.ParseVersion(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func zipOf(files map[string]string) []byte {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := w.Create(name)
+		if err == nil {
+			_, err = f.Write([]byte(files[name]))
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	w.Close()
+	return out.Bytes()
+}
+
+func tarOf(files map[string]string) []byte {
+	var out bytes.Buffer
+	compressed := gzip.NewWriter(&out)
+	w := tar.NewWriter(compressed)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(files[name]))})
+		if err == nil {
+			_, err = w.Write([]byte(files[name]))
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	w.Close()
+	compressed.Close()
+	return out.Bytes()
+}
+
+// widget is a package of the provider type widget. Different contents make
+// different bytes.
+func widget(content string) []byte {
+	return zipOf(map[string]string{"terraform-provider-widget_v1": content})
+}
