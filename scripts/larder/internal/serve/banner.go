@@ -1,0 +1,39 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+	"text/template"
+)
+
+// banner is what a person learns when the node serves.
+type banner struct {
+	Host, Bucket, S3URL, Data string
+	// Env is the file to source, quoted for a shell.
+	Env string
+	// Open says that everyone may read.
+	Open bool
+}
+
+var bannerText = template.Must(template.New("banner").Parse(`
+Larder serves {{.Host}}
+
+  modules and providers   https://{{.Host}}
+  bucket for uploads      s3://{{.Bucket}} at {{.S3URL}}
+  data                    {{.Data}}
+  who may read            {{if .Open}}everyone who can connect (LARDER_AUTH=open){{else}}who has a token (LARDER_AUTH=required){{end}}
+
+Next, in another terminal:
+
+  . {{.Env}}
+  aws s3 cp terraform-provider-widget_1.0.0_linux_amd64.zip s3://$LARDER_BUCKET/providers/acme/widget/
+  terraform init        # source = "{{.Host}}/acme/widget"
+
+`))
+
+func writeBanner(out io.Writer, b banner) error {
+	if err := bannerText.Execute(out, b); err != nil {
+		return fmt.Errorf("say that the registry serves: %w", err)
+	}
+	return nil
+}

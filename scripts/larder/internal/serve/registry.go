@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/scripts/larder/internal/config"
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/intake"
+	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
+)
+
+const (
+	// urlLifetime is how long a download link works: long enough for an init
+	// with many modules, which are fetched one after another.
+	urlLifetime = 15 * time.Minute
+
+	// signerName is the user ID of the registry's signing key. It is part of
+	// the key, so it never changes.
+	signerName = "Larder registry signing key"
+)
+
+// openRegistry opens what is between the bucket and the clients, and brings
+// the catalog up to what the bucket says before anybody can ask.
+func (n *node) openRegistry(ctx context.Context) error {
+	var err error
+	n.blobs, err = s3blob.New(s3blob.Config{
+		Bucket:         locals3.Bucket,
+		Region:         locals3.Region,
+		Credentials:    s3blob.StaticCredentials(n.bucket.Root.AccessKeyID, n.bucket.Root.SecretAccessKey),
+		Endpoint:       n.bucket.Endpoint,
+		PublicEndpoint: n.config.S3Endpoint(n.bucket.Port),
+		PathStyle:      true,
+		URLLifetime:    urlLifetime,
+		Transport:      n.bucket.HTTPClient.Transport,
+	})
+	if err != nil {
+		return err
+	}
+	if n.catalog, err = boltcatalog.Open(n.dir.Path(datadir.Catalog)); err != nil {
+		return err
+	}
+	signer, err := n.openSigner(ctx)
+	if err != nil {
+		return err
+	}
+	scratch, err := n.dir.Folder(datadir.Scratch)
+	if err != nil {
+		return err
+	}
+	n.publisher = publish.New(publish.Config{
+		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
+	})
+	return n.publisher.Recover(ctx)
+}
+
+// openSigner opens the signing key, and keeps its public half where those of
+// all times are kept.
+func (n *node) openSigner(ctx context.Context) (*signing.Key, error) {
+	private, created, err := signing.LoadOrCreate(n.dir.Path(datadir.SigningKey))
+	if err != nil {
+		return nil, err
+	}
+	key, err := signing.NewKey(ctx, private, created, signerName)
+	if err != nil {
+		return nil, err
+	}
+	public := key.PublicKey()
+	err = n.blobs.Create(ctx, registry.OwnKeyKey(public.Fingerprint), []byte(public.ASCIIArmor))
+	if err != nil && !errors.Is(err, publish.ErrExists) {
+		return nil, fmt.Errorf("keep the public key: %w", err)
+	}
+	return key, nil
+}
+
+// newIntake is the queue between the bucket and the publisher.
+func (n *node) newIntake() *intake.Intake {
+	return intake.New(func(ctx context.Context, key string) error { return n.publisher.PublishKey(ctx, key) }, n.logger)
+}
+
+// notice is told of every key that is written.
+func (n *node) notice(key string) {
+	if !strings.HasPrefix(key, registry.Prefix) {
+		n.uploads.Notice(key)
+	}
+}
+
+// startPublishing publishes what is uploaded and what was uploaded while the
+// node was down, until the function that it returns is called.
+func (n *node) startPublishing(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { n.uploads.Run(ctx) })
+	running.Go(func() {
+		for key, err := range n.publisher.Uploads(ctx) {
+			if err != nil {
+				if ctx.Err() == nil {
+					n.logger.Error("cannot look for uploads that were made while the server was down; restart it to try again", "error", err)
+				}
+				return
+			}
+			n.uploads.Notice(key)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// newHandler is what clients talk to.
+func (n *node) newHandler() http.Handler {
+	caller := registry.Caller{} // there are no tokens, so nobody may read
+	if n.config.Auth == config.AuthOpen {
+		caller = registry.Anyone
+	}
+	return protocol.New(protocol.Config{
+		Reader:       registry.NewReader(n.catalog),
+		Presigner:    n.blobs,
+		Authenticate: func(*http.Request) registry.Caller { return caller },
+		Logger:       n.logger,
+	})
+}

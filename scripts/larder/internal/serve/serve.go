@@ -1,0 +1,180 @@
+// Package serve runs a single node: the bucket, the registry over TLS, and
+// what a person in front of it needs to use both.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/scripts/larder/internal/config"
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/envfile"
+	"github.com/larder-registry/larder/scripts/larder/internal/intake"
+	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
+)
+
+// certificateCheck is how often the server's certificates are looked after.
+const certificateCheck = time.Hour
+
+// A node is what Run has started so far.
+type node struct {
+	config   config.Config
+	logger   *slog.Logger
+	dir      *datadir.Dir
+	certs    *certificates
+	listener net.Listener
+	bucket   *locals3.Server
+	blobs    *s3blob.Bucket // the bucket, as the registry sees it
+	catalog  *boltcatalog.Catalog
+
+	publisher *publish.Publisher
+	uploads   *intake.Intake
+}
+
+// Run serves until ctx ends or a part of the node fails, and then stops what
+// it started. It writes to out, once, when clients can come: what is where,
+// and what to do next.
+func Run(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) (err error) {
+	n := &node{config: cfg, logger: logger}
+	n.uploads = n.newIntake()
+	defer func() { err = errors.Join(err, n.close()) }()
+	if err := n.open(ctx); err != nil {
+		return err
+	}
+	if err := n.openRegistry(ctx); err != nil {
+		return err
+	}
+	defer n.startPublishing(ctx)()
+	web := startWeb(n.listener, n.certs.tlsConfig(), n.newHandler(), logger)
+	defer func() { err = errors.Join(err, web.close()) }()
+	defer func() { err = errors.Join(err, n.dir.Remove(datadir.Env)) }()
+	if err := n.announce(ctx, out); err != nil {
+		return err
+	}
+	err = n.wait(ctx, web)
+	logger.Info("stopping")
+	return err
+}
+
+// open starts everything below the registry.
+func (n *node) open(ctx context.Context) (err error) {
+	if n.dir, err = datadir.Open(n.config.Data); err != nil {
+		return err
+	}
+	// The file is there while the node serves: that of one that was killed
+	// tells of a node that is not there.
+	if err := n.dir.Remove(datadir.Env); err != nil {
+		return err
+	}
+	if n.listener, err = net.Listen("tcp", n.config.Addr); err != nil {
+		return fmt.Errorf("listen for the registry: %w; choose another address with LARDER_ADDR", err)
+	}
+	if n.certs, err = loadCertificates(n.dir, n.config, time.Now()); err != nil {
+		return err
+	}
+	n.bucket, err = locals3.Start(ctx, locals3.Options{
+		Dir:        n.dir,
+		Addr:       n.config.S3Addr,
+		CertFile:   n.certs.bucket.cert,
+		KeyFile:    n.certs.bucket.key,
+		ServerName: n.certs.bucket.name,
+		Roots:      n.certs.roots,
+		Notify:     n.notice,
+		Logger:     n.logger,
+	})
+	return err
+}
+
+// close stops what open started, in the opposite order.
+func (n *node) close() error {
+	var errs []error
+	if n.catalog != nil {
+		errs = append(errs, n.catalog.Close())
+	}
+	if n.bucket != nil {
+		errs = append(errs, n.bucket.Close())
+	}
+	if n.listener != nil {
+		if err := n.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if n.dir != nil {
+		errs = append(errs, n.dir.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// host returns the registry's host as it stands in source addresses.
+func (n *node) host() string {
+	return n.config.Host(n.listener.Addr().(*net.TCPAddr).Port)
+}
+
+// announce makes sure that the registry answers, as the bucket already did,
+// and tells the user.
+func (n *node) announce(ctx context.Context, out io.Writer) error {
+	if err := n.certs.probe(ctx, n.listener.Addr()); err != nil {
+		return fmt.Errorf("the registry does not answer at its own address: %w", err)
+	}
+	roots, err := envfile.SystemRoots(n.dir, os.Getenv)
+	if err != nil {
+		return err
+	}
+	s3URL := n.config.S3Endpoint(n.bucket.Port)
+	err = envfile.Write(n.dir, envfile.Values{
+		S3URL:           s3URL,
+		Region:          locals3.Region,
+		Bucket:          locals3.Bucket,
+		AccessKeyID:     n.bucket.Uploader.AccessKeyID,
+		SecretAccessKey: n.bucket.Uploader.SecretAccessKey,
+		Host:            n.host(),
+	}, roots)
+	if err != nil {
+		return err
+	}
+	return writeBanner(out, banner{
+		Host:   n.host(),
+		Bucket: locals3.Bucket,
+		S3URL:  s3URL,
+		Data:   n.dir.Path(""),
+		Env:    envfile.Quote(n.dir.Path(datadir.Env)),
+		Open:   n.config.Auth == config.AuthOpen,
+	})
+}
+
+// wait returns when ctx ends, or with an error when a part of the node does.
+// Meanwhile it looks after the certificates.
+func (n *node) wait(ctx context.Context, web *web) error {
+	check := time.NewTicker(certificateCheck)
+	defer check.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-web.done:
+			return fmt.Errorf("the registry stopped: %w", web.err)
+		case <-n.bucket.Done():
+			return errors.New("the S3 endpoint stopped") // n.close adds why
+		case now := <-check.C:
+			if err := n.renewCertificates(now); err != nil {
+				n.logger.Error("cannot renew the certificates; the old ones stay", "error", err)
+			}
+		}
+	}
+}
+
+func (n *node) renewCertificates(now time.Time) error {
+	if err := n.certs.refresh(now); err != nil {
+		return err
+	}
+	return n.bucket.ReloadCertificate()
+}

@@ -1,0 +1,335 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/config"
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/localca"
+)
+
+func TestMain(m *testing.M) {
+	// Roots of the machine have no part in the tests.
+	os.Unsetenv("SSL_CERT_FILE")
+	os.Exit(m.Run())
+}
+
+// output is written by a node and read by a test.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// running is a node that serves.
+type running struct {
+	data     string
+	out, log *output
+	stop     func() error
+}
+
+func localConfig(t *testing.T) config.Config {
+	return config.Config{Addr: "127.0.0.1:0", S3Addr: "127.0.0.1:0", Data: t.TempDir(), Auth: config.AuthOpen}
+}
+
+// start starts a node and returns when it says that it serves. One at a time
+// is possible in a process.
+func start(t *testing.T, cfg config.Config) *running {
+	t.Helper()
+	r := &running{data: cfg.Data, out: &output{}, log: &output{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, cfg, slog.New(slog.NewTextHandler(r.log, nil)), r.out) }()
+	r.stop = sync.OnceValue(func() error { cancel(); return <-ended })
+	t.Cleanup(func() {
+		if err := r.stop(); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	for deadline := time.Now().Add(30 * time.Second); r.out.String() == ""; time.Sleep(10 * time.Millisecond) {
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("the node ended: %v", err)
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the node does not serve: %s", r.log)
+		}
+	}
+	return r
+}
+
+// env returns a variable as a shell has it that sources the node's file.
+func (r *running) env(t *testing.T, variable string) string {
+	t.Helper()
+	out, err := exec.Command("sh", "-euc", `. "$1"; printenv "$2"`, "test", filepath.Join(r.data, datadir.Env), variable).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// client trusts what a client does that has sourced the node's file.
+func (r *running) client(t *testing.T) *http.Client {
+	t.Helper()
+	bundle, err := os.ReadFile(r.env(t, "SSL_CERT_FILE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func TestServes(t *testing.T) {
+	cfg := localConfig(t)
+	r := start(t, cfg)
+	host := r.env(t, "LARDER_HOST")
+	response, err := r.client(t).Get("https://" + host + "/nothing/here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != http.StatusNotFound || !strings.HasPrefix(string(body), `{"errors":[`) {
+		t.Errorf("%s: %s", response.Status, body)
+	}
+	bucket, err := r.client(t).Get(r.env(t, "AWS_ENDPOINT_URL_S3") + "/" + r.env(t, "LARDER_BUCKET"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket.Body.Close()
+	if bucket.StatusCode != http.StatusForbidden {
+		t.Errorf("anonymous access to the bucket: %s", bucket.Status)
+	}
+	for _, want := range []string{host, "LARDER_AUTH=open", cfg.Data, ". " + filepath.Join(cfg.Data, "env"), "aws s3 cp", `source = "` + host + `/acme/widget"`} {
+		if !strings.Contains(r.out.String(), want) {
+			t.Errorf("the banner does not say %q:\n%s", want, r.out)
+		}
+	}
+	for _, secret := range []string{r.env(t, "AWS_SECRET_ACCESS_KEY"), "PRIVATE KEY"} {
+		if strings.Contains(r.out.String()+r.log.String(), secret) {
+			t.Errorf("a secret was printed")
+		}
+	}
+}
+
+func TestStopAndStartAgain(t *testing.T) {
+	cfg := localConfig(t)
+	first := start(t, cfg)
+	key, secret := first.env(t, "AWS_ACCESS_KEY_ID"), first.env(t, "AWS_SECRET_ACCESS_KEY")
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(cfg.Data, datadir.Env)); !os.IsNotExist(err) {
+		t.Errorf("after a stop, %v: the file tells of a node that does not serve", err)
+	}
+	again := start(t, cfg)
+	if again.env(t, "AWS_ACCESS_KEY_ID") != key || again.env(t, "AWS_SECRET_ACCESS_KEY") != secret {
+		t.Error("other access keys after a restart")
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	occupied, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer occupied.Close()
+	held, err := datadir.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	tests := []struct {
+		name   string
+		change func(*config.Config)
+		says   string
+	}{
+		{"occupied registry address", func(c *config.Config) { c.Addr = occupied.Addr().String() }, "LARDER_ADDR"},
+		{"occupied S3 address", func(c *config.Config) { c.S3Addr = occupied.Addr().String() }, "LARDER_S3_ADDR"},
+		{"folder of another server", func(c *config.Config) { c.Data = held.Path("") }, "LARDER_DATA"},
+		{"missing certificate", func(c *config.Config) { c.TLSCert, c.TLSKey = "/nonexistent", "/nonexistent" }, "LARDER_TLS_CERT"},
+	}
+	for _, tt := range tests {
+		cfg := localConfig(t)
+		tt.change(&cfg)
+		err := Run(t.Context(), cfg, slog.New(slog.DiscardHandler), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: got %v, want an error that names %s", tt.name, err, tt.says)
+		}
+		if cfg.Data == held.Path("") {
+			continue
+		}
+		dir, err := datadir.Open(cfg.Data)
+		if err != nil {
+			t.Errorf("%s: the folder is still held: %v", tt.name, err)
+			continue
+		}
+		dir.Close()
+	}
+}
+
+// operators writes a certificate for hosts that the local CA knows nothing of.
+func operators(t *testing.T, at time.Time, hosts ...string) (cert, key string) {
+	t.Helper()
+	dir, err := datadir.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	ca, err := localca.Load(dir, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := ca.Issue(hosts, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.WriteFile(datadir.ServerCert, data); err != nil {
+		t.Fatal(err)
+	}
+	return dir.Path(datadir.ServerCert), dir.Path(datadir.ServerCert)
+}
+
+// presented returns the names in the certificate at an address.
+func presented(t *testing.T, addr string) []string {
+	t.Helper()
+	conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}) // the test looks at it, it does not trust it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	return names(conn.ConnectionState().PeerCertificates[0])
+}
+
+func TestOperatorsCertificate(t *testing.T) {
+	tests := []struct {
+		name     string
+		hosts    []string
+		inBucket bool // whether the bucket has it too
+	}{
+		{"for the registry", []string{"registry.example.com"}, false},
+		{"for both", []string{"registry.example.com", "127.0.0.1"}, true},
+	}
+	for _, tt := range tests {
+		cfg := localConfig(t)
+		cfg.Hostname = "registry.example.com"
+		cfg.TLSCert, cfg.TLSKey = operators(t, time.Now(), tt.hosts...)
+		addr, err := net.Listen("tcp", "127.0.0.1:0") // to know the address, which the hostname hides
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Addr = addr.Addr().String()
+		addr.Close()
+		r := start(t, cfg)
+		if got := r.env(t, "LARDER_HOST"); got != cfg.Hostname {
+			t.Errorf("%s: host %q", tt.name, got)
+		}
+		if got := presented(t, cfg.Addr); len(got) != len(tt.hosts) {
+			t.Errorf("%s: the registry has the certificate for %q", tt.name, got)
+		}
+		bucket := strings.TrimPrefix(r.env(t, "AWS_ENDPOINT_URL_S3"), "https://")
+		if got := presented(t, bucket); (len(got) == len(tt.hosts)) != tt.inBucket {
+			t.Errorf("%s: the bucket has the certificate for %q", tt.name, got)
+		}
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOperatorsCertificateIsRefused(t *testing.T) {
+	tests := []struct {
+		name, says string
+		at         time.Time
+		hosts      []string
+	}{
+		{"for another host", "LARDER_HOSTNAME", time.Now(), []string{"other.example.com", "10.0.0.1"}},
+		{"ended", "ended on", time.Now().AddDate(-1, 0, 0), []string{"127.0.0.1"}},
+	}
+	for _, tt := range tests {
+		cfg := localConfig(t)
+		cfg.TLSCert, cfg.TLSKey = operators(t, tt.at, tt.hosts...)
+		err := Run(t.Context(), cfg, slog.New(slog.DiscardHandler), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), cfg.TLSCert) {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+	}
+}
+
+func TestCertificatesAreRenewed(t *testing.T) {
+	dir, err := datadir.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	now := time.Now()
+	certs, err := loadCertificates(dir, localConfig(t), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(at time.Time) *x509.Certificate {
+		if err := certs.refresh(at); err != nil {
+			t.Fatal(err)
+		}
+		cert, err := certs.tlsConfig().GetCertificate(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cert.Leaf
+	}
+	first := get(now)
+	if !get(now.AddDate(0, 0, 30)).Equal(first) {
+		t.Error("renewed long before its end")
+	}
+	due := first.NotAfter.Add(-localca.RenewBefore / 2)
+	second := get(due)
+	if second.Equal(first) || !second.NotAfter.After(first.NotAfter) {
+		t.Error("not renewed before its end")
+	}
+	if !get(due).Equal(second) {
+		t.Error("renewed twice")
+	}
+}
+
+func TestBannerWithTokens(t *testing.T) {
+	var out bytes.Buffer
+	if err := writeBanner(&out, banner{Host: "registry.example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "everyone") || !strings.Contains(text, "LARDER_AUTH=required") {
+		t.Errorf("reading is not open, and the banner says:\n%s", text)
+	}
+}
