@@ -1,0 +1,115 @@
+// Package larder_test holds the rules of the repository as a whole.
+package larder_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/larder-registry/larder/"
+
+// mayImport says, for each room, which of our own packages its code may import.
+// A room that is not listed may not exist.
+var mayImport = map[string][]string{
+	"pkg/archive":             {},
+	"pkg/shasums":             {},
+	"pkg/signing":             {},
+	"pkg/registry":            {},
+	"pkg/protocol":            {"pkg/registry"},
+	"pkg/publish":             {"pkg/registry", "pkg/archive", "pkg/shasums", "pkg/signing"},
+	"pkg/blob/s3blob":         {"pkg/registry", "pkg/publish"},
+	"pkg/blob/blobtest":       {"pkg/registry", "pkg/publish"},
+	"pkg/catalog/boltcatalog": {"pkg/registry", "pkg/publish"},
+	"pkg/catalog/catalogtest": {"pkg/registry", "pkg/publish"},
+	"internal/s3test":         {},
+	"scripts/larder":          {"pkg/", "scripts/larder/internal/"},
+	"scripts/larder/internal": {"pkg/", "scripts/larder/internal/"},
+	"e2e":                     {},
+}
+
+// onlyIn says which rooms may import what of others, directly.
+var onlyIn = map[string][]string{
+	"github.com/aws/":                                 {"pkg/blob/s3blob", "scripts/larder/internal", "internal/s3test"},
+	"github.com/versity/versitygw":                    {"scripts/larder/internal", "internal/s3test"},
+	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
+	"github.com/ProtonMail/go-crypto":                 {"pkg/signing"},
+	"github.com/spf13/cobra":                          {"scripts/larder"},
+	"github.com/hashicorp/go-version":                 {"pkg/registry"},
+	"github.com/hashicorp/terraform-registry-address": {"pkg/registry"},
+	"testing": {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test"},
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestDependenciesRunOneWay(t *testing.T) {
+	packages := ours(t)
+	if len(packages) < 10 {
+		t.Fatalf("go list found %d packages", len(packages))
+	}
+	for _, pkg := range packages {
+		name := strings.TrimPrefix(pkg.ImportPath, module)
+		room := roomOf(name)
+		if room == "" {
+			t.Errorf("%s: say in this test what it may import", name)
+			continue
+		}
+		for _, imported := range pkg.Imports {
+			if own, ok := strings.CutPrefix(imported, module); ok && !beginsWithAny(own, mayImport[room]) {
+				t.Errorf("%s imports %s", name, own)
+			}
+			for foreign, rooms := range onlyIn {
+				if strings.HasPrefix(imported, foreign) && !beginsWithAny(name, rooms) {
+					t.Errorf("%s imports %s, which is for %s alone", name, imported, strings.Join(rooms, ", "))
+				}
+			}
+		}
+	}
+}
+
+// ours is every package of the module that has code beside its tests.
+func ours(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packages []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var pkg goPackage
+		if err := decoder.Decode(&pkg); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(pkg.ImportPath, module) {
+			packages = append(packages, pkg)
+		}
+	}
+}
+
+// roomOf is the listed room that a package belongs to.
+func roomOf(name string) string {
+	for ; name != "."; name = path.Dir(name) {
+		if _, ok := mayImport[name]; ok {
+			return name
+		}
+	}
+	return ""
+}
+
+func beginsWithAny(name string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(name+"/", strings.TrimSuffix(prefix, "/")+"/") || strings.HasPrefix(name, prefix) && strings.HasSuffix(prefix, "/") {
+			return true
+		}
+	}
+	return false
+}
