@@ -100,26 +100,21 @@ func (s *Server) start(t testing.TB) error {
 }
 
 // newBackend keeps objects in a temporary folder, and their metadata in
-// extended attributes where the file system has them.
+// extended attributes: the gateway's other way, files beside the objects, gives
+// a new version the tags of the one before.
 func newBackend(t testing.TB) (*posix.Posix, error) {
 	dir := t.TempDir()
-	objects, versions, sidecar := filepath.Join(dir, "objects"), filepath.Join(dir, "versions"), filepath.Join(dir, "metadata")
-	for _, folder := range []string{objects, versions, sidecar} {
+	objects, versions := filepath.Join(dir, "objects"), filepath.Join(dir, "versions")
+	for _, folder := range []string{objects, versions} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			return nil, err
 		}
 	}
+	if err := (meta.XattrMeta{}).Test(objects); err != nil {
+		return nil, fmt.Errorf("%w: set TMPDIR to a folder on one that has them", err)
+	}
 	t.Chdir(objects) // the gateway would do so itself, and for good
-	opts := posix.PosixOpts{VersioningDir: versions, CopyObjectThreshold: maxCopy}
-	if (meta.XattrMeta{}).Test(objects) == nil {
-		return posix.New(objects, meta.XattrMeta{}, opts)
-	}
-	storer, err := meta.NewSideCar(sidecar)
-	if err != nil {
-		return nil, err
-	}
-	opts.SideCarDir = sidecar
-	return posix.New(objects, storer, opts)
+	return posix.New(objects, meta.XattrMeta{}, posix.PosixOpts{VersioningDir: versions, CopyObjectThreshold: maxCopy})
 }
 
 func freePort() (string, error) {
