@@ -29,23 +29,16 @@ const (
 	ServerCert = "server.pem"
 	// S3Credentials holds the access keys of the bucket.
 	S3Credentials = "s3-credentials.json"
-	// S3Layout says where the bucket keeps what belongs to an object besides
-	// its bytes.
-	S3Layout = "s3-layout"
 	// S3 is the folder of the bucket's current objects, S3Versions that of
-	// the earlier ones, and S3Metadata that of their metadata on file systems
-	// without extended attributes.
+	// the earlier ones.
 	S3         = "s3/objects"
 	S3Versions = "s3/versions"
-	S3Metadata = "s3/metadata"
 	// SigningKey is the private key that signs SHA256SUMS documents.
 	SigningKey = "signing-key.pem"
 	// Catalog is the database file; it can be rebuilt from the bucket.
 	Catalog = "catalog.db"
 	// Scratch is the folder for archives that are being inspected.
 	Scratch = "scratch"
-	// Socket is where other commands reach a running server.
-	Socket = "larder.sock"
 )
 
 const (

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -409,38 +408,4 @@ func TestStaleUploadsAreAborted(t *testing.T) {
 	if !strings.Contains(e.log.String(), "key=large") {
 		t.Errorf("not logged: %s", e.log)
 	}
-}
-
-func TestSidecarLayout(t *testing.T) {
-	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, datadir.S3Layout), []byte(layoutSidecar), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	first := start(t, path)
-	root := first.Client(first.Root)
-	version := put(t, root, "registry/record", "one")
-	put(t, root, "registry/record", "two")
-	first.stop(t)
-	// As if killed between an object's metadata and the object.
-	orphan := filepath.Join(path, datadir.S3Metadata, Bucket, "registry", "other", "meta")
-	if err := os.MkdirAll(orphan, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(orphan, "etag"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	again := start(t, path)
-	root = again.Client(again.Root)
-	if got := get(t, root, "registry/record", version); got != "one" {
-		t.Errorf("earlier version: %q", got)
-	}
-	create := func(key string) error {
-		_, err := root.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket),
-			Key: &key, Body: strings.NewReader("x"), IfNoneMatch: aws.String("*")})
-		return err
-	}
-	if err := create("registry/other"); err != nil {
-		t.Errorf("create after a killed attempt: %v", err)
-	}
-	wantCode(t, "create what is there", create("registry/record"), "PreconditionFailed")
 }

@@ -14,51 +14,26 @@ import (
 // maxCopySize is the largest object, in bytes, that one request copies on AWS.
 const maxCopySize = 5 << 30
 
-// A layout says where the metadata of objects is kept. It is decided on the
-// first start and recorded, for the other one would find objects without
-// their metadata.
-type layout string
-
-const (
-	// layoutXattr keeps metadata in extended attributes: an object and its
-	// metadata appear in one step.
-	layoutXattr layout = "xattr"
-	// layoutSidecar keeps them in a folder of their own, for file systems
-	// without extended attributes.
-	layoutSidecar layout = "sidecar"
-)
-
 // openStorage returns the file-backed storage of the data folder. The working
 // directory of the process is its folder from then on.
 func openStorage(dir *datadir.Dir) (backend.Backend, error) {
-	folders := map[string]string{}
-	for _, name := range []string{datadir.S3, datadir.S3Versions, datadir.S3Metadata} {
-		path, err := dir.Folder(name)
-		if err != nil {
-			return nil, err
-		}
-		folders[name] = path
-	}
-	chosen, err := chooseLayout(dir, folders[datadir.S3])
+	objects, err := dir.Folder(datadir.S3)
 	if err != nil {
 		return nil, err
 	}
-	opts := posix.PosixOpts{VersioningDir: folders[datadir.S3Versions], CopyObjectThreshold: maxCopySize}
+	versions, err := dir.Folder(datadir.S3Versions)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAttributes(objects); err != nil {
+		return nil, err
+	}
+	opts := posix.PosixOpts{VersioningDir: versions, CopyObjectThreshold: maxCopySize}
 	opts.SetNewDirPerm(0o700)
 	opts.SetNewFilePerm(0o600)
-	var metadata meta.MetadataStorer = meta.XattrMeta{}
-	if chosen == layoutSidecar {
-		opts.SideCarDir = folders[datadir.S3Metadata]
-		if err := removeOrphans(opts.SideCarDir, folders[datadir.S3], opts.VersioningDir); err != nil {
-			return nil, fmt.Errorf("clean the bucket's metadata: %w", err)
-		}
-		if metadata, err = meta.NewSideCar(opts.SideCarDir); err != nil {
-			return nil, fmt.Errorf("open the bucket's metadata: %w", err)
-		}
-	}
-	storage, err := newQuietly(folders[datadir.S3], metadata, opts)
+	storage, err := newQuietly(objects, opts)
 	if err == nil {
-		err = recoverUploads(metadata) // relative to the working directory that is now set
+		err = recoverUploads() // relative to the working directory that is now set
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket's folder: %w", err)
@@ -67,7 +42,7 @@ func openStorage(dir *datadir.Dir) (backend.Backend, error) {
 }
 
 // newQuietly is posix.New without what it prints on standard output.
-func newQuietly(root string, metadata meta.MetadataStorer, opts posix.PosixOpts) (*posix.Posix, error) {
+func newQuietly(root string, opts posix.PosixOpts) (*posix.Posix, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
@@ -76,33 +51,17 @@ func newQuietly(root string, metadata meta.MetadataStorer, opts posix.PosixOpts)
 	stdout := os.Stdout
 	os.Stdout = null
 	defer func() { os.Stdout = stdout }()
-	return posix.New(root, metadata, opts)
+	return posix.New(root, meta.XattrMeta{}, opts)
 }
 
-// chooseLayout returns the recorded layout, or on the first start the one that
-// the file system under folder allows.
-func chooseLayout(dir *datadir.Dir, folder string) (layout, error) {
-	data, err := dir.LoadOrCreate(datadir.S3Layout, func() ([]byte, error) {
-		return []byte(probeLayout(folder)), nil
-	})
+// checkAttributes makes sure that the file system keeps extended attributes.
+// An object and its metadata then appear in one step; the storage's other way,
+// a folder of metadata beside the objects, mixes up the versions of an object
+// that was deleted and uploaded again.
+func checkAttributes(folder string) error {
+	err := meta.XattrMeta{}.StoreAttribute(nil, folder, "", "larder-probe", []byte("1"))
 	if err != nil {
-		return "", fmt.Errorf("layout of the bucket: %w", err)
+		return fmt.Errorf("%s is on a file system without extended attributes, which the bucket needs: set LARDER_DATA to a folder on a local disk (%w)", folder, err)
 	}
-	chosen := layout(data)
-	if chosen != layoutXattr && chosen != layoutSidecar {
-		return "", fmt.Errorf("layout of the bucket in %s is %q, not %q or %q",
-			dir.Path(datadir.S3Layout), chosen, layoutXattr, layoutSidecar)
-	}
-	if chosen == layoutXattr && probeLayout(folder) != layoutXattr {
-		return "", fmt.Errorf("%s was moved to a file system without extended attributes, or copied without them (cp -a and rsync -X keep them): the metadata of its objects is missing", folder)
-	}
-	return chosen, nil
-}
-
-func probeLayout(folder string) layout {
-	const attribute = "larder-probe"
-	if (meta.XattrMeta{}).StoreAttribute(nil, folder, "", attribute, []byte("1")) != nil {
-		return layoutSidecar
-	}
-	return layoutXattr
+	return nil
 }
