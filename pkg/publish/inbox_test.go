@@ -105,7 +105,8 @@ func TestTagValue(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]string{`version "v1" has a leading v: write "1"`}, "version v1 has a leading v: write 1"},
-		{[]string{"one, (two)", "b", "c"}, "one two - and 2 more"},
+		{[]string{"The file is empty (0 bytes).", "b", "c"}, "The file is empty - 0 bytes. - and 2 more"},
+		{[]string{"a link, not a file; really"}, "a link - not a file - really"},
 		{[]string{"schön\n"}, "sch n"},
 		{[]string{strings.Repeat("x", 300)}, strings.Repeat("x", 256)},
 		{[]string{strings.Repeat("x", 300), "b"}, strings.Repeat("x", 243) + " - and 1 more"},

@@ -158,6 +158,9 @@ func (p *Publisher) readOutcome(ctx context.Context, key string) (Outcome, error
 // maxTagValue is S3's limit for the value of a tag, in characters.
 const maxTagValue = 256
 
+// plainPunctuation says with dashes what tags cannot say with other signs.
+var plainPunctuation = strings.NewReplacer(", ", " - ", "; ", " - ", " (", " - ", ")", "", `"`, "", "'", "")
+
 // TagValue puts reasons into S3's alphabet for tags (letters, digits, spaces
 // and _.:/=+-@) and length: the first reason, and how many more there are.
 func TagValue(reasons []string) string {
@@ -168,7 +171,7 @@ func TagValue(reasons []string) string {
 	if more := len(reasons) - 1; more > 0 {
 		rest = fmt.Sprintf(" - and %d more", more)
 	}
-	first := strings.Join(strings.FieldsFunc(reasons[0], notInTags), " ")
+	first := strings.Join(strings.FieldsFunc(plainPunctuation.Replace(reasons[0]), notInTags), " ")
 	if room := maxTagValue - len(rest); len(first) > room {
 		first = strings.TrimSpace(first[:room])
 	}
