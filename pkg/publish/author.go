@@ -261,7 +261,7 @@ func (p *Publisher) verify(ctx context.Context, namespace string, document, sign
 // authorKeys is every accepted key of a namespace, each in its newest form.
 func (p *Publisher) authorKeys(ctx context.Context, namespace string) ([]signing.PublicKey, error) {
 	var keys []signing.PublicKey
-	for object, err := range p.bucket.List(ctx, registry.AuthorKeysPrefix(namespace)) {
+	for object, err := range p.bucket.List(ctx, registry.AuthorKeysPrefix(namespace), "") {
 		if err != nil {
 			return nil, fmt.Errorf("list the keys of %s: %w", namespace, err)
 		}
@@ -319,7 +319,7 @@ func (p *Publisher) publishKeys(ctx context.Context, u upload, object Object, o 
 // completeReleases publishes the signatures of a namespace that lie in the
 // inbox and have waited.
 func (p *Publisher) completeReleases(ctx context.Context, namespace string) error {
-	for object, err := range p.bucket.List(ctx, providersFolder+namespace+"/") {
+	for object, err := range p.bucket.List(ctx, providersFolder+namespace+"/", "") {
 		if err != nil {
 			return fmt.Errorf("list the uploads of %s: %w", namespace, err)
 		}

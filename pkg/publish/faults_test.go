@@ -72,12 +72,12 @@ func (b faultyBucket) Tag(ctx context.Context, key, version string, tags map[str
 	return b.call("tag "+key, func() error { return b.Bucket.Tag(ctx, key, version, tags) })
 }
 
-func (b faultyBucket) List(ctx context.Context, prefix string) iter.Seq2[publish.Object, error] {
-	return b.list("list "+prefix, b.Bucket.List(ctx, prefix))
+func (b faultyBucket) List(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+	return b.list("list "+prefix, b.Bucket.List(ctx, prefix, after))
 }
 
-func (b faultyBucket) Versions(ctx context.Context, prefix string) iter.Seq2[publish.Object, error] {
-	return b.list("versions of "+prefix, b.Bucket.Versions(ctx, prefix))
+func (b faultyBucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+	return b.list("versions of "+prefix, b.Bucket.Versions(ctx, prefix, after))
 }
 
 func (b faultyBucket) list(name string, all iter.Seq2[publish.Object, error]) iter.Seq2[publish.Object, error] {

@@ -2,22 +2,32 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// progressEvery is after how many versions a long recovery says how far it is.
-const progressEvery = 1000
+const (
+	// progressEvery is after how many versions a long recovery says how far
+	// it is.
+	progressEvery = 1000
+
+	// maxBroken is how many versions one reconcile leaves as they are. More
+	// mean that it is not the versions that are broken.
+	maxBroken = 10
+)
 
 // Recover brings the catalog up to the records, and finishes what a publisher
 // that died had accepted but not yet made to be served. An empty catalog is
 // rebuilt by it.
 func (p *Publisher) Recover(ctx context.Context) error {
 	versions, changed := 0, 0
-	for last, err := range p.lastRecords(ctx) {
+	for last, err := range p.lastRecords(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("recover: %w", err)
 		}
@@ -36,11 +46,69 @@ func (p *Publisher) Recover(ctx context.Context) error {
 	return nil
 }
 
-// lastRecords is the last record of every version.
-func (p *Publisher) lastRecords(ctx context.Context) iter.Seq2[registry.ParsedRecordKey, error] {
+// Reconcile does in parts what [Publisher.Recover] and a walk over
+// [Publisher.Uploads] do: the catalog is brought up to the records, and what no
+// event told of is handed to missed. It goes on after a key, at first the empty
+// one, and stops when the time is past until, though never before it came one
+// step further. Then it returns the key to go on after; the empty key says that
+// all is done.
+//
+// A version that cannot be recovered is logged and passed over, to be tried the
+// next time: it must not keep the others waiting. Errors are those of the whole:
+// of listings and of missed, and too many versions that cannot be recovered.
+func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, Object) error) (next string, err error) {
+	if after == "" || strings.HasPrefix(after, registry.RecordsPrefix) {
+		if next, err = p.recoverUntil(ctx, after, until); next != "" || err != nil {
+			return next, err
+		}
+		after = ""
+	}
+	for key, err := range p.Uploads(ctx, after) {
+		if err != nil {
+			return "", err
+		}
+		waiting, err := p.waiting(ctx, key)
+		if err != nil {
+			return "", err
+		}
+		for _, object := range waiting {
+			if err := missed(ctx, object); err != nil {
+				return "", err
+			}
+		}
+		if time.Now().After(until) {
+			return key, nil
+		}
+	}
+	return "", nil
+}
+
+func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.Time) (next string, err error) {
+	var broken []error
+	for last, err := range p.lastRecords(ctx, after) {
+		if err != nil {
+			return "", fmt.Errorf("reconcile: %w", err)
+		}
+		key := registry.RecordKey(last.LogPrefix(), last.Sequence)
+		if _, err := p.recoverVersion(ctx, last); err != nil {
+			p.log.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "record", key, "error", err)
+			if broken = append(broken, err); len(broken) > maxBroken {
+				return "", fmt.Errorf("reconcile: %d versions cannot be recovered: %w", len(broken), errors.Join(broken...))
+			}
+		}
+		if time.Now().After(until) {
+			return key, nil
+		}
+	}
+	return "", nil
+}
+
+// lastRecords is the last record of every version whose last record comes
+// after a key.
+func (p *Publisher) lastRecords(ctx context.Context, after string) iter.Seq2[registry.ParsedRecordKey, error] {
 	return func(yield func(registry.ParsedRecordKey, error) bool) {
 		var last registry.ParsedRecordKey
-		for object, err := range p.bucket.List(ctx, registry.RecordsPrefix) {
+		for object, err := range p.bucket.List(ctx, registry.RecordsPrefix, after) {
 			if err != nil {
 				yield(registry.ParsedRecordKey{}, err)
 				return
@@ -85,13 +153,14 @@ func (p *Publisher) recoverVersion(ctx context.Context, last registry.ParsedReco
 	return true, p.settle(ctx, loaded)
 }
 
-// Uploads is the key of every upload in the inbox, also of those that a newer
-// one or a delete marker hides, once each. Keys come before what they sign.
-func (p *Publisher) Uploads(ctx context.Context) iter.Seq2[string, error] {
+// Uploads is the key of every upload in the inbox that comes after another one,
+// also of those that a newer one or a delete marker hides, once each and in
+// their order. So authors' keys come before what they sign.
+func (p *Publisher) Uploads(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, folder := range []string{keysFolder, modulesFolder, providersFolder} {
 			var last string
-			for object, err := range p.bucket.Versions(ctx, folder) {
+			for object, err := range p.bucket.Versions(ctx, folder, after) {
 				if err != nil {
 					yield("", fmt.Errorf("list the inbox: %w", err))
 					return
@@ -105,17 +174,31 @@ func (p *Publisher) Uploads(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// PublishKey publishes what lies under a key and has no final outcome yet: the
-// uploads since the one whose outcome was written last, in their order.
+// PublishKey publishes what lies under a key and has no final outcome yet.
 func (p *Publisher) PublishKey(ctx context.Context, key string) error {
-	last, err := p.readOutcome(ctx, key)
+	waiting, err := p.waiting(ctx, key)
 	if err != nil {
 		return err
 	}
+	for _, object := range waiting {
+		if _, err := p.Publish(ctx, object.Key, object.Version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting is what lies under a key and has no final outcome yet: the uploads
+// since the one whose outcome was written last, in their order.
+func (p *Publisher) waiting(ctx context.Context, key string) ([]Object, error) {
+	last, err := p.readOutcome(ctx, key)
+	if err != nil {
+		return nil, err
+	}
 	var waiting []Object
-	for object, err := range p.bucket.Versions(ctx, key) {
+	for object, err := range p.bucket.Versions(ctx, key, "") {
 		if err != nil {
-			return fmt.Errorf("list the versions of %s: %w", key, err)
+			return nil, fmt.Errorf("list the versions of %s: %w", key, err)
 		}
 		done := object.Version == last.Version
 		if object.Key != key || done && last.Status != Pending {
@@ -126,10 +209,6 @@ func (p *Publisher) PublishKey(ctx context.Context, key string) error {
 			break
 		}
 	}
-	for _, object := range slices.Backward(waiting) {
-		if _, err := p.Publish(ctx, object.Key, object.Version); err != nil {
-			return err
-		}
-	}
-	return nil
+	slices.Reverse(waiting)
+	return waiting, nil
 }

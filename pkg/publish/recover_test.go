@@ -1,10 +1,14 @@
 package publish_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -70,7 +74,7 @@ func TestTheWalkOverTheInboxFindsWhatNoEventToldOf(t *testing.T) {
 	w.s3.Upload(t, missed[1], zipOf(map[string]string{"main.tf": ""}), nil)
 	w.s3.Upload(t, missed[2], widget("b"), nil)
 	var found []string
-	for key, err := range w.Uploads(t.Context()) {
+	for key, err := range w.Uploads(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,5 +120,114 @@ func TestARecordOfANewerLarderIsNotPassedOver(t *testing.T) {
 	version := w.s3.Upload(t, packageKey("1.0.0", "linux_arm64"), widget("b"), nil)
 	if _, err := w.Publish(t.Context(), packageKey("1.0.0", "linux_arm64"), version); err == nil {
 		t.Error("a package was published on top of a record that is not understood")
+	}
+}
+
+// reconcile takes a reconcile to its end in calls that have no time, and says
+// what each of them was told to go on after and what all of them found missed.
+func (w *world) reconcile() (steps, missed []string) {
+	w.Helper()
+	for after := ""; ; {
+		next, err := w.Reconcile(w.Context(), after, time.Time{}, func(_ context.Context, o publish.Object) error {
+			missed = append(missed, o.Key+" "+o.Version)
+			return nil
+		})
+		if err != nil {
+			w.Fatal(err)
+		}
+		if next == "" {
+			return steps, missed
+		}
+		steps = append(steps, next)
+		after = next
+	}
+}
+
+// Even a reconcile that never has time comes to its end, one step at a time,
+// and misses nothing on the way.
+func TestAReconcileGoesOnWhereItStopped(t *testing.T) {
+	w := newWorld(t)
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	w.upload(packageKey("1.10.0", "linux_amd64"), widget("a"))
+	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}))
+	w.index = w.newCatalog()
+	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+	var want []string
+	for _, upload := range []string{
+		"keys/acme/author.asc", "modules/acme/vpc/aws/1.0.0.zip", packageKey("1.0.0", "linux_amd64"), packageKey("1.1.0", "linux_amd64"),
+	} {
+		for range 2 { // in the order in which they came
+			want = append(want, upload+" "+w.s3.Upload(t, upload, []byte("new"), nil))
+		}
+	}
+	steps, missed := w.reconcile()
+	if !slices.Equal(missed, want) {
+		t.Errorf("missed %q, want %q", missed, want)
+	}
+	if got := append(w.listed("acme/widget"), w.listed("acme/vpc/aws")...); !slices.Equal(got, []string{"1.0.0 linux_amd64", "1.10.0 linux_amd64", "1.0.0"}) {
+		t.Errorf("listed %q in the end", got)
+	}
+	wantSteps := []string{
+		"registry/records/modules/acme/vpc/aws/1.0.0/00000001.json",
+		"registry/records/providers/acme/widget/1.0.0/00000002.json",
+		"registry/records/providers/acme/widget/1.10.0/00000002.json",
+		"keys/acme/author.asc", "modules/acme/vpc/aws/1.0.0.zip",
+		packageKey("1.0.0", "linux_amd64"), packageKey("1.1.0", "linux_amd64"), packageKey("1.10.0", "linux_amd64"),
+	}
+	if !slices.Equal(steps, wantSteps) {
+		t.Errorf("steps %q, want %q", steps, wantSteps)
+	}
+}
+
+// Versions that cannot be recovered do not keep the others waiting, unless they
+// are too many.
+func TestAReconcilePassesOverWhatIsBroken(t *testing.T) {
+	w := newWorld(t)
+	broken := func(i int) {
+		log := fmt.Sprintf("registry/records/providers/acme/aaa/1.%d.0/", i)
+		if err := w.bucket.Create(t.Context(), registry.RecordKey(log, 1), []byte(`{"kind":"frobnicated"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 {
+		broken(i)
+	}
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	w.index = w.newCatalog()
+	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+	reconcile := func() error {
+		_, err := w.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, publish.Object) error { return nil })
+		return err
+	}
+	if err := reconcile(); err != nil {
+		t.Errorf("ten broken versions: %v", err)
+	}
+	if got := w.listed("acme/widget"); len(got) != 1 {
+		t.Errorf("listed %q, want what comes after the broken versions", got)
+	}
+	broken(10)
+	if err := reconcile(); err == nil || !strings.Contains(err.Error(), "frobnicated") {
+		t.Errorf("eleven broken versions: %v, want an error with the reason", err)
+	}
+}
+
+func TestAReconcileThatCannotHandOnFails(t *testing.T) {
+	w := newWorld(t)
+	w.s3.Upload(t, packageKey("1.0.0", "linux_amd64"), widget("a"), nil)
+	next, err := w.Reconcile(t.Context(), "", time.Time{}, func(context.Context, publish.Object) error { return errFault })
+	if !errors.Is(err, errFault) || next != "" {
+		t.Errorf("Reconcile = %q, %v, want the error", next, err)
+	}
+	for _, list := range []string{"list registry/records/", "versions of modules/"} {
+		f := &faults{}
+		failing := w.publisher(faultyBucket{f, w.bucket}, w.index, w.key)
+		missed := func(context.Context, publish.Object) error { return nil }
+		if _, err := failing.Reconcile(t.Context(), "", time.Now().Add(time.Hour), missed); err != nil {
+			t.Fatal(err)
+		}
+		*f = faults{failAt: slices.Index(f.calls, list) + 1}
+		if next, err := failing.Reconcile(t.Context(), "", time.Now().Add(time.Hour), missed); !errors.Is(err, errFault) || next != "" {
+			t.Errorf("Reconcile = %q, %v, want the error of %q", next, err, list)
+		}
 	}
 }

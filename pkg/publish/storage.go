@@ -43,12 +43,14 @@ type Bucket interface {
 	// Errors: [registry.ErrNotFound].
 	Copy(ctx context.Context, from, version, to string) error
 
-	// List is every current object under a prefix, in the order of keys.
-	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
+	// List is every current object under a prefix whose key comes after
+	// another one, in the order of keys. After the empty key come all.
+	List(ctx context.Context, prefix, after string) iter.Seq2[Object, error]
 
-	// Versions is every object version under a prefix, without delete
-	// markers: in the order of keys, the newest of a key first.
-	Versions(ctx context.Context, prefix string) iter.Seq2[Object, error]
+	// Versions is every object version under a prefix whose key comes after
+	// another one, without delete markers: in the order of keys, the newest
+	// of a key first.
+	Versions(ctx context.Context, prefix, after string) iter.Seq2[Object, error]
 
 	// Tag sets tags on an object version and keeps its others. A tag that is
 	// set to the empty value is removed.

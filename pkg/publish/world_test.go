@@ -161,7 +161,7 @@ func (w *world) listed(address string) []string {
 func (w *world) keysUnder(prefix string) []string {
 	w.Helper()
 	var found []string
-	for object, err := range w.bucket.List(w.Context(), prefix) {
+	for object, err := range w.bucket.List(w.Context(), prefix, "") {
 		if err != nil {
 			w.Fatal(err)
 		}

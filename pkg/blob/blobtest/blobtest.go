@@ -47,6 +47,7 @@ func Test(t *testing.T, open func(t *testing.T) (publish.Bucket, User)) {
 	t.Run("tag", s.tag)
 	t.Run("tags full", s.tagsFull)
 	t.Run("order", s.order)
+	t.Run("after", s.after)
 	t.Run("pages", s.pages)
 	t.Run("cancelled", s.cancelled)
 }
@@ -80,10 +81,10 @@ func (s *suite) missing(t *testing.T) {
 	if err := s.bucket.Tag(ctx, "missing/never", version, map[string]string{"a": "b"}); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("Tag = %v, want ErrNotFound", err)
 	}
-	for o, err := range s.bucket.List(ctx, "missing/never") {
+	for o, err := range s.bucket.List(ctx, "missing/never", "") {
 		t.Errorf("List has %v, %v, want nothing", o, err)
 	}
-	for o, err := range s.bucket.Versions(ctx, "missing/never") {
+	for o, err := range s.bucket.Versions(ctx, "missing/never", "") {
 		t.Errorf("Versions has %v, %v, want nothing", o, err)
 	}
 }
@@ -140,10 +141,10 @@ func (s *suite) keys(t *testing.T) {
 	for i := range want {
 		want[i] = "keys/" + want[i]
 	}
-	if got := keysOf(t, s.bucket.List(t.Context(), "keys/")); !slices.Equal(got, want) {
+	if got := keysOf(t, s.bucket.List(t.Context(), "keys/", "")); !slices.Equal(got, want) {
 		t.Errorf("List = %q, want %q", got, want)
 	}
-	if got := keysOf(t, s.bucket.Versions(t.Context(), "keys/")); !slices.Equal(got, want) {
+	if got := keysOf(t, s.bucket.Versions(t.Context(), "keys/", "")); !slices.Equal(got, want) {
 		t.Errorf("Versions = %q, want %q", got, want)
 	}
 }
@@ -162,7 +163,7 @@ func (s *suite) create(t *testing.T) {
 	if got, _ := s.open(t, "create/a", ""); got != "first" {
 		t.Errorf("the object is %q, want %q", got, "first")
 	}
-	if got := keysOf(t, s.bucket.Versions(ctx, "create/")); len(got) != 1 {
+	if got := keysOf(t, s.bucket.Versions(ctx, "create/", "")); len(got) != 1 {
 		t.Errorf("there are versions %q, want one", got)
 	}
 }
@@ -212,7 +213,7 @@ func (s *suite) versions(t *testing.T) {
 	version = s.user.Upload(t, "versions/b", []byte("b"), nil)
 	want = append(want, publish.Object{Key: "versions/b", Version: version, Size: 1})
 
-	got := collect(t, s.bucket.Versions(t.Context(), "versions/"))
+	got := collect(t, s.bucket.Versions(t.Context(), "versions/", ""))
 	for i := range got {
 		if body, object := s.open(t, got[i].Key, got[i].Version); int64(len(body)) != got[i].Size || object.Version != got[i].Version {
 			t.Errorf("Open of %+v = %q, %+v", got[i], body, object)
@@ -225,7 +226,7 @@ func (s *suite) versions(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("Versions = %+v, want %+v", got, want)
 	}
-	if got := keysOf(t, s.bucket.List(t.Context(), "versions/")); !slices.Equal(got, []string{"versions/b"}) {
+	if got := keysOf(t, s.bucket.List(t.Context(), "versions/", "")); !slices.Equal(got, []string{"versions/b"}) {
 		t.Errorf("List = %q, want versions/b alone", got)
 	}
 }
@@ -302,14 +303,41 @@ func (s *suite) order(t *testing.T) {
 	for _, key := range []string{"order/a/b/c", "order/a0", "order/a.zip", "order/aa", "order/a/b-1", "order/a-b", "order/a/b.json"} {
 		s.put(t, key, key)
 	}
-	if got := keysOf(t, s.bucket.List(t.Context(), "order/")); !slices.Equal(got, want) {
+	if got := keysOf(t, s.bucket.List(t.Context(), "order/", "")); !slices.Equal(got, want) {
 		t.Errorf("List = %q, want %q", got, want)
 	}
-	if got := keysOf(t, s.bucket.Versions(t.Context(), "order/")); !slices.Equal(got, want) {
+	if got := keysOf(t, s.bucket.Versions(t.Context(), "order/", "")); !slices.Equal(got, want) {
 		t.Errorf("Versions = %q, want %q", got, want)
 	}
-	if got := keysOf(t, s.bucket.List(t.Context(), "order/a/")); !slices.Equal(got, want[2:5]) {
+	if got := keysOf(t, s.bucket.List(t.Context(), "order/a/", "")); !slices.Equal(got, want[2:5]) {
 		t.Errorf("List of order/a/ = %q, want %q", got, want[2:5])
+	}
+}
+
+// after holds that listings go on after a key, whether or not there is one, and
+// that none of its versions comes again.
+func (s *suite) after(t *testing.T) {
+	for _, key := range []string{"after/a", "after/b c+d", "after/b c+d", "after/d/e", "after/f"} {
+		s.put(t, key, key)
+	}
+	for after, want := range map[string][]string{
+		"":            {"after/a", "after/b c+d", "after/b c+d", "after/d/e", "after/f"},
+		"aaa":         {"after/a", "after/b c+d", "after/b c+d", "after/d/e", "after/f"},
+		"after/a":     {"after/b c+d", "after/b c+d", "after/d/e", "after/f"},
+		"after/b c+d": {"after/d/e", "after/f"},
+		"after/c":     {"after/d/e", "after/f"},
+		"after/d":     {"after/d/e", "after/f"},
+		"after/d/e":   {"after/f"},
+		"after/f":     nil,
+		"zzz":         nil,
+	} {
+		if got := keysOf(t, s.bucket.Versions(t.Context(), "after/", after)); !slices.Equal(got, want) {
+			t.Errorf("Versions after %q = %q, want %q", after, got, want)
+		}
+		want = slices.Compact(slices.Clone(want))
+		if got := keysOf(t, s.bucket.List(t.Context(), "after/", after)); !slices.Equal(got, want) {
+			t.Errorf("List after %q = %q, want %q", after, got, want)
+		}
 	}
 }
 
@@ -330,8 +358,8 @@ func (s *suite) pages(t *testing.T) {
 		list iter.Seq2[publish.Object, error]
 		want []string
 	}{
-		{"List", s.bucket.List(t.Context(), "pages/"), current},
-		{"Versions", s.bucket.Versions(t.Context(), "pages/"), versions},
+		{"List", s.bucket.List(t.Context(), "pages/", ""), current},
+		{"Versions", s.bucket.Versions(t.Context(), "pages/", ""), versions},
 	} {
 		for object, err := range c.list {
 			if err != nil || object.Key != c.want[0] {
@@ -362,8 +390,8 @@ func (s *suite) cancelled(t *testing.T) {
 		"Put":      s.bucket.Put(ctx, "cancelled/a", strings.NewReader("after"), 5),
 		"Copy":     s.bucket.Copy(ctx, "cancelled/a", version, "cancelled/b"),
 		"Tag":      s.bucket.Tag(ctx, "cancelled/a", version, map[string]string{"a": "b"}),
-		"List":     firstError(s.bucket.List(ctx, "cancelled/")),
-		"Versions": firstError(s.bucket.Versions(ctx, "cancelled/")),
+		"List":     firstError(s.bucket.List(ctx, "cancelled/", "")),
+		"Versions": firstError(s.bucket.Versions(ctx, "cancelled/", "")),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s = %v, want context.Canceled", call, err)

@@ -166,13 +166,13 @@ func TestListEncoded(t *testing.T) {
 	t.Cleanup(server.Close)
 	bucket := newBucket(t, configAt(server.URL))
 	var got []publish.Object
-	for object, err := range bucket.List(t.Context(), "") {
+	for object, err := range bucket.List(t.Context(), "", "") {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, object)
 	}
-	for object, err := range bucket.Versions(t.Context(), "") {
+	for object, err := range bucket.Versions(t.Context(), "", "") {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,10 +15,10 @@ import (
 
 // List implements [publish.Bucket]. S3 does not say which version is current
 // when it lists objects, so they have none.
-func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[publish.Object, error] {
+func (b *Bucket) List(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
 	return func(yield func(publish.Object, error) bool) {
 		pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{
-			Bucket: &b.name, Prefix: &prefix, EncodingType: types.EncodingTypeUrl,
+			Bucket: &b.name, Prefix: &prefix, StartAfter: optional(after), EncodingType: types.EncodingTypeUrl,
 		})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
@@ -36,9 +36,11 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[publish.Obje
 }
 
 // Versions implements [publish.Bucket].
-func (b *Bucket) Versions(ctx context.Context, prefix string) iter.Seq2[publish.Object, error] {
+func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
 	return func(yield func(publish.Object, error) bool) {
-		in := &s3.ListObjectVersionsInput{Bucket: &b.name, Prefix: &prefix, EncodingType: types.EncodingTypeUrl}
+		in := &s3.ListObjectVersionsInput{
+			Bucket: &b.name, Prefix: &prefix, KeyMarker: optional(after), EncodingType: types.EncodingTypeUrl,
+		}
 		for {
 			page, err := b.client.ListObjectVersions(ctx, in)
 			if err != nil {
@@ -47,7 +49,7 @@ func (b *Bucket) Versions(ctx context.Context, prefix string) iter.Seq2[publish.
 			}
 			for _, v := range page.Versions {
 				object, err := listed(page.EncodingType, v.Key, v.VersionId, v.Size, v.LastModified)
-				if repeated(object, in) {
+				if err == nil && (object.Key <= after || repeated(object, in)) {
 					continue
 				}
 				if !yield(object, err) {
@@ -69,7 +71,7 @@ func (b *Bucket) Versions(ctx context.Context, prefix string) iter.Seq2[publish.
 }
 
 // repeated says that the page before ended with a version. Amazon's S3 goes on
-// after it, the Versity gateway (1.8.0) with it.
+// after a marker, the Versity gateway (1.8.0) with it.
 func repeated(o publish.Object, in *s3.ListObjectVersionsInput) bool {
 	return in.KeyMarker != nil && o.Key == *in.KeyMarker && o.Version == aws.ToString(in.VersionIdMarker)
 }

@@ -123,9 +123,10 @@ func (b *Bucket) Tag(ctx context.Context, key, version string, tags map[string]s
 	return nil
 }
 
-func optional(version string) *string {
-	if version == "" {
+// optional is a parameter that is not sent where it is empty.
+func optional(value string) *string {
+	if value == "" {
 		return nil
 	}
-	return &version
+	return &value
 }

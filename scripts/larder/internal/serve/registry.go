@@ -103,7 +103,7 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	var running sync.WaitGroup
 	running.Go(func() { n.uploads.Run(ctx) })
 	running.Go(func() {
-		for key, err := range n.publisher.Uploads(ctx) {
+		for key, err := range n.publisher.Uploads(ctx, "") {
 			if err != nil {
 				if ctx.Err() == nil {
 					n.logger.Error("cannot look for uploads that were made while the server was down; restart it to try again", "error", err)
