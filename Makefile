@@ -1,0 +1,87 @@
+# Larder's two commands are `make run` and `make test`; `make help` lists the rest.
+# Everything that is built or fetched goes to .cache/ (ignored by git) and to Go's own caches.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS   += --no-print-directory
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+CACHE    := .cache
+LARDER   := $(CACHE)/bin/larder
+CLIENTS  := $(CACHE)/clients
+FUZZTIME ?= 10s
+
+# What `make test` installs with, and what `make test-clients` adds.
+CURRENT_CLIENTS := tofu-1.12.6 terraform-1.5.7
+OLDER_CLIENTS   := tofu-1.6.3 tofu-1.8.11 tofu-1.9.4 tofu-1.10.10
+PROVIDER        := terraform-provider-time-0.14.2
+
+TOOL := go tool -modfile=tools/go.mod
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: need-go build ## build and serve the registry in the foreground; state goes to .larder/
+	@exec $(LARDER) serve
+
+.PHONY: build
+build: ## build the larder command
+	@go build -trimpath -o $(LARDER) ./scripts/larder
+
+.PHONY: test
+test: need-all check unit e2e ## everything: format, vet, staticcheck, unit tests with -race, then end to end with the real CLIs
+
+.PHONY: check
+check: ## formatting, go.mod, vet and staticcheck
+	@echo "== check"
+	@unformatted=$$(gofmt -l .); \
+	  if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; fi
+	@go mod tidy -diff >/dev/null || { echo "go.mod or go.sum is not tidy, run go mod tidy" >&2; exit 1; }
+	@go vet ./...
+	@$(TOOL) staticcheck ./...
+
+.PHONY: unit
+unit: ## unit tests and fuzz seeds with the race detector
+	@echo "== unit tests"
+	@CGO_ENABLED=1 go test -race ./...
+
+# The result of an end-to-end run is never taken from Go's test cache: that cache does not see the binaries.
+E2E = LARDER_E2E=$(abspath $(LARDER)) LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -timeout=20m ./e2e
+
+.PHONY: e2e
+e2e: build ## end to end: the real server, the AWS CLI, Terraform and OpenTofu
+	@echo "== end to end"
+	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(CURRENT_CLIENTS)
+	@LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E)
+
+.PHONY: test-clients
+test-clients: need-all build ## end to end over older clients too; renews the README's table of tested clients
+	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(CURRENT_CLIENTS) $(OLDER_CLIENTS)
+	@LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS) $(OLDER_CLIENTS)" LARDER_E2E_RENEW_TABLE=1 $(E2E) -v -run 'AndApplied$$'
+
+.PHONY: fuzz
+fuzz: need-go ## every fuzz target for FUZZTIME (10s)
+	@for package in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "== $$package $$target"; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+.PHONY: vuln
+vuln: need-go ## known vulnerabilities in the dependencies; asks an online database, which is why `make test` does not
+	@$(TOOL) govulncheck ./...
+
+.PHONY: clean
+clean: ## remove .cache/ (Go's own caches stay)
+	@rm -rf $(CACHE)
+
+# What this machine must have. All that is missing is named at once, before anything long starts.
+.PHONY: need-go need-all
+need-go:
+	@e2e/need go
+need-all:
+	@e2e/need go cc aws gpg
