@@ -1,0 +1,244 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A second start on the same data folder finds everything, with or without the catalog, and clients go on with the
+// lock files that they have.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	sums := publishTime(t, r, "hashicorp")
+	publishNetwork(t, r, "acme")
+	before := r.served(t)
+	if len(clients) == 0 {
+		t.Fatal("no client to install with")
+	}
+	w := clients[0].workspace(t, r, timeConfig+networkConfig())
+	w.run(t, "init", "-input=false")
+
+	for _, interruption := range []struct {
+		name string
+		end  func()
+	}{
+		{"after SIGTERM", func() { r.stop(t) }},
+		{"after kill -9", r.kill},
+		{"stopped and without its catalog", func() { r.stop(t); r.removeCatalog(t) }},
+		{"killed and without its catalog", func() { r.kill(); r.removeCatalog(t) }},
+	} {
+		interruption.end()
+		r.resume(t)
+		if after := r.served(t); !maps.Equal(after, before) {
+			t.Errorf("%s, it serves\n%v\nbefore it served\n%v", interruption.name, after, before)
+		}
+	}
+
+	if err := os.RemoveAll(filepath.Join(w.dir, ".terraform")); err != nil {
+		t.Fatal(err)
+	}
+	w.run(t, "init", "-input=false", "-lockfile=readonly")
+	checkLock(t, w, slices.Collect(maps.Values(sums)))
+}
+
+// served returns all that TestRestart published as it is served now: by request, the answer without its signatures.
+func (r *registry) served(t testing.TB) map[string]string {
+	t.Helper()
+	paths := []string{"/.well-known/terraform.json", "/v1/modules/acme/network/aws/versions", "/v1/providers/hashicorp/time/versions"}
+	all := map[string]string{}
+	for _, path := range paths {
+		a := r.ask(t, http.MethodGet, path)
+		all[path] = fmt.Sprint(a.status, " ", string(a.body))
+	}
+	for version := range networkReleases {
+		location := r.moduleLocation(t, "acme/network/aws/"+version)
+		all[version] = location.Path + " " + location.Query().Get("checksum")
+	}
+	for _, platform := range timePlatforms {
+		doc := r.packageDocument(t, "hashicorp/time/"+timeVersion, strings.Replace(platform, "_", "/", 1))
+		doc.DownloadURL = shaOf(r.fetch(t, doc.DownloadURL))
+		doc.SHASumsURL = shaOf(r.fetch(t, doc.SHASumsURL))
+		doc.SHASumsSignatureURL = shaOf(r.fetch(t, doc.SHASumsSignatureURL))
+		all[platform] = fmt.Sprintf("%+v", doc)
+	}
+	return all
+}
+
+func (r *registry) removeCatalog(t testing.TB) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(r.data, "catalog.db")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An upload of 200 MB that a kill -9 interrupts lists nothing, harms nothing, and can be made again.
+func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
+	r := start(t)
+	r.publish(t, "modules/acme/label/null/1.0.0.tar.gz", tinyModule(t, "before"))
+	archive := largePackage(t, "large", 200<<20)
+	const key = "providers/acme/large/terraform-provider-large_1.0.0_linux_amd64.zip"
+	file := saveAs(t, "large.zip", archive)
+
+	size := r.size(t)
+	copying := make(chan error, 1)
+	upload := r.awsCommand("s3", "cp", "--only-show-errors", file, "s3://"+r.bucket+"/"+key)
+	upload.env = maps.Clone(r.vars)
+	upload.env["AWS_MAX_ATTEMPTS"] = "1"
+	go func() {
+		_, err := upload.run()
+		copying <- err
+	}()
+	eventually(t, func() error {
+		if grown := r.size(t) - size; grown < 50<<20 {
+			return fmt.Errorf("the data folder has grown by %d bytes", grown)
+		}
+		return nil
+	})
+	r.kill()
+	if err := <-copying; err == nil {
+		t.Fatal("the upload was done before the registry was killed")
+	}
+
+	r.resume(t)
+	if got := r.moduleVersions(t, "acme/label/null"); !slices.Equal(got, []string{"1.0.0"}) {
+		t.Errorf("modules listed after the kill: %v", got)
+	}
+	if got := r.providerVersions(t, "acme/large"); len(got) != 0 {
+		t.Errorf("providers listed after the kill: %v", got)
+	}
+	r.expect(t, r.copyIn(t, file, key), published)
+	checkWhole(t, r, "acme/large", "1.0.0", map[string][]byte{key: archive})
+}
+
+// size returns the bytes of all files in the data folder.
+func (r *registry) size(t testing.TB) int64 {
+	t.Helper()
+	var total int64
+	r.walk(func(_ string, info fs.FileInfo) { total += info.Size() })
+	return total
+}
+
+// walk calls visit for every file in the data folder. Files may come and go meanwhile.
+func (r *registry) walk(visit func(path string, info fs.FileInfo)) {
+	_ = filepath.WalkDir(r.data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			visit(path, info)
+		}
+		return nil
+	})
+}
+
+// A publish that a kill -9 interrupts, at whatever moment, is taken up again on the next start: what was uploaded
+// gets published, and nothing is ever listed that is not whole.
+func TestKilledInTheMiddleOfAPublish(t *testing.T) {
+	t.Parallel()
+	for name, moment := range map[string]func(r *registry, t testing.TB) error{
+		"as soon as the uploads are there": func(*registry, testing.TB) error { return nil },
+		"as the first accepted bytes appear": func(r *registry, _ testing.TB) error {
+			return r.holds("registry" + string(filepath.Separator))
+		},
+		"as the first package is listed": func(r *registry, t testing.TB) error {
+			if len(r.providerVersions(t, "acme/widget")) == 0 {
+				return fmt.Errorf("nothing is listed")
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t)
+			packages := widgetPackages(t, "acme", "1.0.0")
+			r.putAll(t, packages)
+			eventually(t, func() error { return moment(r, t) })
+			r.kill()
+
+			r.resume(t)
+			eventually(t, func() error {
+				listed := r.providerVersions(t, "acme/widget")["1.0.0"].platforms()
+				for _, platform := range listed {
+					checkListed(t, r, "acme/widget/1.0.0", platform)
+				}
+				if len(listed) < len(packages) {
+					return fmt.Errorf("listed again are only %v", listed)
+				}
+				return nil
+			})
+			checkWhole(t, r, "acme/widget", "1.0.0", packages)
+		})
+	}
+}
+
+// checkListed wants a listed package to be served whole at this moment, whatever else is still to come.
+func checkListed(t testing.TB, r *registry, version, platform string) {
+	t.Helper()
+	doc := r.packageDocument(t, version, strings.Replace(platform, "_", "/", 1))
+	if got := shaOf(r.fetch(t, doc.DownloadURL)); got != doc.SHASum {
+		t.Errorf("%s is listed, but its zip has sha256 %s, want %s", platform, got, doc.SHASum)
+	}
+	if got := shaSums(t, r, doc)[doc.Filename]; got != doc.SHASum {
+		t.Errorf("%s is listed, but SHA256SUMS has %q for it, want %s", platform, got, doc.SHASum)
+	}
+	if a := r.fetch(t, doc.SHASumsSignatureURL); a.status != http.StatusOK {
+		t.Errorf("%s is listed, but its signature is answered with %d", platform, a.status)
+	}
+}
+
+// holds returns nil once the data folder has a file whose path contains part.
+func (r *registry) holds(part string) error {
+	err := fmt.Errorf("no file under %s yet", part)
+	r.walk(func(path string, _ fs.FileInfo) {
+		if strings.Contains(strings.TrimPrefix(path, r.data), part) {
+			err = nil
+		}
+	})
+	return err
+}
+
+// Neither overwriting nor deleting an upload changes anything that is served.
+func TestPublishedIsImmutable(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	const key = "modules/acme/label/null/1.0.0.tar.gz"
+	const pkg = "providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
+	first, firstPackage := tinyModule(t, "first"), providerZip(t, "widget", "1.0.0", "first")
+	r.publish(t, key, first)
+	r.publish(t, pkg, firstPackage)
+	unchanged := func(when string) {
+		t.Helper()
+		if got := r.moduleArchive(t, "acme/label/null/1.0.0"); !bytes.Equal(got, first) {
+			t.Errorf("%s, other module bytes are served: %.80q", when, got)
+		}
+		checkWhole(t, r, "acme/widget", "1.0.0", map[string][]byte{pkg: firstPackage})
+	}
+
+	r.publish(t, key, first)
+	r.publish(t, pkg, firstPackage)
+	unchanged("after the same bytes came again")
+
+	r.expect(t, r.put(t, key, tinyModule(t, "second")), rejected)
+	r.expect(t, r.put(t, pkg, providerZip(t, "widget", "1.0.0", "second")), rejected)
+	r.expect(t, r.put(t, "modules/acme/label/null/1.0.0.zip", zipOf(t, entry{name: "main.tf", body: []byte("# third")})), rejected)
+	unchanged("after the uploads were overwritten")
+
+	r.aws(t, "s3", "rm", "--only-show-errors", "--recursive", "s3://"+r.bucket+"/modules/")
+	r.aws(t, "s3", "rm", "--only-show-errors", "--recursive", "s3://"+r.bucket+"/providers/")
+	unchanged("after the uploads were deleted")
+	r.stop(t)
+	r.resume(t)
+	unchanged("after the uploads were deleted and the registry restarted")
+	r.stop(t)
+	r.removeCatalog(t)
+	r.resume(t)
+	unchanged("after the uploads were deleted and the catalog was rebuilt")
+}

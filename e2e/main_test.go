@@ -1,0 +1,90 @@
+// Package e2e proves the registry from outside: the real `larder serve`, uploads by the real AWS CLI, installs by
+// the real Terraform and OpenTofu, signatures by GnuPG. It knows the contracts and nothing of the code.
+//
+// `make test` builds what it needs and runs it; run by itself, it does nothing. Every process that it starts has an
+// environment of its own, talks to this machine alone, is bounded in time, and ends with the test.
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The settings, which the Makefile gives.
+var (
+	larder    = os.Getenv("LARDER_E2E")                                      // the command under test; without it nothing runs
+	built     = os.Getenv("LARDER_E2E_BUILT")                                // the folder that build-clients filled
+	wanted    = strings.Fields(os.Getenv("LARDER_E2E_CLIENTS"))              // which of the built clients to install with
+	renew     = os.Getenv("LARDER_E2E_RENEW_TABLE") != ""                    // whether the README's table of clients is to be renewed
+	providers = filepath.Join(built, "terraform-provider-time-"+timeVersion) // the real provider, one folder a platform
+)
+
+// patience bounds every single wait and command. Nothing here takes a tenth of it on a quiet machine.
+const patience = 2 * time.Minute
+
+// clients are the CLIs that every installing test runs with.
+var clients []client
+
+// scratch is the folder of everything that outlives a single test.
+var scratch string
+
+func TestMain(m *testing.M) {
+	if larder == "" {
+		fmt.Println("The end-to-end tests run with `make test`.")
+		os.Exit(0)
+	}
+	os.Exit(run(m))
+}
+
+// run finds the clients, runs the tests and takes down the registry that they shared.
+func run(m *testing.M) int {
+	var err error
+	if scratch, err = os.MkdirTemp("", "larder"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(scratch)
+	if clients, err = findClients(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer stopShared()
+	code := m.Run()
+	if code == 0 && renew {
+		if err := renewTable(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Print(table())
+	}
+	return code
+}
+
+// findClients returns the clients that are wanted, each of which must be there, and the Terraform on PATH if there
+// is one.
+func findClients() ([]client, error) {
+	var found []client
+	for _, name := range wanted {
+		c, err := newClient(filepath.Join(built, name), "built from source")
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, c)
+	}
+	if path, err := exec.LookPath("terraform"); err == nil {
+		c, err := newClient(path, "found on PATH")
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, c)
+	}
+	for _, c := range found {
+		fmt.Printf("client: %s, %s\n", c, c.origin)
+	}
+	return found, nil
+}

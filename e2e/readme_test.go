@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/semver"
+)
+
+const readmeFile = "../README.md"
+
+// The README's lines to copy do what the README says, one after the other, in a shell that has nothing else.
+func TestREADME(t *testing.T) {
+	t.Parallel()
+	r := sharedRegistry(t)
+	dir := t.TempDir()
+	if err := os.Symlink(r.data, filepath.Join(dir, ".larder")); err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(clients, func(c client) bool { return c.product == "Terraform" })
+	if at < 0 {
+		t.Fatal("the README says terraform, and there is none")
+	}
+	if err := os.Symlink(clients[at].path, filepath.Join(dir, "terraform")); err != nil {
+		t.Fatal(err)
+	}
+	shell := func(script string) string {
+		return command{
+			dir:  dir,
+			env:  map[string]string{"PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"), "CHECKPOINT_DISABLE": "1"},
+			argv: []string{"sh", "-euc", script},
+		}.must(t)
+	}
+
+	if out := shell(readmeBlock(t, "module")); !strings.Contains(out, "Hello from Larder") {
+		t.Errorf("terraform apply printed\n%s", out)
+	}
+	r.expect(t, r.latest(t, "modules/acme/hello/null/1.0.0.tar.gz"), published)
+	if out := shell(". .larder/env\n" + readmeBlock(t, "status")); !strings.Contains(out, published) {
+		t.Errorf("aws s3api get-object-tagging printed\n%s", out)
+	}
+}
+
+// readmeBlock returns the README's block of shell lines that is marked for test with this name.
+func readmeBlock(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(readmeFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "<!-- test: "+name+" -->\n```sh\n")
+	block, _, closed := strings.Cut(rest, "```\n")
+	if !found || !closed {
+		t.Fatalf("the README has no block that is marked %s", name)
+	}
+	return block
+}
+
+// The table of tested clients stands between these lines of the README.
+const (
+	tableBegin = "<!-- clients -->\n"
+	tableEnd   = "<!-- /clients -->\n"
+)
+
+// renewTable writes the clients that have just passed into the README's table.
+func renewTable() error {
+	text, err := os.ReadFile(readmeFile)
+	if err != nil {
+		return err
+	}
+	head, rest, begins := bytes.Cut(text, []byte(tableBegin))
+	_, tail, ends := bytes.Cut(rest, []byte(tableEnd))
+	if !begins || !ends {
+		return errors.New("the README has no place for the table of tested clients")
+	}
+	return os.WriteFile(readmeFile, slices.Concat(head, []byte(tableBegin+table()+tableEnd), tail), 0o644)
+}
+
+// table lists the versions of each product, lowest first.
+func table() string {
+	versions := map[string][]string{}
+	for _, c := range clients {
+		versions[c.product] = append(versions[c.product], c.version)
+	}
+	var rows strings.Builder
+	rows.WriteString("| client | tested versions |\n|---|---|\n")
+	for _, product := range slices.Sorted(maps.Keys(versions)) {
+		sorted := versions[product]
+		slices.SortFunc(sorted, func(a, b string) int { return semver.Compare("v"+a, "v"+b) })
+		fmt.Fprintf(&rows, "| %s | %s |\n", product, strings.Join(slices.Compact(sorted), ", "))
+	}
+	return rows.String()
+}

@@ -1,0 +1,3 @@
+locals {
+  bits = ceil(log(max(length(var.names), 2), 2))
+}
