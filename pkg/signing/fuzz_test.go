@@ -59,6 +59,28 @@ func checkKeyFile(t *testing.T, data []byte) {
 	}
 }
 
+// FuzzOpenKey holds that whatever opens is the registry's own form of a key,
+// which clients can use.
+func FuzzOpenKey(f *testing.F) {
+	good := fixedKey(f).PublicKey().ASCIIArmor
+	f.Add(good)
+	f.Add(good + good)
+	f.Add(good[:len(good)-1])
+	f.Add(export(f, author(f, at(created))))
+	f.Fuzz(func(t *testing.T, text string) {
+		key, err := OpenKey(&shySigner{shy: true}, text)
+		if err != nil {
+			return
+		}
+		if key.PublicKey().ASCIIArmor != text {
+			t.Fatalf("%q opens as %q", text, key.PublicKey().ASCIIArmor)
+		}
+		if parsed := mustParse(t, text); len(parsed) != 1 || parsed[0] != key.PublicKey() {
+			t.Fatalf("%q reads as %+v", text, parsed)
+		}
+	})
+}
+
 // FuzzVerify holds that no signature but the true one verifies, and that
 // InspectSignature and Verify agree on what is one.
 func FuzzVerify(f *testing.F) {

@@ -3,6 +3,7 @@
 //
 //   - A [Key] signs for the registry, with any RSA crypto.Signer: a key file on
 //     one machine ([LoadOrCreate]), or a key that never leaves its hardware.
+//     [NewKey] makes it, and [OpenKey] has it again from its public half.
 //   - [ParseKeyFile] reads the public keys that an author uploads, and says in
 //     plain words what is wrong with them.
 //   - [InspectSignature] and [Verify] check an author's signature.
@@ -40,7 +41,7 @@ type Key struct {
 	signer     crypto.Signer
 	rsa        *rsa.PublicKey
 	primary    *packet.PublicKey
-	identities map[string]*openpgp.Identity // read-only once NewKey has returned
+	identities map[string]*openpgp.Identity // read-only once the key is made
 	public     PublicKey
 }
 
@@ -158,10 +159,11 @@ func (r *signRecorder) sign(rand io.Reader, digest []byte, opts crypto.SignerOpt
 }
 
 // check keeps a signature that nobody can verify from being published, such as
-// one of a signer that hashes the digest once more.
+// one of a signer that hashes the digest once more, or that has another key.
 func (r *signRecorder) check(digest []byte, opts crypto.SignerOpts, signature []byte) error {
 	if rsa.VerifyPKCS1v15(r.public, opts.HashFunc(), digest, signature) != nil {
-		return errors.New("the signer returned a signature that its own public key does not verify")
+		return errors.New("the signer returned a signature that the public key does not verify: " +
+			"it signs with another key, or something else than it was given")
 	}
 	return nil
 }
