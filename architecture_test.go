@@ -26,7 +26,9 @@ var mayImport = map[string][]string{
 	"pkg/blob/blobtest":       {"pkg/registry", "pkg/publish"},
 	"pkg/catalog/boltcatalog": {"pkg/registry", "pkg/publish"},
 	"pkg/catalog/catalogtest": {"pkg/registry", "pkg/publish"},
+	"pkg/awskms":              {},
 	"internal/s3test":         {},
+	"internal/kmstest":        {},
 	"scripts/larder":          {"pkg/", "scripts/larder/internal/"},
 	"scripts/larder/internal": {"pkg/", "scripts/larder/internal/"},
 	"e2e":                     {},
@@ -34,14 +36,14 @@ var mayImport = map[string][]string{
 
 // onlyIn says which rooms may import what of others, directly.
 var onlyIn = map[string][]string{
-	"github.com/aws/":                                 {"pkg/blob/s3blob", "scripts/larder/internal", "internal/s3test"},
+	"github.com/aws/":                                 {"pkg/blob/s3blob", "pkg/awskms", "scripts/larder/internal", "internal/s3test"},
 	"github.com/versity/versitygw":                    {"scripts/larder/internal", "internal/s3test"},
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
 	"github.com/ProtonMail/go-crypto":                 {"pkg/signing"},
 	"github.com/spf13/cobra":                          {"scripts/larder"},
 	"github.com/hashicorp/go-version":                 {"pkg/registry"},
 	"github.com/hashicorp/terraform-registry-address": {"pkg/registry"},
-	"testing": {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test"},
+	"testing": {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/kmstest"},
 }
 
 type goPackage struct {
