@@ -80,7 +80,8 @@ func (r *registry) removeCatalog(t testing.TB) {
 	}
 }
 
-// An upload of 200 MB that a kill -9 interrupts lists nothing, harms nothing, and can be made again.
+// An upload of 200 MB that a kill -9 interrupts lists nothing, harms nothing, and can be made again. Once the upload
+// is complete, a kill -9 does not keep it from being published.
 func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 	r := start(t)
 	r.publish(t, "modules/acme/label/null/1.0.0.tar.gz", tinyModule(t, "before"))
@@ -115,7 +116,10 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 	if got := r.providerVersions(t, "acme/large"); len(got) != 0 {
 		t.Errorf("providers listed after the kill: %v", got)
 	}
-	r.expect(t, r.copyIn(t, file, key), published)
+	again := r.copyIn(t, file, key)
+	r.kill() // while it publishes
+	r.resume(t)
+	r.expect(t, again, published)
 	checkWhole(t, r, "acme/large", "1.0.0", map[string][]byte{key: archive})
 }
 
