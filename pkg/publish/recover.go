@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -27,11 +28,12 @@ const (
 // rebuilt by it.
 func (p *Publisher) Recover(ctx context.Context) error {
 	versions, changed := 0, 0
+	listings := listings{catalog: p.index}
 	for last, err := range p.lastRecords(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("recover: %w", err)
 		}
-		did, err := p.recoverVersion(ctx, last)
+		did, err := p.recoverVersion(ctx, last, &listings)
 		if err != nil {
 			return fmt.Errorf("recover: %w", err)
 		}
@@ -85,12 +87,13 @@ func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time
 
 func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.Time) (next string, err error) {
 	var broken []error
+	listings := listings{catalog: p.index}
 	for last, err := range p.lastRecords(ctx, after) {
 		if err != nil {
 			return "", fmt.Errorf("reconcile: %w", err)
 		}
 		key := registry.RecordKey(last.LogPrefix(), last.Sequence)
-		if _, err := p.recoverVersion(ctx, last); err != nil {
+		if _, err := p.recoverVersion(ctx, last, &listings); err != nil {
 			p.log.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "record", key, "error", err)
 			if broken = append(broken, err); len(broken) > maxBroken {
 				return "", fmt.Errorf("reconcile: %d versions cannot be recovered: %w", len(broken), errors.Join(broken...))
@@ -129,11 +132,12 @@ func (p *Publisher) lastRecords(ctx context.Context, after string) iter.Seq2[reg
 	}
 }
 
-// recoverVersion reports whether the catalog had to be changed.
-func (p *Publisher) recoverVersion(ctx context.Context, last registry.ParsedRecordKey) (bool, error) {
+// recoverVersion reports whether the catalog had to be changed. What is listed
+// is stored, but a publisher may have died before it listed what it had stored.
+func (p *Publisher) recoverVersion(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (bool, error) {
+	listed := listings.revision(ctx, last)
 	if last.Module != nil {
-		m, err := p.index.ModuleVersion(ctx, *last.Module, last.Version)
-		if err == nil && m.Revision >= last.Sequence {
+		if listed >= last.Sequence {
 			return false, nil
 		}
 		loaded, err := p.loadModule(ctx, *last.Module, last.Version)
@@ -143,7 +147,7 @@ func (p *Publisher) recoverVersion(ctx context.Context, last registry.ParsedReco
 		return true, p.index.PutModuleVersion(ctx, *loaded)
 	}
 	s, err := p.index.ProviderVersion(ctx, *last.Provider, last.Version)
-	if err == nil && s.Revision >= last.Sequence && s.Settled() {
+	if err == nil && s.Revision >= last.Sequence && s.Settled() && (listed >= s.Revision || len(s.Packages) == 0) {
 		return false, nil
 	}
 	loaded, err := p.loadProvider(ctx, *last.Provider, last.Version)
@@ -151,6 +155,28 @@ func (p *Publisher) recoverVersion(ctx context.Context, last registry.ParsedReco
 		return false, err
 	}
 	return true, p.settle(ctx, loaded)
+}
+
+// listings has the listing that was asked for last: the versions of a module or
+// provider follow one another in the records.
+type listings struct {
+	catalog registry.Catalog
+	logs    string // the folder of all logs of what the listing is of
+	listing registry.Listing
+}
+
+// revision is that at which a version is listed. A listing that cannot be read
+// has none: whoever then wants to change it finds out why.
+func (l *listings) revision(ctx context.Context, version registry.ParsedRecordKey) int {
+	if logs := path.Dir(path.Clean(version.LogPrefix())); l.logs != logs {
+		l.logs = logs
+		if version.Module != nil {
+			l.listing, _ = l.catalog.ModuleVersions(ctx, *version.Module)
+		} else {
+			l.listing, _ = l.catalog.ProviderVersions(ctx, *version.Provider)
+		}
+	}
+	return l.listing.Revision(version.Version)
 }
 
 // Uploads is the key of every upload in the inbox that comes after another one,

@@ -110,6 +110,48 @@ func TestAPublishedUploadIsNotReadAgain(t *testing.T) {
 	}
 }
 
+// dead is a catalog whose writers died between a state and its listing.
+type dead struct {
+	publish.Index
+	put []string
+}
+
+func (d *dead) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
+	return nil, registry.ErrNotFound
+}
+
+func (d *dead) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
+	return nil, registry.ErrNotFound
+}
+
+func (d *dead) PutModuleVersion(_ context.Context, m registry.ModuleVersion) error {
+	d.put = append(d.put, m.Address.String())
+	return nil
+}
+
+func (d *dead) PutProviderVersion(_ context.Context, p registry.ProviderVersion) error {
+	d.put = append(d.put, p.Address.String())
+	return nil
+}
+
+func TestWhatIsStoredAndNotListedIsListed(t *testing.T) {
+	w := newWorld(t)
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}))
+	f, d := &faults{}, &dead{Index: w.index}
+	for _, index := range []publish.Index{faultyIndex{f, w.index}, d} {
+		if err := w.publisher(w.bucket, index, w.key).Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if slices.ContainsFunc(f.calls, changes) {
+		t.Errorf("what is listed was stored again: %q", f.calls)
+	}
+	if want := []string{"acme/vpc/aws", "acme/widget"}; !slices.Equal(d.put, want) {
+		t.Errorf("stored again %q, want %q", d.put, want)
+	}
+}
+
 func TestARecordOfANewerLarderIsNotPassedOver(t *testing.T) {
 	w := newWorld(t)
 	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))

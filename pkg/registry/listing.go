@@ -19,7 +19,7 @@ type Listed struct {
 // revision of the same version. It reports whether anything changed; l itself
 // never does.
 func (l Listing) With(entry Listed) (Listing, bool) {
-	at, found := slices.BinarySearchFunc(l, entry.Version, func(e Listed, v Version) int { return e.Version.Compare(v) })
+	at, found := l.find(entry.Version)
 	if !found {
 		return slices.Insert(slices.Clone(l), at, entry), true
 	}
@@ -29,4 +29,17 @@ func (l Listing) With(entry Listed) (Listing, bool) {
 	updated := slices.Clone(l)
 	updated[at] = entry
 	return updated, true
+}
+
+// Revision is the revision at which a version is listed, whatever its build
+// metadata, and 0 where it is not.
+func (l Listing) Revision(v Version) int {
+	if at, found := l.find(v); found {
+		return l[at].Revision
+	}
+	return 0
+}
+
+func (l Listing) find(v Version) (at int, found bool) {
+	return slices.BinarySearchFunc(l, v, func(e Listed, v Version) int { return e.Version.Compare(v) })
 }
