@@ -30,17 +30,23 @@ type Presigner interface {
 	PresignGet(ctx context.Context, key string) (string, error)
 }
 
-// Config is what a handler works with. Every field must be set.
+// Config is what a handler works with. One that leaves out what some routes
+// need has nothing at those routes.
 type Config struct {
-	Reader    *registry.Reader
+	// Reader is needed by every route but discovery.
+	Reader *registry.Reader
+
+	// Presigner is needed by the routes of downloads.
 	Presigner Presigner
 
-	// Authenticate finds out who asks. It is never called for discovery,
-	// nor for a request that names nothing that could be there.
+	// Authenticate finds out who asks. It is needed wherever Reader is, and
+	// never called for discovery, nor for a request that names nothing that
+	// could be there.
 	Authenticate func(*http.Request) registry.Caller
 
 	// Logger gets one line per request, and one more for an internal error.
 	// Neither queries nor headers nor presigned URLs are ever in them.
+	// Required.
 	Logger *slog.Logger
 }
 
@@ -72,6 +78,9 @@ func (h *handler) answer(r *http.Request) (response, error) {
 	if request.Route == Discovery { // the clients' question before they know whom to show a token
 		return discovery(), nil
 	}
+	if !h.has(request.Route) {
+		return response{}, nothingAt(r.URL.EscapedPath())
+	}
 	caller := h.Authenticate(r)
 	switch request.Route {
 	case ModuleVersions:
@@ -85,6 +94,12 @@ func (h *handler) answer(r *http.Request) (response, error) {
 	default:
 		return response{}, fmt.Errorf("route %d has no answer", request.Route)
 	}
+}
+
+// has says whether the handler has what a route needs.
+func (h *handler) has(route Route) bool {
+	download := route == ModuleDownload || route == ProviderDownload
+	return h.Reader != nil && (h.Presigner != nil || !download)
 }
 
 // failure answers an error, and logs one that is nobody's but ours.

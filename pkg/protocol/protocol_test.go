@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -319,6 +320,39 @@ func TestOneReadPerRequest(t *testing.T) {
 		if got := catalog.reads.Load(); got != want {
 			t.Errorf("%s: %d reads of the catalog, want %d", path, got, want)
 		}
+	}
+}
+
+// A handler has nothing at the routes whose means it was not given: it asks
+// neither who is there nor a catalog.
+func TestRoutesWithoutTheirMeans(t *testing.T) {
+	m := newMemory(t)
+	listings := open(m)
+	listings.Presigner = nil
+	for name, c := range map[string]struct {
+		config   Config
+		answered []string
+	}{
+		"nothing at all": {Config{Logger: slog.New(slog.DiscardHandler)}, everyRoute[:1]},
+		"no presigner":   {listings, []string{everyRoute[0], everyRoute[1], everyRoute[3]}},
+		"everything":     {open(m), everyRoute},
+	} {
+		h := New(c.config)
+		for _, path := range everyRoute {
+			reads := m.reads.Load()
+			r := ask(t, h, http.MethodGet, path)
+			if slices.Contains(c.answered, path) {
+				if r.StatusCode >= 300 {
+					t.Errorf("%s: %s is answered %d", name, path, r.StatusCode)
+				}
+				continue
+			}
+			expectError(t, name+": "+path, r, http.StatusNotFound, "there is nothing at "+path)
+			if m.reads.Load() != reads {
+				t.Errorf("%s: %s reached the catalog", name, path)
+			}
+		}
+		expectError(t, name, ask(t, h, http.MethodPost, everyRoute[2]), http.StatusMethodNotAllowed, "this address answers GET and HEAD alone")
 	}
 }
 

@@ -110,7 +110,11 @@ func Parse(method, escapedPath string) (Request, error) {
 		}
 		return route.parse(args)
 	}
-	return Request{}, refuse(registry.ErrNotFound, "there is nothing at %s", escapedPath)
+	return Request{}, nothingAt(escapedPath)
+}
+
+func nothingAt(escapedPath string) error {
+	return refuse(registry.ErrNotFound, "there is nothing at %s", escapedPath)
 }
 
 // splitPath is the segments of a path, each of them unescaped once. The one
