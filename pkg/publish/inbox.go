@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -160,7 +161,7 @@ func parsePackagePlatform(name string) (registry.Platform, error) {
 	platform, ok := strings.CutSuffix(name, ".zip")
 	os, arch, two := strings.Cut(platform, "_")
 	if !ok || !two {
-		return registry.Platform{}, fmt.Errorf("a package is named terraform-provider-<type>_<version>_<os>_<arch>.zip; this one ends in %q", name)
+		return registry.Platform{}, errors.New("a package is named terraform-provider-<type>_<version>_<os>_<arch>.zip; this name has no platform, such as linux_amd64, in it")
 	}
 	return registry.ParsePlatform(os, arch)
 }

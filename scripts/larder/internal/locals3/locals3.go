@@ -143,8 +143,10 @@ func (s *Server) run(storage backend.Backend, addr string) <-chan struct{} {
 		CertFile:          s.opts.CertFile,
 		KeyFile:           s.opts.KeyFile,
 		Quiet:             true,
-		KeepAlive:         true,
-		IAMService:        accounts{uploader: s.Uploader},
+		// One request per connection: the endpoint leaves unread what follows
+		// a refused or conditional upload, and takes it for the next request.
+		KeepAlive:  false,
+		IAMService: accounts{uploader: s.Uploader},
 		S3Options: []s3api.Option{
 			func(gateway *s3api.S3ApiServer) { s.gateway = gateway },
 			s3api.WithOnListen(func() { close(listening) }),
