@@ -1,0 +1,127 @@
+locals {
+  # ANY, for a GET route does not take HEAD, and the functions answer 405 in the registry's own words.
+  routes = {
+    "ANY /.well-known/terraform.json"                                     = "discovery"
+    "ANY /v1/modules/{namespace}/{name}/{system}/versions"                = "versions"
+    "ANY /v1/providers/{namespace}/{type}/versions"                       = "versions"
+    "ANY /v1/modules/{namespace}/{name}/{system}/{version}/download"      = "download"
+    "ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}" = "download"
+
+    # A path with an encoded slash may come here looking like another route: so it has no rights.
+    "$default" = "discovery"
+  }
+}
+
+resource "aws_apigatewayv2_api" "registry" {
+  name                         = var.bucket_name
+  description                  = "Larder, a registry for Terraform and OpenTofu"
+  protocol_type                = "HTTP"
+  disable_execute_api_endpoint = local.has_domain
+  tags                         = local.tags
+}
+
+resource "aws_apigatewayv2_stage" "default" {
+  api_id      = aws_apigatewayv2_api.registry.id
+  name        = "$default"
+  auto_deploy = true
+  tags        = local.tags
+
+  default_route_settings {
+    throttling_rate_limit  = var.request_rate
+    throttling_burst_limit = var.request_burst
+  }
+
+  # No header is logged, so no token is.
+  access_log_settings {
+    destination_arn = aws_cloudwatch_log_group.api.arn
+    format = jsonencode({
+      requestId = "$context.requestId"
+      time      = "$context.requestTime"
+      ip        = "$context.identity.sourceIp"
+      method    = "$context.httpMethod"
+      path      = "$context.path"
+      route     = "$context.routeKey"
+      status    = "$context.status"
+      latency   = "$context.responseLatency"
+      error     = "$context.integrationErrorMessage"
+      agent     = "$context.identity.userAgent"
+    })
+  }
+}
+
+resource "aws_cloudwatch_log_group" "api" {
+  # A service that delivers logs grows a policy by each group, unless they have this prefix.
+  name              = "/aws/vendedlogs/${var.bucket_name}/api"
+  retention_in_days = var.log_days
+  tags              = local.tags
+}
+
+resource "aws_apigatewayv2_integration" "function" {
+  for_each = toset(values(local.routes))
+
+  api_id                 = aws_apigatewayv2_api.registry.id
+  integration_type       = "AWS_PROXY"
+  integration_uri        = aws_lambda_function.this[each.key].arn
+  payload_format_version = "2.0"
+}
+
+resource "aws_apigatewayv2_route" "this" {
+  for_each = local.routes
+
+  api_id    = aws_apigatewayv2_api.registry.id
+  route_key = each.key
+  target    = "integrations/${aws_apigatewayv2_integration.function[each.value].id}"
+}
+
+resource "aws_lambda_permission" "api" {
+  for_each = toset(values(local.routes))
+
+  statement_id  = "api"
+  function_name = aws_lambda_function.this[each.key].function_name
+  action        = "lambda:InvokeFunction"
+  principal     = "apigateway.amazonaws.com"
+  source_arn    = "${aws_apigatewayv2_api.registry.execution_arn}/*"
+}
+
+resource "aws_apigatewayv2_domain_name" "registry" {
+  count = local.has_domain ? 1 : 0
+
+  domain_name = var.domain_name
+  tags        = local.tags
+
+  domain_name_configuration {
+    certificate_arn = var.certificate_arn
+    endpoint_type   = "REGIONAL"
+    security_policy = "TLS_1_2"
+  }
+
+  lifecycle {
+    precondition {
+      condition     = var.certificate_arn != ""
+      error_message = "domain_name needs certificate_arn."
+    }
+  }
+}
+
+# Without a mapping key it is the root, where Terraform looks for /.well-known/terraform.json.
+resource "aws_apigatewayv2_api_mapping" "registry" {
+  count = local.has_domain ? 1 : 0
+
+  api_id      = aws_apigatewayv2_api.registry.id
+  domain_name = aws_apigatewayv2_domain_name.registry[0].id
+  stage       = aws_apigatewayv2_stage.default.id
+}
+
+resource "aws_route53_record" "registry" {
+  count = local.has_domain && var.hosted_zone_id != "" ? 1 : 0
+
+  zone_id = var.hosted_zone_id
+  name    = var.domain_name
+  type    = "A"
+
+  alias {
+    name                   = aws_apigatewayv2_domain_name.registry[0].domain_name_configuration[0].target_domain_name
+    zone_id                = aws_apigatewayv2_domain_name.registry[0].domain_name_configuration[0].hosted_zone_id
+    evaluate_target_health = false
+  }
+}

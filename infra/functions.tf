@@ -1,0 +1,98 @@
+locals {
+  build_dir = coalesce(var.build_dir, "${path.module}/../build")
+
+  functions = {
+    discovery = {
+      description = "Service discovery, and the 404 of everything that is no route"
+      memory      = 128
+      timeout     = 5
+      storage     = 512
+      environment = {}
+    }
+    versions = {
+      description = "Lists the versions of a module or a provider"
+      memory      = 512 # a cold start is a TLS handshake, and processor time comes with memory
+      timeout     = 10
+      storage     = 512
+      environment = {
+        LARDER_TABLE = aws_dynamodb_table.catalog.name
+        LARDER_AUTH  = var.read_access
+      }
+    }
+    download = {
+      description = "Tells where to download a version of a module or a provider package"
+      memory      = 512 # as for versions
+      timeout     = 10
+      storage     = 512
+      environment = {
+        LARDER_TABLE        = aws_dynamodb_table.catalog.name
+        LARDER_BUCKET       = aws_s3_bucket.registry.bucket
+        LARDER_AUTH         = var.read_access
+        LARDER_URL_LIFETIME = var.url_lifetime
+      }
+    }
+    publish = {
+      description = "Takes uploads to listed versions"
+      memory      = 1769 # one whole processor, which hashing and unpacking use up; a second would idle
+      timeout     = 300
+      storage     = 6144 # an upload of 5 GiB, a module of 256 MiB unpacked and packed again, and room to spare
+      environment = {
+        LARDER_TABLE     = aws_dynamodb_table.catalog.name
+        LARDER_BUCKET    = aws_s3_bucket.registry.bucket
+        LARDER_KMS_KEY   = aws_kms_key.signing.arn
+        LARDER_QUEUE_URL = aws_sqs_queue.uploads.url
+      }
+    }
+  }
+}
+
+data "archive_file" "function" {
+  for_each = local.functions
+
+  type             = "zip"
+  source_file      = "${local.build_dir}/${each.key}/bootstrap"
+  output_path      = "${path.root}/.terraform/larder-${each.key}.zip"
+  output_file_mode = "0755" # so that the same binary makes the same zip everywhere
+}
+
+resource "aws_lambda_function" "this" {
+  for_each = local.functions
+
+  function_name    = "${var.bucket_name}-${each.key}"
+  description      = each.value.description
+  filename         = data.archive_file.function[each.key].output_path
+  source_code_hash = data.archive_file.function[each.key].output_base64sha256
+  runtime          = "provided.al2023"
+  architectures    = ["arm64"]
+  handler          = "bootstrap"
+  role             = aws_iam_role.function[each.key].arn
+  memory_size      = each.value.memory
+  timeout          = each.value.timeout
+  tags             = local.tags
+
+  ephemeral_storage {
+    size = each.value.storage
+  }
+
+  logging_config {
+    log_format = "Text"
+    log_group  = aws_cloudwatch_log_group.function[each.key].name
+  }
+
+  dynamic "environment" {
+    for_each = length(each.value.environment) > 0 ? [each.value.environment] : []
+
+    content {
+      variables = environment.value
+    }
+  }
+}
+
+# Here before the functions are, or Lambda would make its own, for ever.
+resource "aws_cloudwatch_log_group" "function" {
+  for_each = local.functions
+
+  name              = "/aws/lambda/${var.bucket_name}-${each.key}"
+  retention_in_days = var.log_days
+  tags              = local.tags
+}

@@ -1,0 +1,241 @@
+# Each function has a role of its own, which says all that it may do.
+
+locals {
+  # Modules and providers, and nothing else that the table may hold.
+  catalog_items = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["M#*", "P#*"] } }
+
+  statements = {
+    discovery = []
+
+    versions = [
+      {
+        Sid       = "ReadCatalog"
+        Effect    = "Allow"
+        Action    = "dynamodb:Query"
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = local.catalog_items
+      },
+    ]
+
+    download = [
+      {
+        Sid       = "ReadCatalog"
+        Effect    = "Allow"
+        Action    = "dynamodb:GetItem"
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = local.catalog_items
+      },
+      # The function makes no request to S3; the URLs that it signs carry its rights.
+      {
+        Sid      = "SignUrls"
+        Effect   = "Allow"
+        Action   = "s3:GetObject"
+        Resource = ["${local.bucket_arn}/registry/modules/*", "${local.bucket_arn}/registry/providers/*"]
+      },
+    ]
+
+    publish = [
+      {
+        Sid    = "TakeEvents" # the event source mapping
+        Effect = "Allow"
+        Action = [
+          "sqs:DeleteMessage",
+          "sqs:GetQueueAttributes",
+          "sqs:ReceiveMessage",
+        ]
+        Resource = aws_sqs_queue.uploads.arn
+      },
+      {
+        Sid      = "ContinueReconcile"
+        Effect   = "Allow"
+        Action   = "sqs:SendMessage"
+        Resource = aws_sqs_queue.uploads.arn
+      },
+      # ListObjectsV2 and ListObjectVersions; and without ListBucket S3 answers 403, not 404, to a GetObject
+      # or HeadObject of what does not exist.
+      {
+        Sid    = "ListBucket"
+        Effect = "Allow"
+        Action = [
+          "s3:ListBucket",
+          "s3:ListBucketVersions",
+        ]
+        Resource = local.bucket_arn
+      },
+      {
+        Sid    = "ReadUploads"
+        Effect = "Allow"
+        Action = [
+          "s3:GetObject",               # HeadObject of the current version
+          "s3:GetObjectVersion",        # GetObject of the version that an event names; the source of CopyObject
+          "s3:GetObjectVersionTagging", # GetObjectTagging, for PutObjectTagging replaces all tags
+          "s3:PutObjectVersionTagging", # PutObjectTagging of an outcome
+        ]
+        Resource = [for prefix in local.inbox : "${local.bucket_arn}/${prefix}*"]
+      },
+      {
+        Sid    = "WriteRegistry"
+        Effect = "Allow"
+        Action = [
+          "s3:GetObject", # GetObject and HeadObject, always of the current version
+          "s3:PutObject", # PutObject, with If-None-Match where it creates; the target of CopyObject
+        ]
+        Resource = "${local.bucket_arn}/registry/*"
+      },
+      {
+        Sid    = "WriteCatalog"
+        Effect = "Allow"
+        Action = [
+          "dynamodb:GetItem",
+          "dynamodb:PutItem", # TransactWriteItems, too, which has puts alone
+          "dynamodb:Query",
+        ]
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = local.catalog_items
+      },
+      {
+        Sid    = "Sign"
+        Effect = "Allow"
+        Action = [
+          "kms:DescribeKey",
+          "kms:GetPublicKey",
+          "kms:Sign",
+        ]
+        Resource = aws_kms_key.signing.arn
+      },
+    ]
+  }
+}
+
+resource "aws_iam_role" "function" {
+  for_each = local.functions
+
+  name = "${var.bucket_name}-${each.key}" # the policies of bucket and key know publish by its name
+  tags = local.tags
+
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Effect    = "Allow"
+        Principal = { Service = "lambda.amazonaws.com" }
+        Action    = "sts:AssumeRole"
+      },
+    ]
+  })
+}
+
+resource "aws_iam_role_policy" "function" {
+  for_each = local.functions
+
+  name = each.key
+  role = aws_iam_role.function[each.key].name
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = concat(
+      [
+        {
+          Sid      = "Log" # Lambda itself
+          Effect   = "Allow"
+          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+          Resource = "${aws_cloudwatch_log_group.function[each.key].arn}:*"
+        },
+      ],
+      local.statements[each.key],
+    )
+  })
+}
+
+resource "aws_iam_role" "reconcile" {
+  name = "${var.bucket_name}-reconcile"
+  tags = local.tags
+
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Effect    = "Allow"
+        Principal = { Service = "scheduler.amazonaws.com" }
+        Action    = "sts:AssumeRole"
+        Condition = { StringEquals = { "aws:SourceAccount" = local.account } }
+      },
+    ]
+  })
+}
+
+resource "aws_iam_role_policy" "reconcile" {
+  name = "reconcile"
+  role = aws_iam_role.reconcile.name
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid      = "Start"
+        Effect   = "Allow"
+        Action   = "lambda:InvokeFunction"
+        Resource = aws_lambda_function.this["publish"].arn
+      },
+    ]
+  })
+}
+
+# To attach to whoever publishes in one namespace. What may be written under keys/ says whose signatures the
+# namespace trusts; take that line out where authors are not to decide it.
+resource "aws_iam_policy" "uploader" {
+  count = var.uploader_namespace == "" ? 0 : 1
+
+  name        = "${var.bucket_name}-upload-${var.uploader_namespace}"
+  description = "Uploads to the namespace ${var.uploader_namespace} of the registry ${var.bucket_name}"
+  tags        = local.tags
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid    = "Upload"
+        Effect = "Allow"
+        Action = ["s3:PutObject", "s3:AbortMultipartUpload"]
+        Resource = [
+          "${local.bucket_arn}/keys/${var.uploader_namespace}/*",
+          "${local.bucket_arn}/modules/${var.uploader_namespace}/*",
+          "${local.bucket_arn}/providers/${var.uploader_namespace}/*",
+        ]
+      },
+      {
+        Sid    = "LearnTheOutcome"
+        Effect = "Allow"
+        Action = ["s3:GetObjectTagging", "s3:GetObjectVersionTagging"]
+        Resource = [
+          "${local.bucket_arn}/keys/${var.uploader_namespace}/*",
+          "${local.bucket_arn}/modules/${var.uploader_namespace}/*",
+          "${local.bucket_arn}/providers/${var.uploader_namespace}/*",
+        ]
+      },
+      {
+        Sid    = "ReadTheReasons"
+        Effect = "Allow"
+        Action = "s3:GetObject"
+        Resource = [
+          "${local.bucket_arn}/registry/outcomes/keys/${var.uploader_namespace}/*",
+          "${local.bucket_arn}/registry/outcomes/modules/${var.uploader_namespace}/*",
+          "${local.bucket_arn}/registry/outcomes/providers/${var.uploader_namespace}/*",
+        ]
+      },
+      {
+        Sid      = "ListUploads" # aws s3 ls, and aws s3 sync
+        Effect   = "Allow"
+        Action   = "s3:ListBucket"
+        Resource = local.bucket_arn
+        Condition = {
+          StringLike = {
+            "s3:prefix" = [
+              "keys/${var.uploader_namespace}/*",
+              "modules/${var.uploader_namespace}/*",
+              "providers/${var.uploader_namespace}/*",
+            ]
+          }
+        }
+      },
+    ]
+  })
+}

@@ -1,0 +1,44 @@
+output "registry_host" {
+  description = "The host name that source addresses begin with"
+  value       = local.has_domain ? var.domain_name : trimprefix(aws_apigatewayv2_api.registry.api_endpoint, "https://")
+}
+
+output "domain_target" {
+  description = "What domain_name must point to, where its record is yours to make. Null without a domain_name."
+  value       = one(aws_apigatewayv2_domain_name.registry[*].domain_name_configuration[0].target_domain_name)
+}
+
+output "bucket" {
+  description = "The bucket to upload to"
+  value       = aws_s3_bucket.registry.bucket
+}
+
+output "upload_command" {
+  description = "How to publish"
+  value       = "aws s3 cp terraform-provider-TYPE_VERSION_OS_ARCH.zip s3://${aws_s3_bucket.registry.bucket}/providers/NAMESPACE/TYPE/"
+}
+
+output "uploader_policy_arn" {
+  description = "IAM policy for those who upload to uploader_namespace. Null without one."
+  value       = one(aws_iam_policy.uploader[*].arn)
+}
+
+output "table" {
+  description = "The table of the catalog"
+  value       = aws_dynamodb_table.catalog.name
+}
+
+output "signing_key_arn" {
+  description = "The key that signs SHA256SUMS"
+  value       = aws_kms_key.signing.arn
+}
+
+output "queue_url" {
+  description = "The queue of uploads"
+  value       = aws_sqs_queue.uploads.url
+}
+
+output "dead_letter_queue_url" {
+  description = "Where uploads end that could not be taken to an outcome"
+  value       = aws_sqs_queue.dead_letters.url
+}

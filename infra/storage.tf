@@ -1,0 +1,273 @@
+# What must outlive everything else: Terraform refuses to destroy it.
+
+resource "aws_s3_bucket" "registry" {
+  bucket = var.bucket_name
+  tags   = local.tags
+
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+resource "aws_s3_bucket_versioning" "registry" {
+  bucket = aws_s3_bucket.registry.id
+
+  versioning_configuration {
+    status = "Enabled"
+  }
+}
+
+# Not KMS: every download would call it, with the rights of whoever signed the URL.
+resource "aws_s3_bucket_server_side_encryption_configuration" "registry" {
+  bucket = aws_s3_bucket.registry.id
+
+  rule {
+    apply_server_side_encryption_by_default {
+      sse_algorithm = "AES256"
+    }
+  }
+}
+
+resource "aws_s3_bucket_public_access_block" "registry" {
+  bucket = aws_s3_bucket.registry.id
+
+  block_public_acls       = true
+  block_public_policy     = true
+  ignore_public_acls      = true
+  restrict_public_buckets = true
+}
+
+resource "aws_s3_bucket_ownership_controls" "registry" {
+  bucket = aws_s3_bucket.registry.id
+
+  rule {
+    object_ownership = "BucketOwnerEnforced"
+  }
+}
+
+# The inbox alone expires. Days on the current version also removes delete markers that hide nothing any
+# more; a version that was overwritten waits as long, for its event may be late.
+resource "aws_s3_bucket_lifecycle_configuration" "registry" {
+  bucket = aws_s3_bucket.registry.id
+
+  rule {
+    id     = "unfinished-uploads"
+    status = "Enabled"
+
+    filter {}
+
+    abort_incomplete_multipart_upload {
+      days_after_initiation = 7
+    }
+  }
+
+  dynamic "rule" {
+    for_each = local.inbox
+
+    content {
+      id     = "inbox-${trimsuffix(rule.value, "/")}"
+      status = "Enabled"
+
+      filter {
+        prefix = rule.value
+      }
+
+      expiration {
+        days = var.inbox_days
+      }
+
+      noncurrent_version_expiration {
+        noncurrent_days = var.inbox_days
+      }
+    }
+  }
+
+  depends_on = [aws_s3_bucket_versioning.registry]
+}
+
+# Of the inbox alone, too: what publish writes under registry/ must not wake it.
+resource "aws_s3_bucket_notification" "registry" {
+  bucket = aws_s3_bucket.registry.id
+
+  dynamic "queue" {
+    for_each = local.inbox
+
+    content {
+      queue_arn     = aws_sqs_queue.uploads.arn
+      events        = ["s3:ObjectCreated:*"]
+      filter_prefix = queue.value
+    }
+  }
+
+  depends_on = [aws_sqs_queue_policy.uploads] # S3 sends the queue a test event before it takes this
+}
+
+resource "aws_s3_bucket_policy" "registry" {
+  bucket = aws_s3_bucket.registry.id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid       = "TlsOnly"
+        Effect    = "Deny"
+        Principal = "*"
+        Action    = "s3:*"
+        Resource  = [local.bucket_arn, "${local.bucket_arn}/*"]
+        Condition = { Bool = { "aws:SecureTransport" = "false" } }
+      },
+      {
+        Sid       = "RecentTlsOnly"
+        Effect    = "Deny"
+        Principal = "*"
+        Action    = "s3:*"
+        Resource  = [local.bucket_arn, "${local.bucket_arn}/*"]
+        Condition = { NumericLessThan = { "s3:TlsVersion" = "1.2" } }
+      },
+      # S3 encrypts what says nothing; so only those are refused that ask for something else.
+      {
+        Sid       = "NoOtherEncryption"
+        Effect    = "Deny"
+        Principal = "*"
+        Action    = "s3:PutObject"
+        Resource  = "${local.bucket_arn}/*"
+        Condition = {
+          StringNotEqualsIfExists = { "s3:x-amz-server-side-encryption" = "AES256" }
+          Null                    = { "s3:x-amz-server-side-encryption" = "false" }
+        }
+      },
+      {
+        Sid       = "NoCustomerKeys"
+        Effect    = "Deny"
+        Principal = "*"
+        Action    = "s3:PutObject"
+        Resource  = "${local.bucket_arn}/*"
+        Condition = { Null = { "s3:x-amz-server-side-encryption-customer-algorithm" = "false" } }
+      },
+      # Nobody, administrators and publish included. Whoever must, changes this policy first.
+      {
+        Sid       = "NothingPublishedIsDeleted"
+        Effect    = "Deny"
+        Principal = "*"
+        Action    = ["s3:DeleteObject", "s3:DeleteObjectVersion"]
+        Resource  = "${local.bucket_arn}/registry/*"
+      },
+      {
+        Sid       = "OnlyPublishWrites"
+        Effect    = "Deny"
+        Principal = "*"
+        Action    = "s3:PutObject"
+        Resource  = "${local.bucket_arn}/registry/*"
+        Condition = {
+          ArnNotEquals = { "aws:PrincipalArn" = compact([local.publish_role_arn, var.migration_principal_arn]) }
+        }
+      },
+    ]
+  })
+
+  lifecycle {
+    prevent_destroy = true
+  }
+
+  depends_on = [aws_s3_bucket_public_access_block.registry] # S3 takes one change of access at a time
+}
+
+# An index over the records in the bucket, and can be rebuilt from them.
+resource "aws_dynamodb_table" "catalog" {
+  name                        = var.bucket_name
+  billing_mode                = "PAY_PER_REQUEST"
+  deletion_protection_enabled = true
+  hash_key                    = "PK"
+  range_key                   = "SK"
+  tags                        = local.tags
+
+  attribute {
+    name = "PK"
+    type = "S"
+  }
+
+  attribute {
+    name = "SK"
+    type = "S"
+  }
+
+  point_in_time_recovery {
+    enabled = true
+  }
+
+  ttl {
+    attribute_name = "expires"
+    enabled        = true
+  }
+
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+# The account manages the key; only publish signs with it, and the account's administrators do not either.
+# Roles are named in conditions, not as principals: a principal must exist first, and turns into an orphaned
+# identifier when its role is made anew.
+resource "aws_kms_key" "signing" {
+  description              = "Signs the SHA256SUMS of the registry ${var.bucket_name}"
+  customer_master_key_spec = "RSA_4096"
+  key_usage                = "SIGN_VERIFY"
+  deletion_window_in_days  = 30
+  tags                     = local.tags
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid       = "AccountManages"
+        Effect    = "Allow"
+        Principal = { AWS = "arn:${local.partition}:iam::${local.account}:root" }
+        Action = [
+          "kms:CancelKeyDeletion",
+          "kms:CreateAlias",
+          "kms:DeleteAlias",
+          "kms:DescribeKey",
+          "kms:DisableKey",
+          "kms:EnableKey",
+          "kms:GetKeyPolicy",
+          "kms:GetKeyRotationStatus",
+          "kms:GetPublicKey",
+          "kms:ListGrants",
+          "kms:ListKeyPolicies",
+          "kms:ListResourceTags",
+          "kms:PutKeyPolicy",
+          "kms:ScheduleKeyDeletion",
+          "kms:TagResource",
+          "kms:UntagResource",
+          "kms:UpdateAlias",
+          "kms:UpdateKeyDescription",
+        ]
+        Resource = "*" # in a key's policy: this key
+      },
+      {
+        Sid       = "PublishSigns"
+        Effect    = "Allow"
+        Principal = { AWS = "arn:${local.partition}:iam::${local.account}:root" }
+        Action    = "kms:Sign"
+        Resource  = "*" # in a key's policy: this key
+        Condition = { ArnEquals = { "aws:PrincipalArn" = local.publish_role_arn } }
+      },
+      {
+        Sid       = "NobodyElseSigns"
+        Effect    = "Deny"
+        Principal = { AWS = "*" }
+        Action    = "kms:Sign"
+        Resource  = "*" # in a key's policy: this key
+        Condition = { ArnNotEquals = { "aws:PrincipalArn" = local.publish_role_arn } }
+      },
+    ]
+  })
+
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+resource "aws_kms_alias" "signing" {
+  name          = "alias/${var.bucket_name}"
+  target_key_id = aws_kms_key.signing.key_id
+}

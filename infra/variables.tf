@@ -1,0 +1,184 @@
+variable "bucket_name" {
+  description = "Name of the bucket, unique among all of AWS, such as acme-registry. Everything else is named after it."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9-]{1,38}[a-z0-9]$", var.bucket_name))
+    error_message = "bucket_name must be 3 to 40 lower case letters, digits and hyphens, for the names of roles and functions are made from it."
+  }
+}
+
+variable "build_dir" {
+  description = "Folder with the functions as `make build` leaves them: <function>/bootstrap, for linux/arm64. Null: build/ beside this module."
+  type        = string
+  default     = null
+}
+
+variable "read_access" {
+  description = "Who may read. \"required\" lets nobody in without a token; \"open\" lets everybody in who reaches the registry."
+  type        = string
+  default     = "required"
+  nullable    = false
+
+  validation {
+    condition     = contains(["required", "open"], var.read_access)
+    error_message = "read_access must be \"required\" or \"open\"."
+  }
+}
+
+variable "domain_name" {
+  description = "The registry's own host name, such as registry.example.com. Empty, AWS makes one up."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^([a-z0-9]([a-z0-9-]*[a-z0-9])?\\.)+[a-z]{2,}$", var.domain_name))
+    error_message = "domain_name must be a host name in lower case, without a scheme or a port."
+  }
+}
+
+variable "certificate_arn" {
+  description = "ARN of the ACM certificate for domain_name, in the provider's own region. Needed with domain_name."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate/.+$", var.certificate_arn))
+    error_message = "certificate_arn must be the ARN of a certificate in ACM."
+  }
+}
+
+variable "hosted_zone_id" {
+  description = "Route 53 hosted zone that gets the record for domain_name. Empty, the record is yours to make."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^Z[A-Z0-9]+$", var.hosted_zone_id))
+    error_message = "hosted_zone_id must be the id of a hosted zone, such as Z0123456789ABCDEFGHIJ."
+  }
+}
+
+variable "inbox_days" {
+  description = "Days after which uploads are deleted. By then they are copies of what was published."
+  type        = number
+  default     = 30
+  nullable    = false
+
+  validation {
+    # An event may wait in the queue for 14 days, and names an upload that must still be there.
+    condition     = var.inbox_days >= 15 && var.inbox_days <= 3650 && floor(var.inbox_days) == var.inbox_days
+    error_message = "inbox_days must be a whole number from 15 to 3650."
+  }
+}
+
+variable "log_days" {
+  description = "Days for which logs are kept: one of the numbers that CloudWatch takes."
+  type        = number
+  default     = 30
+  nullable    = false
+
+  validation {
+    condition = contains(
+      [1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653],
+      var.log_days,
+    )
+    error_message = "log_days must be one of 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 and 3653."
+  }
+}
+
+variable "url_lifetime" {
+  description = "How long download URLs work, from 1m to 30m."
+  type        = string
+  default     = "15m"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([1-9]|[12][0-9]|30)m$", var.url_lifetime))
+    error_message = "url_lifetime must be from 1m to 30m, in whole minutes."
+  }
+}
+
+variable "request_rate" {
+  description = "Requests per second that the registry answers in the long run. A terraform init makes some two per provider and module."
+  type        = number
+  default     = 100
+  nullable    = false
+
+  validation {
+    condition     = var.request_rate >= 1
+    error_message = "request_rate must be 1 or more."
+  }
+}
+
+variable "request_burst" {
+  description = "Requests that it answers at once."
+  type        = number
+  default     = 200
+  nullable    = false
+
+  validation {
+    condition     = var.request_burst >= 1
+    error_message = "request_burst must be 1 or more."
+  }
+}
+
+variable "publish_concurrency" {
+  description = "Uploads that are published at once. New accounts have 10 concurrent executions for all their functions."
+  type        = number
+  default     = 4
+  nullable    = false
+
+  validation {
+    # Lambda's own limits.
+    condition     = var.publish_concurrency >= 2 && var.publish_concurrency <= 1000
+    error_message = "publish_concurrency must be from 2 to 1000."
+  }
+}
+
+variable "uploader_namespace" {
+  description = "Namespace for which an IAM policy for uploaders is made. Empty, none is."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$", var.uploader_namespace))
+    error_message = "uploader_namespace must be lower case letters, digits and hyphens."
+  }
+}
+
+variable "migration_principal_arn" {
+  description = "ARN of an IAM role or user that may write registry/ too, while a registry is moved here. Empty otherwise."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$", var.migration_principal_arn))
+    error_message = "migration_principal_arn must be the ARN of an IAM role or user."
+  }
+}
+
+variable "alarm_topic_arn" {
+  description = "SNS topic that alarms are sent to. Empty, they are seen in CloudWatch alone."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:.+$", var.alarm_topic_arn))
+    error_message = "alarm_topic_arn must be the ARN of an SNS topic."
+  }
+}
+
+variable "tags" {
+  description = "Tags for every resource, beside application = \"larder\"."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+}
