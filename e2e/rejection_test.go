@@ -264,6 +264,8 @@ func badSignatures(t testing.TB) []refusal {
 	key := ada.publicKey(t)
 	given := map[string][]byte{amd64: pkg, "keys/NS/ada.asc": key}
 	secret := []byte(ada.gpg(t, "--armor", "--export-secret-keys"))
+	past := newAuthor(t)
+	past.gpg(t, "--faked-system-time", "20200101T000000", "--quick-gen-key", "Past Author", "ed25519", "sign", "1y")
 	signature := func(name string, sig []byte, reason string) refusal {
 		return refusal{name, given, widget + "SHA256SUMS.sig", sig, reason}
 	}
@@ -276,6 +278,7 @@ func badSignatures(t testing.TB) []refusal {
 		signature("SHA-1", ada.sign(t, sums, "--digest-algo", "SHA1"), "SHA-1"),
 		keyFile("secret key", secret, "private"),
 		keyFile("secret key after a public one", slices.Concat(key, secret), "private"),
+		keyFile("expired key", []byte(past.gpg(t, "--armor", "--export", "Past Author")), "expired"),
 		keyFile("text before the key", slices.Concat([]byte("my key:\n"), key), "line 1"),
 		keyFile("no key", []byte("ssh-ed25519 AAAA"), "key"),
 		keyFile("a signature", ada.sign(t, sums, "--armor"), "key"),
