@@ -1,0 +1,139 @@
+// Package lambdatest runs the binary of a function as Lambda does: in an
+// environment of its own, over the Runtime API, one invocation at a time.
+//
+// An environment that exits, or does not answer in time, is replaced by a new
+// one for the next invocation.
+package lambdatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// DefaultTimeout is how long an invocation may take whose context has no
+// deadline.
+const DefaultTimeout = time.Minute
+
+// MaxResponse is the largest response of a function, in bytes.
+const MaxResponse = 6<<20 + 100
+
+// Function is a deployed function. It is safe for concurrent use: invocations
+// wait for one another.
+type Function struct {
+	binary string
+	env    []string
+
+	mu      sync.Mutex
+	current *environment // nil: the next invocation starts one
+	logs    logs
+}
+
+// Error is the error that a function reported.
+type Error struct {
+	Type    string `json:"errorType"`
+	Message string `json:"errorMessage"`
+}
+
+func (e *Error) Error() string { return "the function failed: " + e.Type + ": " + e.Message }
+
+// ErrExited says that the function's process ended in the course of an
+// invocation.
+var ErrExited = errors.New("the function exited")
+
+// Start deploys a function until the test ends, with env ("NAME=value") as the
+// whole of its environment beside what Lambda itself sets. TMPDIR is a folder
+// of its own. Its first environment starts at once; if it cannot, the first
+// invocation says so. What the function logged is shown if the test fails.
+func Start(t testing.TB, binary string, env []string) *Function {
+	t.Helper()
+	f := &Function{binary: binary, env: append([]string{"TMPDIR=" + t.TempDir()}, env...)}
+	var err error
+	if f.current, err = f.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.retire()
+		if t.Failed() {
+			t.Logf("%s logged:\n%s", binary, f.Logs())
+		}
+	})
+	return f
+}
+
+// Invoke hands an event to the function and returns its response. The context's
+// deadline is the function's timeout.
+//
+// Errors: [*Error], [ErrExited], the context's.
+func (f *Function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, DefaultTimeout)
+		defer cancel()
+	}
+	response, err := f.invoke(ctx, payload)
+	if errors.Is(err, errIdle) { // a new one does
+		response, err = f.invoke(ctx, payload)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(response) > MaxResponse {
+		return nil, &Error{"Function.ResponseSizeTooLarge", fmt.Sprintf("the response has %d bytes, and may have %d", len(response), MaxResponse)}
+	}
+	return response, nil
+}
+
+// invoke invokes the current environment, and retires it where it did not
+// survive that.
+func (f *Function) invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	if f.current == nil {
+		var err error
+		if f.current, err = f.start(); err != nil {
+			return nil, err
+		}
+	}
+	response, err := f.current.invoke(ctx, payload)
+	if errors.Is(err, ErrExited) || errors.Is(err, errIdle) || ctx.Err() != nil {
+		f.retire()
+	}
+	return response, err
+}
+
+// Logs is what the function has written to its standard output and error, in
+// all its environments.
+func (f *Function) Logs() string { return f.logs.String() }
+
+// ColdStart starts a binary, and returns how long it took from the start of the
+// process to its first request for an invocation. The process is ended again.
+func ColdStart(ctx context.Context, binary string, env []string) (time.Duration, error) {
+	f := &Function{binary: binary, env: env}
+	var err error
+	if f.current, err = f.start(); err != nil {
+		return 0, err
+	}
+	defer f.retire()
+	select {
+	case asked := <-f.current.asked:
+		return asked.Sub(f.current.started), nil
+	case <-f.current.exited:
+		return 0, f.current.exitError()
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%s did not ask for an invocation: %w\n%s", binary, ctx.Err(), f.Logs())
+	}
+}
+
+// retire ends the current environment.
+func (f *Function) retire() {
+	if f.current != nil {
+		f.current.stop()
+		f.current = nil
+	}
+}
