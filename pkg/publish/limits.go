@@ -7,9 +7,6 @@ const (
 	// most that S3 copies in one request.
 	MaxUpload = 5 << 30
 
-	// MaxManifest is the largest registry manifest, in bytes.
-	MaxManifest = 64 << 10
-
 	// maxStateDocument is the largest record or outcome, in bytes.
 	maxStateDocument = 16 << 20
 

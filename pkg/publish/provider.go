@@ -152,7 +152,7 @@ func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
 }
 
 func (p *Publisher) publishManifest(ctx context.Context, u upload, object Object, o *Outcome) error {
-	data, err := p.readAll(ctx, object.Key, object.Version, MaxManifest)
+	data, err := p.readAll(ctx, object.Key, object.Version, archive.MaxManifest)
 	if err != nil {
 		return gone(err)
 	}
