@@ -1,0 +1,130 @@
+package dynamotest
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+const (
+	// heap is for requests alone: tables are in memory of SQLite's own.
+	heap = "-Xmx256m"
+
+	startTimeout = time.Minute
+	portAttempts = 5 // another process may take the free port that was found
+)
+
+//go:embed pom.xml
+var pom []byte
+
+// folder is where the engine is when it has been fetched. It is looked for
+// before any test can change the working directory.
+var folder = findFolder()
+
+func findFolder() string {
+	dir, err := os.Getwd()
+	for err == nil && dir != filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return filepath.Join(dir, ".cache", "dynamodb-local")
+}
+
+// launch starts DynamoDB Local. The test is over where that cannot be.
+func launch(t testing.TB) (endpoint string, stop func()) {
+	t.Helper()
+	if !fetched() {
+		unavailable(t)
+	}
+	var err error
+	for range portAttempts {
+		if endpoint, stop, err = run(); err == nil {
+			return endpoint, stop
+		}
+	}
+	t.Fatalf("start DynamoDB Local, which needs Java 17 or newer: %v", err)
+	return "", nil
+}
+
+// fetched says that DynamoDB Local is here, of the version that is wanted.
+func fetched() bool {
+	copied, err := os.ReadFile(filepath.Join(folder, "pom.xml"))
+	return err == nil && bytes.Equal(copied, pom)
+}
+
+func unavailable(t testing.TB) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+}
+
+// run starts a process on a free port and waits until it answers.
+func run() (endpoint string, stop func(), err error) {
+	port, err := freePort()
+	if err != nil {
+		return "", nil, err
+	}
+	var output bytes.Buffer
+	cmd := exec.Command("java", heap, "-XX:+UseSerialGC",
+		"-Djava.library.path="+folder, "-cp", filepath.Join(folder, "*"),
+		"software.amazon.dynamodb.services.local.main.ServerRunner",
+		"-inMemory", "-sharedDb", "-disableTelemetry", "-port", port)
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &output, &output, diesWithTest()
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it only ends by being killed, or with its reason in the output
+		close(ended)
+	}()
+	stop = func() {
+		_ = cmd.Process.Kill() // fails where it has ended
+		<-ended
+	}
+	endpoint = "http://127.0.0.1:" + port
+	if err := await(endpoint, ended); err != nil {
+		stop()
+		return "", nil, fmt.Errorf("%w: %s", err, output.Bytes())
+	}
+	return endpoint, stop, nil
+}
+
+// await returns once the engine answers, whatever it says.
+func await(endpoint string, ended <-chan struct{}) error {
+	timeout := time.After(startTimeout)
+	for {
+		response, err := http.Get(endpoint)
+		if err == nil {
+			return response.Body.Close()
+		}
+		select {
+		case <-ended:
+			return errors.New("it ended")
+		case <-timeout:
+			return fmt.Errorf("no answer after %v: %w", startTimeout, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func freePort() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	return port, errors.Join(err, listener.Close())
+}
