@@ -16,34 +16,37 @@ const module = "github.com/larder-registry/larder/"
 // mayImport says, for each room, which of our own packages its code may import.
 // A room that is not listed may not exist.
 var mayImport = map[string][]string{
-	"pkg/archive":             {},
-	"pkg/shasums":             {},
-	"pkg/signing":             {},
-	"pkg/registry":            {},
-	"pkg/protocol":            {"pkg/registry"},
-	"pkg/publish":             {"pkg/registry", "pkg/archive", "pkg/shasums", "pkg/signing"},
-	"pkg/blob/s3blob":         {"pkg/registry", "pkg/publish"},
-	"pkg/blob/blobtest":       {"pkg/registry", "pkg/publish"},
-	"pkg/catalog/boltcatalog": {"pkg/registry", "pkg/publish"},
-	"pkg/catalog/catalogtest": {"pkg/registry", "pkg/publish"},
-	"pkg/awskms":              {},
-	"internal/s3test":         {},
-	"internal/kmstest":        {},
-	"scripts/larder":          {"pkg/", "scripts/larder/internal/"},
-	"scripts/larder/internal": {"pkg/", "scripts/larder/internal/"},
-	"e2e":                     {},
+	"pkg/archive":               {},
+	"pkg/shasums":               {},
+	"pkg/signing":               {},
+	"pkg/registry":              {},
+	"pkg/protocol":              {"pkg/registry"},
+	"pkg/publish":               {"pkg/registry", "pkg/archive", "pkg/shasums", "pkg/signing"},
+	"pkg/blob/s3blob":           {"pkg/registry", "pkg/publish"},
+	"pkg/blob/blobtest":         {"pkg/registry", "pkg/publish"},
+	"pkg/catalog/internal":      {"pkg/registry"},
+	"pkg/catalog/boltcatalog":   {"pkg/registry", "pkg/publish", "pkg/catalog/internal/"},
+	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/catalog/internal/"},
+	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/publish"},
+	"pkg/awskms":                {},
+	"internal/s3test":           {},
+	"internal/dynamotest":       {},
+	"internal/kmstest":          {},
+	"scripts/larder":            {"pkg/", "scripts/larder/internal/"},
+	"scripts/larder/internal":   {"pkg/", "scripts/larder/internal/"},
+	"e2e":                       {},
 }
 
 // onlyIn says which rooms may import what of others, directly.
 var onlyIn = map[string][]string{
-	"github.com/aws/":                                 {"pkg/blob/s3blob", "pkg/awskms", "scripts/larder/internal", "internal/s3test"},
+	"github.com/aws/":                                 {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "scripts/larder/internal", "internal/s3test", "internal/dynamotest"},
 	"github.com/versity/versitygw":                    {"scripts/larder/internal", "internal/s3test"},
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
 	"github.com/ProtonMail/go-crypto":                 {"pkg/signing"},
 	"github.com/spf13/cobra":                          {"scripts/larder"},
 	"github.com/hashicorp/go-version":                 {"pkg/registry"},
 	"github.com/hashicorp/terraform-registry-address": {"pkg/registry"},
-	"testing": {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/kmstest"},
+	"testing": {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/kmstest"},
 }
 
 type goPackage struct {

@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"go.etcd.io/bbolt"
@@ -38,33 +39,33 @@ var _ publish.Index = (*Catalog)(nil)
 
 // ModuleVersions implements [registry.Catalog].
 func (c *Catalog) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error) {
-	return get(ctx, c, listingKey(modulePartition(a)), decodeListing)
+	return get(ctx, c, listingKey(layout.ModulePartition(a)), decodeListing)
 }
 
 // ModuleVersion implements [registry.Catalog].
 func (c *Catalog) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return get(ctx, c, versionKey(modulePartition(a), v), decodeState[registry.ModuleVersion])
+	return get(ctx, c, versionKey(layout.ModulePartition(a), v), decodeState[registry.ModuleVersion])
 }
 
 // ProviderVersions implements [registry.Catalog].
 func (c *Catalog) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error) {
-	return get(ctx, c, listingKey(providerPartition(a)), decodeListing)
+	return get(ctx, c, listingKey(layout.ProviderPartition(a)), decodeListing)
 }
 
 // ProviderVersion implements [registry.Catalog].
 func (c *Catalog) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return get(ctx, c, versionKey(providerPartition(a), v), decodeState[registry.ProviderVersion])
+	return get(ctx, c, versionKey(layout.ProviderPartition(a), v), decodeState[registry.ProviderVersion])
 }
 
 // PutModuleVersion implements [publish.Index].
 func (c *Catalog) PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error {
-	return c.put(ctx, change{modulePartition(m.Address), m, m.Listed(), true})
+	return c.put(ctx, change{layout.ModulePartition(m.Address), m, m.Listed(), true})
 }
 
 // PutProviderVersion implements [publish.Index].
 func (c *Catalog) PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error {
 	entry := p.Listed()
-	return c.put(ctx, change{providerPartition(p.Address), p, entry, len(entry.Platforms) > 0})
+	return c.put(ctx, change{layout.ProviderPartition(p.Address), p, entry, len(entry.Platforms) > 0})
 }
 
 // get reads one item. What decode returns may not refer to the value.
@@ -143,7 +144,7 @@ func enter(items *bbolt.Bucket, key []byte, entry registry.Listed) error {
 		}
 	}
 	listing, _ = listing.With(entry)
-	value, err := encodeListing(listing)
+	value, err := layout.EncodeListing(listing)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,162 @@
+package dynamocatalog_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// requestsPerPut of a new version.
+const requestsPerPut = 3
+
+// TestPutDespiteFaults fails each request of a put once, in a way after which
+// it is sent again: the caller does not notice.
+func TestPutDespiteFaults(t *testing.T) {
+	want := withoutFaults(t)
+	for _, f := range passing {
+		for at := 1; at <= requestsPerPut; at++ {
+			t.Run(fmt.Sprintf("%s, request %d", f.name, at), func(t *testing.T) {
+				b := newTable(t)
+				seed(t, b)
+				c := b.open(t, &transport{pick: f.only(at)})
+				if err := c.PutProviderVersion(t.Context(), catalogtest.Provider(widget, 2, 3)[1]); err != nil {
+					t.Fatal(err)
+				}
+				if got := b.items(t, "P#"+widget.String()); !reflect.DeepEqual(got, want) {
+					t.Errorf("the partition is %v, want %v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestReadDespiteFaults fails questions once, which the caller does not notice.
+func TestReadDespiteFaults(t *testing.T) {
+	b := newTable(t)
+	seed(t, b)
+	want := catalogtest.Provider(widget, 1, 3)[0]
+	for _, f := range passing {
+		listing, listErr := b.open(t, &transport{pick: f.only(1)}).ProviderVersions(t.Context(), widget)
+		p, err := b.open(t, &transport{pick: f.only(1)}).ProviderVersion(t.Context(), widget, want.Version)
+		if listErr != nil || err != nil || !reflect.DeepEqual(p, want) || !reflect.DeepEqual(listing, registry.Listing{want.Listed()}) {
+			t.Errorf("%s: %v, %v; %+v, %v", f.name, listing, listErr, p, err)
+		}
+	}
+}
+
+// TestPutAgainAfterFault fails each request of a put for good. The put says so,
+// nothing is listed that cannot be read, and the same put again ends where one
+// without a fault does.
+func TestPutAgainAfterFault(t *testing.T) {
+	want := withoutFaults(t)
+	for _, f := range final {
+		for at := 1; at <= requestsPerPut; at++ {
+			t.Run(fmt.Sprintf("%s, request %d", f.name, at), func(t *testing.T) {
+				b := newTable(t)
+				seed(t, b)
+				p := catalogtest.Provider(widget, 2, 3)[1]
+				err := b.open(t, &transport{pick: f.only(at)}).PutProviderVersion(t.Context(), p)
+				var api smithy.APIError
+				if !errors.As(err, &api) || api.ErrorCode() != f.code {
+					t.Errorf("the put that failed = %v, want %s", err, f.code)
+				}
+				c := b.open(t, nil)
+				readable(t, b)
+				if err := c.PutProviderVersion(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+				if got := b.items(t, "P#"+widget.String()); !reflect.DeepEqual(got, want) {
+					t.Errorf("the partition is %v, want %v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestThrottledForLong holds that there is an end to trying, with the reason.
+func TestThrottledForLong(t *testing.T) {
+	count := &transport{pick: func(int) (fault, bool) { return passing[0], true }}
+	c := newTable(t).open(t, count)
+	_, err := c.ProviderVersions(t.Context(), widget)
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorCode() != passing[0].code || errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("ProviderVersions = %v, want %s", err, passing[0].code)
+	}
+	if got := len(count.take()); got != dynamocatalog.MaxAttempts {
+		t.Errorf("%d requests, want %d", got, dynamocatalog.MaxAttempts)
+	}
+}
+
+// TestLost holds after which errors a listing is read and put again.
+func TestLost(t *testing.T) {
+	cancelled := func(codes ...string) error {
+		var reasons []types.CancellationReason
+		for _, code := range codes {
+			reasons = append(reasons, types.CancellationReason{Code: &code})
+		}
+		return fmt.Errorf("wrapped: %w", &types.TransactionCanceledException{CancellationReasons: reasons})
+	}
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{&types.ConditionalCheckFailedException{}, true},
+		{&types.TransactionConflictException{}, true},
+		{cancelled("ConditionalCheckFailed", "None"), true},
+		{cancelled("None", "TransactionConflict"), true},
+		{cancelled("ThrottlingError", "None"), true},
+		{cancelled("ProvisionedThroughputExceeded"), true},
+		{cancelled("ConditionalCheckFailed", "ValidationError"), false},
+		{cancelled("ItemCollectionSizeLimitExceeded"), false},
+		{&types.ResourceNotFoundException{}, false},
+		{&types.ProvisionedThroughputExceededException{}, false},
+		{errors.New("another"), false},
+		{nil, false},
+	} {
+		if got := dynamocatalog.Lost(tt.err); got != tt.want {
+			t.Errorf("lost(%v) = %t", tt.err, got)
+		}
+	}
+}
+
+// seed puts a version that was there before.
+func seed(t *testing.T, b table) {
+	t.Helper()
+	if err := b.open(t, nil).PutProviderVersion(t.Context(), catalogtest.Provider(widget, 2, 3)[0]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withoutFaults is what two puts end in.
+func withoutFaults(t *testing.T) any {
+	t.Helper()
+	b := newTable(t)
+	seed(t, b)
+	if err := b.open(t, nil).PutProviderVersion(t.Context(), catalogtest.Provider(widget, 2, 3)[1]); err != nil {
+		t.Fatal(err)
+	}
+	return b.items(t, "P#"+widget.String())
+}
+
+// readable holds that all that is listed is there.
+func readable(t *testing.T, b table) {
+	t.Helper()
+	c := b.open(t, nil)
+	listing, err := c.ProviderVersions(t.Context(), widget)
+	if err != nil || len(listing) == 0 {
+		t.Errorf("listing: %v, %v", listing, err)
+	}
+	for _, entry := range listing {
+		p, err := c.ProviderVersion(t.Context(), widget, entry.Version)
+		if err != nil || p.Revision < entry.Revision {
+			t.Errorf("%s is listed, and is %+v, %v", entry.Version, p, err)
+		}
+	}
+}

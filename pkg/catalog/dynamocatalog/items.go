@@ -1,0 +1,162 @@
+package dynamocatalog
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+const (
+	revisionAttribute = "revision"
+	chunksAttribute   = "chunks"
+	dataAttribute     = "data"
+
+	// maxData is what an item can have of data, in bytes: DynamoDB's 400 KiB
+	// without 4 KiB for the rest, whose parts have limits of their own.
+	maxData = 396 << 10
+
+	// maxDocument is the longest JSON that is written or read, in bytes.
+	maxDocument = 64 << 20
+)
+
+type item = map[string]types.AttributeValue
+
+func key(partition, name string) item {
+	return item{
+		PartitionKey: &types.AttributeValueMemberS{Value: partition},
+		SortKey:      &types.AttributeValueMemberS{Value: name},
+	}
+}
+
+func number(n int) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.Itoa(n)}
+}
+
+func newItem(partition, name string, revision int, data []byte) item {
+	i := key(partition, name)
+	i[revisionAttribute] = number(revision)
+	i[dataAttribute] = &types.AttributeValueMemberB{Value: data}
+	return i
+}
+
+func textOf(i item, attribute string) string {
+	s, _ := i[attribute].(*types.AttributeValueMemberS)
+	if s == nil {
+		return ""
+	}
+	return s.Value
+}
+
+// numberOf is 0 where an item has no such number.
+func numberOf(i item, attribute string) int {
+	n, _ := i[attribute].(*types.AttributeValueMemberN)
+	if n == nil {
+		return 0
+	}
+	value, _ := strconv.Atoi(n.Value)
+	return value
+}
+
+func dataOf(i item) []byte {
+	b, _ := i[dataAttribute].(*types.AttributeValueMemberB)
+	if b == nil {
+		return nil
+	}
+	return b.Value
+}
+
+func compress(document []byte) ([]byte, error) {
+	if len(document) > maxDocument {
+		return nil, fmt.Errorf("it has %d bytes before compression, and %d are allowed", len(document), maxDocument)
+	}
+	var data bytes.Buffer
+	w := gzip.NewWriter(&data)
+	if _, err := w.Write(document); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return data.Bytes(), nil
+}
+
+func decompress(data []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	document, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	if len(document) > maxDocument {
+		return nil, fmt.Errorf("%w: it has more than %d bytes", errForeign, maxDocument)
+	}
+	return document, nil
+}
+
+// state reads the state of one version.
+func state[T any](ctx context.Context, c *Catalog, partition string, v registry.Version) (T, error) {
+	var s T
+	err := c.readState(ctx, partition, v, &s)
+	if err != nil {
+		return s, fmt.Errorf("read version %s of %s in the catalog: %w", v, partition, c.explain(err))
+	}
+	return s, nil
+}
+
+func (c *Catalog) readState(ctx context.Context, partition string, v registry.Version, s any) error {
+	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &c.table,
+		Key:       key(partition, layout.Version(v)),
+	})
+	if err != nil {
+		return err
+	}
+	if out.Item == nil {
+		return registry.ErrNotFound
+	}
+	document, err := decompress(dataOf(out.Item))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(document, s); err != nil {
+		return fmt.Errorf("%w: %w", errForeign, err)
+	}
+	return nil
+}
+
+// putState stores a state unless one of its revision or a higher one is there.
+func (c *Catalog) putState(ctx context.Context, ch change) error {
+	document, err := json.Marshal(ch.state)
+	if err != nil {
+		return err
+	}
+	data, err := compress(document)
+	if err != nil {
+		return err
+	}
+	if len(data) > maxData {
+		return fmt.Errorf("it has %d bytes, and an item of DynamoDB has room for %d: only its public signing keys can be so large, so export them without other people's signatures (gpg --export-options export-minimal)", len(data), maxData)
+	}
+	_, err = c.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                 &c.table,
+		Item:                      newItem(ch.partition, layout.Version(ch.entry.Version), ch.entry.Revision, data),
+		ConditionExpression:       aws.String("attribute_not_exists(" + PartitionKey + ") OR " + revisionAttribute + " < :revision"),
+		ExpressionAttributeValues: item{":revision": number(ch.entry.Revision)},
+	})
+	if known(err) {
+		return nil
+	}
+	return err
+}

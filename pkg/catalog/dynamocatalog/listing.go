@@ -1,0 +1,200 @@
+package dynamocatalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+const (
+	// chunkSize is the most that one item has of a listing, in bytes.
+	chunkSize = 300 << 10
+
+	// maxChunks is how many chunks one Query reads: up to 1 MiB.
+	maxChunks = 3
+
+	// maxMerges is how often an entry is merged into a listing that others
+	// change. Of a hundred writers at once, the last needs some twenty.
+	maxMerges = 60
+
+	// maxReads is how often a listing is read that changes meanwhile.
+	maxReads = 6
+)
+
+// stored is a listing at one of its revisions, which begin at 1.
+type stored struct {
+	listing  registry.Listing
+	revision int
+}
+
+// listing reads for those who ask.
+func (c *Catalog) listing(ctx context.Context, partition string) (registry.Listing, error) {
+	s, err := c.readListing(ctx, partition, false)
+	if err != nil {
+		return nil, fmt.Errorf("read the listing of %s in the catalog: %w", partition, c.explain(err))
+	}
+	return s.listing, nil
+}
+
+// readListing reads a listing at one revision. That takes one request, unless
+// the listing has several chunks and is being replaced just now.
+func (c *Catalog) readListing(ctx context.Context, partition string, consistent bool) (stored, error) {
+	for failures := range maxReads {
+		if err := pause(ctx, failures); err != nil {
+			return stored{}, err
+		}
+		items, err := c.queryListing(ctx, partition, consistent || failures > 0)
+		if err != nil {
+			return stored{}, err
+		}
+		if len(items) == 0 {
+			return stored{}, registry.ErrNotFound
+		}
+		data, revision, err := join(items)
+		if errors.Is(err, errMixed) {
+			continue
+		}
+		if err != nil {
+			return stored{}, err
+		}
+		return decodeListing(revision, data)
+	}
+	return stored{}, fmt.Errorf("%w, %d times: %w", errMixed, maxReads, errForeign)
+}
+
+func (c *Catalog) queryListing(ctx context.Context, partition string, consistent bool) ([]item, error) {
+	out, err := c.client.Query(ctx, &dynamodb.QueryInput{
+		TableName:              &c.table,
+		ConsistentRead:         &consistent,
+		KeyConditionExpression: aws.String(PartitionKey + " = :partition AND begins_with(" + SortKey + ", :list)"),
+		ExpressionAttributeValues: item{
+			":partition": &types.AttributeValueMemberS{Value: partition},
+			":list":      &types.AttributeValueMemberS{Value: layout.Listing},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Items, nil
+}
+
+// errMixed says that a listing was read while it was being replaced.
+var errMixed = errors.New("the chunks of the listing are of different revisions")
+
+// join puts the chunks of a listing together, or returns errMixed. There may be
+// more than are of use, from when the listing was longer.
+func join(items []item) (data []byte, revision int, err error) {
+	count, revision := numberOf(items[0], chunksAttribute), numberOf(items[0], revisionAttribute)
+	if textOf(items[0], SortKey) != chunkName(0) || count < 1 || revision < 1 {
+		return nil, 0, errForeign
+	}
+	if count > len(items) {
+		return nil, 0, errMixed
+	}
+	var chunks [][]byte
+	for n, i := range items[:count] {
+		if textOf(i, SortKey) != chunkName(n) || numberOf(i, revisionAttribute) != revision {
+			return nil, 0, errMixed
+		}
+		chunks = append(chunks, dataOf(i))
+	}
+	return bytes.Join(chunks, nil), revision, nil
+}
+
+// chunkName names the item of a chunk. Names sort as their numbers do.
+func chunkName(n int) string {
+	if n == 0 {
+		return layout.Listing
+	}
+	return fmt.Sprintf("%s#%d", layout.Listing, n)
+}
+
+func decodeListing(revision int, data []byte) (stored, error) {
+	document, err := decompress(data)
+	if err != nil {
+		return stored{}, err
+	}
+	listing, err := layout.DecodeListing(document)
+	if err != nil {
+		return stored{}, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	return stored{listing, revision}, nil
+}
+
+// enter brings an entry into a listing, which may not exist yet.
+func (c *Catalog) enter(ctx context.Context, partition string, entry registry.Listed) error {
+	for failures := range maxMerges {
+		if err := pause(ctx, failures); err != nil {
+			return err
+		}
+		s, err := c.readListing(ctx, partition, true)
+		if err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return err
+		}
+		listing, changed := s.listing.With(entry)
+		if !changed {
+			return nil
+		}
+		if err := c.replaceListing(ctx, partition, s.revision, listing); !lost(err) {
+			return err
+		}
+	}
+	return errBusy
+}
+
+// replaceListing puts a listing in the place of the one of a revision, 0 for
+// none. It has lost where the listing is of another one by now.
+func (c *Catalog) replaceListing(ctx context.Context, partition string, revision int, listing registry.Listing) error {
+	document, err := layout.EncodeListing(listing)
+	if err != nil {
+		return err
+	}
+	data, err := compress(document)
+	if err != nil {
+		return fmt.Errorf("the listing of %d versions is too long: %w", len(listing), err)
+	}
+	if len(data) > maxChunks*chunkSize {
+		return fmt.Errorf("the listing of %d versions is too long: it has %d bytes, and there is room for %d", len(listing), len(data), maxChunks*chunkSize)
+	}
+	chunks := slices.Collect(slices.Chunk(data, chunkSize))
+	puts := make([]types.Put, len(chunks))
+	for n, chunk := range chunks {
+		puts[n] = types.Put{TableName: &c.table, Item: newItem(partition, chunkName(n), revision+1, chunk)}
+	}
+	first := &puts[0]
+	first.Item[chunksAttribute] = number(len(chunks))
+	first.ConditionExpression = aws.String("attribute_not_exists(" + PartitionKey + ")")
+	if revision > 0 {
+		first.ConditionExpression = aws.String(revisionAttribute + " = :read")
+		first.ExpressionAttributeValues = item{":read": number(revision)}
+	}
+	return c.putAll(ctx, puts)
+}
+
+// putAll makes one item's put the plain request that it can be: a transaction
+// costs twice as much.
+func (c *Catalog) putAll(ctx context.Context, puts []types.Put) error {
+	if len(puts) == 1 {
+		_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                 puts[0].TableName,
+			Item:                      puts[0].Item,
+			ConditionExpression:       puts[0].ConditionExpression,
+			ExpressionAttributeValues: puts[0].ExpressionAttributeValues,
+		})
+		return err
+	}
+	var transaction []types.TransactWriteItem
+	for _, put := range puts {
+		transaction = append(transaction, types.TransactWriteItem{Put: &put})
+	}
+	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: transaction})
+	return err
+}

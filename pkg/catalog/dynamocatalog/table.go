@@ -1,0 +1,36 @@
+package dynamocatalog
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// The attributes of every item's key.
+const (
+	PartitionKey = "PK"
+	SortKey      = "SK"
+)
+
+// ExpiresAttribute is the time, in seconds since 1970, after which DynamoDB may
+// delete an item. It is the table's TTL attribute, and no item of the catalog
+// has it.
+const ExpiresAttribute = "expires"
+
+// TableSchema is the table under a name: its keys, and that requests are paid
+// for on demand. Deployments add a TTL by [ExpiresAttribute], point-in-time
+// recovery and deletion protection, on which no code depends.
+func TableSchema(name string) *dynamodb.CreateTableInput {
+	return &dynamodb.CreateTableInput{
+		TableName:   &name,
+		BillingMode: types.BillingModePayPerRequest,
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String(PartitionKey), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String(SortKey), KeyType: types.KeyTypeRange},
+		},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String(PartitionKey), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String(SortKey), AttributeType: types.ScalarAttributeTypeS},
+		},
+	}
+}

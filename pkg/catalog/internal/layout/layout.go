@@ -1,0 +1,81 @@
+// Package layout is what the drivers of the catalog agree on: the names of
+// partitions and of the items in them, and the stored form of a listing.
+package layout
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Listing is the name of the item that lists a module or provider.
+const Listing = "LIST"
+
+// ModulePartition holds what there is of a module. No other address has it.
+func ModulePartition(a registry.ModuleAddress) string { return "M#" + a.String() }
+
+// ProviderPartition holds what there is of a provider. No other address has it.
+func ProviderPartition(a registry.ProviderAddress) string { return "P#" + a.String() }
+
+// Version is the name of the item with the state of a version.
+func Version(v registry.Version) string { return "V#" + v.Key() }
+
+// storedListing is a listing with each set of protocols and platforms once:
+// most versions of a provider have the same.
+type storedListing struct {
+	Sets     []offered       `json:"sets"`
+	Versions []storedVersion `json:"versions"`
+}
+
+// offered is what a version can be installed for.
+type offered struct {
+	Protocols []string            `json:"protocols,omitempty"`
+	Platforms []registry.Platform `json:"platforms,omitempty"`
+}
+
+type storedVersion struct {
+	Version  registry.Version `json:"version"`
+	Revision int              `json:"revision"`
+	Set      int              `json:"set"` // index of what it offers
+}
+
+// EncodeListing is the stored form of a listing, in JSON.
+func EncodeListing(listing registry.Listing) ([]byte, error) {
+	var stored storedListing
+	for _, entry := range listing {
+		set := slices.IndexFunc(stored.Sets, func(o offered) bool {
+			return slices.Equal(o.Protocols, entry.Protocols) && slices.Equal(o.Platforms, entry.Platforms)
+		})
+		if set < 0 {
+			set = len(stored.Sets)
+			stored.Sets = append(stored.Sets, offered{entry.Protocols, entry.Platforms})
+		}
+		stored.Versions = append(stored.Versions, storedVersion{entry.Version, entry.Revision, set})
+	}
+	return json.Marshal(stored)
+}
+
+// DecodeListing reads the stored form. Its entries share their slices, whose
+// capacity is their length: to append to one copies it.
+func DecodeListing(value []byte) (registry.Listing, error) {
+	var stored storedListing
+	if err := json.Unmarshal(value, &stored); err != nil {
+		return nil, err
+	}
+	listing := make(registry.Listing, 0, len(stored.Versions))
+	for _, v := range stored.Versions {
+		if v.Set < 0 || v.Set >= len(stored.Sets) {
+			return nil, fmt.Errorf("version %s refers to set %d of %d", v.Version, v.Set, len(stored.Sets))
+		}
+		set := stored.Sets[v.Set]
+		listing = append(listing, registry.Listed{
+			Version:   v.Version,
+			Revision:  v.Revision,
+			Protocols: slices.Clip(set.Protocols),
+			Platforms: slices.Clip(set.Platforms),
+		})
+	}
+	return listing, nil
+}
