@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"internal/s3test":           {},
 	"internal/dynamotest":       {},
 	"internal/kmstest":          {},
+	"internal/templatetest":     {},
 	"scripts/larder":            {"pkg/", "scripts/larder/internal/"},
 	"scripts/larder/internal":   {"pkg/", "scripts/larder/internal/"},
 	"e2e":                       {},
@@ -46,7 +47,10 @@ var onlyIn = map[string][]string{
 	"github.com/spf13/cobra":                          {"scripts/larder"},
 	"github.com/hashicorp/go-version":                 {"pkg/registry"},
 	"github.com/hashicorp/terraform-registry-address": {"pkg/registry"},
-	"testing": {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/kmstest"},
+	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
+	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
+	"go.yaml.in/yaml/":                                {"internal/templatetest"},
+	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/kmstest"},
 }
 
 type goPackage struct {

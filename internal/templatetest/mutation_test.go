@@ -1,0 +1,109 @@
+package templatetest_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/internal/templatetest"
+)
+
+// TestTwinsSeesChanges holds that what is changed in one description alone does
+// not go unseen: the comparison is only as good as what Load reads.
+func TestTwinsSeesChanges(t *testing.T) {
+	for _, c := range []struct{ old, changed string }{
+		{"MemorySize: 1769", "MemorySize: 1024"},
+		{"Timeout: 300", "Timeout: 200"},
+		{"Size: 6144", "Size: 10240"},
+		{"Architectures: [arm64]", "Architectures: [x86_64]"},
+		{"LARDER_AUTH: !Ref ReadAccess", "LARDER_AUTH: closed"},
+		{"LARDER_QUEUE_URL: !Ref Queue", "LARDER_QUEUE_URL: !Ref DeadLetterQueue"},
+		{"CodeUri: build/versions/", "CodeUri: build/download/"},
+		{"RouteKey: ANY /.well-known", "RouteKey: GET /.well-known"},
+		{"Target: !Sub integrations/${DownloadIntegration}", "Target: !Sub integrations/${VersionsIntegration}"},
+		{"- dynamodb:PutItem", "- dynamodb:DeleteItem"},
+		{"/registry/modules/*", "/registry/*"},
+		{`dynamodb:LeadingKeys: ["M#*", "P#*"]`, `dynamodb:LeadingKeys: ["*"]`},
+		{"aws:SourceAccount: !Ref AWS::AccountId } # bucket", "aws:SourceAccount: \"*\" } # bucket"},
+		{"Name: prefix, Value: mirror/", "Name: prefix, Value: registry/"},
+		{"Event: s3:ObjectCreated:*", "Event: s3:ObjectRemoved:*"},
+		{"SSEAlgorithm: AES256", "SSEAlgorithm: aws:kms"},
+		{"RestrictPublicBuckets: true", "RestrictPublicBuckets: false"},
+		{"    DeletionPolicy: Retain\n", ""},
+		{"Status: Enabled\n            Prefix: keys/", "Status: Disabled\n            Prefix: keys/"},
+		{"AbortIncompleteMultipartUpload: { DaysAfterInitiation: 7 }", "AbortIncompleteMultipartUpload: { DaysAfterInitiation: 8 }"},
+		{"DeletionProtectionEnabled: true", "DeletionProtectionEnabled: false"},
+		{"AttributeName: expires", "AttributeName: ttl"},
+		{"{ AttributeName: SK, AttributeType: S }", "{ AttributeName: SK, AttributeType: N }"},
+		{"KeySpec: RSA_4096", "KeySpec: RSA_2048"},
+		{"Action: kms:Sign", "Action: kms:Verify"},
+		{"SqsManagedSseEnabled: true # S3", "SqsManagedSseEnabled: false # S3"},
+		{"VisibilityTimeout: 1800", "VisibilityTimeout: 300"},
+		{"maxReceiveCount: 5", "maxReceiveCount: 1"},
+		{"BatchSize: 1", "BatchSize: 10"},
+		{"MaximumConcurrency: !Ref PublishConcurrency", "MaximumConcurrency: 9"},
+		{"ScheduleExpression: rate(1 day)", "ScheduleExpression: rate(1 hour)"},
+		{`Input: '{"reconcile":{}}'`, `Input: '{}'`},
+		{"RetentionInDays: !Ref LogDays", "RetentionInDays: 1"},
+		{"Threshold: 3600", "Threshold: 60"},
+		{"ThrottlingRateLimit: !Ref RequestRate", "ThrottlingRateLimit: 1"},
+		{"DisableExecuteApiEndpoint: !If [HasDomain, true, false]", "DisableExecuteApiEndpoint: false"},
+		{`"title": "Requests"`, `"title": "Calls"`},
+		{"Value: !GetAtt SigningKey.Arn", "Value: !Ref SigningKey"},
+		{"  DeadLetterQueueUrl:\n", "  DeadLetters:\n"},
+		{"  DiscoveryPermission:\n", "  Extra:\n    Type: AWS::SNS::Topic\n  DiscoveryPermission:\n"},
+	} {
+		file := changed(t, c.old, c.changed)
+		v := templatetest.Values{Parameters: deployments["everything"]}
+		terraform, err := templatetest.LoadTerraform(terraformDir, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sam, err := templatetest.Load(file, v); err == nil && reflect.DeepEqual(sam, terraform) {
+			t.Errorf("%q instead of %q goes unseen", c.changed, c.old)
+		}
+	}
+}
+
+// changed is a template.yaml in which one text stands for the first occurrence
+// of another.
+func changed(t *testing.T, old, replacement string) string {
+	t.Helper()
+	source, err := os.ReadFile(samFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(source), old) {
+		t.Fatalf("template.yaml does not say %q", old)
+	}
+	file := filepath.Join(t.TempDir(), "template.yaml")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(source), old, replacement, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestCycleFound holds that each kind of reference counts.
+func TestCycleFound(t *testing.T) {
+	v := templatetest.Values{Parameters: deployments["the least"]}
+	const queue = "  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n"
+	for name, reference := range map[string]string{
+		"Ref":        queue + "      KmsMasterKeyId: !Ref Bucket\n",
+		"GetAtt":     queue + "      KmsMasterKeyId: !GetAtt Bucket.Arn\n",
+		"Sub":        queue + "      KmsMasterKeyId: !Sub a-${Bucket.Arn}-b\n",
+		"If":         queue + "      KmsMasterKeyId: !If [HasDomain, a, !Ref Bucket]\n",
+		"DependsOn":  strings.Replace(queue, "    Properties", "    DependsOn: Bucket\n    Properties", 1),
+		"DependsOns": strings.Replace(queue, "    Properties", "    DependsOn: [Table, Bucket]\n    Properties", 1),
+	} {
+		cycle, err := templatetest.Cycle(changed(t, queue, reference), v)
+		if err != nil || !slices.Contains(cycle, "Bucket") || !slices.Contains(cycle, "Queue") {
+			t.Errorf("%s: the cycle is %v, %v, want one through Bucket and Queue", name, cycle, err)
+		}
+	}
+	if _, err := templatetest.Cycle(changed(t, "TargetKeyId: !Ref SigningKey", "TargetKeyId: !Ref SigningKye"), v); err == nil {
+		t.Error("a reference to nothing goes unseen")
+	}
+}

@@ -1,0 +1,204 @@
+package templatetest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/internal/templatetest"
+)
+
+const (
+	bucketARN = "arn:aws:s3:::acme-registry"
+	tableARN  = "arn:aws:dynamodb:eu-central-1:111122223333:table/acme-registry"
+	keyARN    = "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000"
+	queueARN  = "arn:aws:sqs:eu-central-1:111122223333:acme-registry-uploads"
+)
+
+// TestRights holds what each function may do, and what it may not.
+func TestRights(t *testing.T) {
+	sam, terraform := load(t, deployments["the least"])
+	item := func(partition string) map[string]string { return map[string]string{"dynamodb:LeadingKeys": partition} }
+	for _, c := range []struct {
+		function, action, resource string
+		context                    map[string]string
+		want                       bool
+	}{
+		{"discovery", "dynamodb:Query", tableARN, item("P#acme/widget"), false},
+		{"discovery", "s3:GetObject", bucketARN + "/registry/providers/x", nil, false},
+
+		{"versions", "dynamodb:Query", tableARN, item("P#acme/widget"), true},
+		{"versions", "dynamodb:Query", tableARN, item("M#acme/vpc/aws"), true},
+		{"versions", "dynamodb:Query", tableARN, item("T#issuer"), false},
+		{"versions", "dynamodb:Query", tableARN + "x", item("P#acme/widget"), false},
+		{"versions", "dynamodb:Scan", tableARN, nil, false},
+		{"versions", "dynamodb:PutItem", tableARN, item("P#acme/widget"), false},
+		{"versions", "s3:GetObject", bucketARN + "/registry/providers/x", nil, false},
+
+		{"download", "dynamodb:GetItem", tableARN, item("P#acme/widget"), true},
+		{"download", "dynamodb:GetItem", tableARN, item("C#code"), false},
+		{"download", "s3:GetObject", bucketARN + "/registry/providers/acme/widget/1.0.0/x/y.zip", nil, true},
+		{"download", "s3:GetObject", bucketARN + "/registry/modules/acme/vpc/aws/1.0.0/x.zip", nil, true},
+		{"download", "s3:GetObject", bucketARN + "/registry/records/providers/acme/widget/1.0.0/00000001.json", nil, false},
+		{"download", "s3:GetObject", bucketARN + "/providers/acme/widget/x.zip", nil, false},
+		{"download", "s3:GetObject", bucketARN + "/registry/modules/x", map[string]string{"aws:SecureTransport": "false"}, false},
+		{"download", "s3:GetObject", bucketARN + "/registry/modules/x", map[string]string{"s3:TlsVersion": "1.1"}, false},
+		{"download", "s3:PutObject", bucketARN + "/registry/modules/x", nil, false},
+		{"download", "kms:Sign", keyARN, nil, false},
+
+		{"publish", "dynamodb:PutItem", tableARN, item("P#acme/widget"), true},
+		{"publish", "dynamodb:PutItem", tableARN, item("A#token"), false},
+		{"publish", "dynamodb:DeleteItem", tableARN, item("P#acme/widget"), false},
+		{"publish", "kms:Sign", keyARN, nil, true},
+		{"publish", "kms:GetPublicKey", keyARN, nil, true},
+		{"publish", "kms:DescribeKey", keyARN, nil, true},
+		{"publish", "kms:PutKeyPolicy", keyARN, nil, false},
+		{"publish", "kms:Sign", keyARN + "0", nil, false},
+		{"publish", "s3:GetObjectVersion", bucketARN + "/modules/acme/vpc/aws/1.0.0.zip", nil, true},
+		{"publish", "s3:PutObjectVersionTagging", bucketARN + "/mirror/x", nil, true},
+		{"publish", "s3:PutObject", bucketARN + "/registry/records/x", nil, true},
+		{"publish", "s3:PutObject", bucketARN + "/registry/records/x", map[string]string{"s3:x-amz-server-side-encryption": "AES256"}, true},
+		{"publish", "s3:PutObject", bucketARN + "/registry/records/x", map[string]string{"s3:x-amz-server-side-encryption": "aws:kms"}, false},
+		{"publish", "s3:PutObject", bucketARN + "/registry/records/x", map[string]string{"s3:x-amz-server-side-encryption-customer-algorithm": "AES256"}, false},
+		{"publish", "s3:PutObject", bucketARN + "/modules/x", nil, false},
+		{"publish", "s3:DeleteObject", bucketARN + "/registry/records/x", nil, false},
+		{"publish", "s3:DeleteObject", bucketARN + "/modules/x", nil, false},
+		{"publish", "s3:ListBucket", bucketARN, nil, true},
+		{"publish", "s3:ListBucketVersions", bucketARN, nil, true},
+		{"publish", "sqs:SendMessage", queueARN, nil, true},
+		{"publish", "sqs:ReceiveMessage", queueARN, nil, true},
+		{"publish", "sqs:PurgeQueue", queueARN, nil, false},
+	} {
+		for name, d := range map[string]*templatetest.Deployment{"template.yaml": sam, "infra/": terraform} {
+			if got := d.Allows(c.function, c.action, c.resource, c.context); got != c.want {
+				t.Errorf("%s: %s may %s on %s with %v: %t, want %t", name, c.function, c.action, c.resource, c.context, got, c.want)
+			}
+		}
+	}
+}
+
+// TestResourcePolicies holds what the policies of bucket, key and queue say to
+// others than the functions.
+func TestResourcePolicies(t *testing.T) {
+	d, _ := load(t, deployments["the least"])
+	moving, _ := load(t, deployments["everything"])
+	as := func(role string) map[string]string {
+		return map[string]string{"aws:PrincipalArn": "arn:aws:iam::111122223333:role/" + role, "aws:SecureTransport": "true", "s3:TlsVersion": "1.3"}
+	}
+	admin := templatetest.Policy{{Effect: "Allow", Actions: []string{"*"}, Resources: []string{"*"}}}
+	with := func(p templatetest.Policy) templatetest.Policy { return slices.Concat(admin, p) }
+	for _, c := range []struct {
+		name             string
+		policy           templatetest.Policy
+		action, resource string
+		context          map[string]string
+		want             bool
+	}{
+		{"an administrator reads", with(d.Bucket.Policy), "s3:GetObject", bucketARN + "/registry/x", as("admin"), true},
+		{"an administrator uploads", with(d.Bucket.Policy), "s3:PutObject", bucketARN + "/modules/x", as("admin"), true},
+		{"an administrator writes registry/", with(d.Bucket.Policy), "s3:PutObject", bucketARN + "/registry/x", as("admin"), false},
+		{"an administrator deletes from registry/", with(d.Bucket.Policy), "s3:DeleteObject", bucketARN + "/registry/x", as("admin"), false},
+		{"an administrator deletes a version from registry/", with(d.Bucket.Policy), "s3:DeleteObjectVersion", bucketARN + "/registry/x", as("admin"), false},
+		{"an administrator deletes an upload", with(d.Bucket.Policy), "s3:DeleteObject", bucketARN + "/modules/x", as("admin"), true},
+		{"publish writes registry/", with(d.Bucket.Policy), "s3:PutObject", bucketARN + "/registry/x", as("acme-registry-publish"), true},
+		{"publish deletes from registry/", with(d.Bucket.Policy), "s3:DeleteObject", bucketARN + "/registry/x", as("acme-registry-publish"), false},
+		{"the mover, where there is none", with(d.Bucket.Policy), "s3:PutObject", bucketARN + "/registry/x", as("mover"), false},
+		{"the mover", with(moving.Bucket.Policy), "s3:PutObject", bucketARN + "/registry/x", as("mover"), true},
+		{"the mover deletes", with(moving.Bucket.Policy), "s3:DeleteObject", bucketARN + "/registry/x", as("mover"), false},
+
+		{"an administrator signs", with(d.SigningKey.Policy), "kms:Sign", keyARN, as("admin"), false},
+		{"publish signs", d.SigningKey.Policy, "kms:Sign", keyARN, as("acme-registry-publish"), true},
+		{"an administrator changes the policy", d.SigningKey.Policy, "kms:PutKeyPolicy", keyARN, as("admin"), true},
+		{"an administrator grants", d.SigningKey.Policy, "kms:CreateGrant", keyARN, as("admin"), false},
+
+		{"the bucket sends", d.Queue.Policy, "sqs:SendMessage", queueARN, map[string]string{"aws:SourceArn": bucketARN, "aws:SourceAccount": "111122223333", "aws:SecureTransport": "true"}, true},
+		{"another's bucket of that name", d.Queue.Policy, "sqs:SendMessage", queueARN, map[string]string{"aws:SourceArn": bucketARN, "aws:SourceAccount": "999999999999"}, false},
+		{"another bucket", d.Queue.Policy, "sqs:SendMessage", queueARN, map[string]string{"aws:SourceArn": bucketARN + "x", "aws:SourceAccount": "111122223333"}, false},
+		{"the bucket receives", d.Queue.Policy, "sqs:ReceiveMessage", queueARN, map[string]string{"aws:SourceArn": bucketARN, "aws:SourceAccount": "111122223333"}, false},
+	} {
+		if got := c.policy.Allows(c.action, c.resource, c.context); got != c.want {
+			t.Errorf("%s: %t, want %t", c.name, got, c.want)
+		}
+	}
+}
+
+// TestUploader holds what uploaders of a namespace may do.
+func TestUploader(t *testing.T) {
+	d, _ := load(t, deployments["everything"])
+	for _, c := range []struct {
+		action, resource, prefix string
+		want                     bool
+	}{
+		{"s3:PutObject", "/modules/acme/vpc/aws/1.0.0.zip", "", true},
+		{"s3:PutObject", "/providers/acme/widget/x.zip", "", true},
+		{"s3:PutObject", "/keys/acme/ann.asc", "", true},
+		{"s3:PutObject", "/modules/acmes/vpc/aws/1.0.0.zip", "", false},
+		{"s3:PutObject", "/modules/other/vpc/aws/1.0.0.zip", "", false},
+		{"s3:PutObject", "/mirror/registry.terraform.io/acme/widget/x.zip", "", false},
+		{"s3:PutObject", "/registry/modules/acme/x", "", false},
+		{"s3:DeleteObject", "/modules/acme/vpc/aws/1.0.0.zip", "", false},
+		{"s3:PutObjectTagging", "/modules/acme/vpc/aws/1.0.0.zip", "", false},
+		{"s3:GetObjectTagging", "/modules/acme/vpc/aws/1.0.0.zip", "", true},
+		{"s3:GetObjectTagging", "/modules/other/vpc/aws/1.0.0.zip", "", false},
+		{"s3:GetObject", "/registry/outcomes/modules/acme/vpc/aws/1.0.0.zip.json", "", true},
+		{"s3:GetObject", "/registry/outcomes/modules/other/vpc/aws/1.0.0.zip.json", "", false},
+		{"s3:GetObject", "/registry/records/modules/acme/vpc/aws/1.0.0/00000001.json", "", false},
+		{"s3:ListBucket", "", "modules/acme/vpc", true},
+		{"s3:ListBucket", "", "registry/", false},
+		{"s3:ListBucket", "", "", false},
+	} {
+		context := map[string]string{}
+		if c.prefix != "" {
+			context["s3:prefix"] = c.prefix
+		}
+		if got := d.Uploader.Allows(c.action, bucketARN+c.resource, context); got != c.want {
+			t.Errorf("an uploader of acme may %s on %s %s: %t, want %t", c.action, c.resource, c.prefix, got, c.want)
+		}
+	}
+}
+
+// wide are the statements that may say * for a resource, or for all actions of
+// a service, and why.
+var wide = map[string]string{
+	"key AccountManages":   "in a key's policy, * is the key",
+	"key PublishSigns":     "in a key's policy, * is the key",
+	"key NobodyElseSigns":  "in a key's policy, * is the key; and it denies",
+	"bucket TlsOnly":       "it denies",
+	"bucket RecentTlsOnly": "it denies",
+}
+
+// TestNothingIsWide holds that rights are spelt out.
+func TestNothingIsWide(t *testing.T) {
+	sam, terraform := load(t, deployments["everything"])
+	found := map[string]bool{}
+	for _, d := range []*templatetest.Deployment{sam, terraform} {
+		policies := map[string]templatetest.Policy{
+			"bucket": d.Bucket.Policy, "key": d.SigningKey.Policy, "queue": d.Queue.Policy, "uploader": d.Uploader, "reconcile": d.Reconcile.Policy,
+		}
+		for name, f := range d.Functions {
+			policies[name] = f.Policy
+		}
+		for owner, policy := range policies {
+			for _, s := range policy {
+				if !isWide(s) {
+					continue
+				}
+				name := owner + " " + s.Sid
+				found[name] = true
+				if wide[name] == "" {
+					t.Errorf("%s: %v on %v", name, s.Actions, s.Resources)
+				}
+			}
+		}
+	}
+	for name := range wide {
+		if !found[name] {
+			t.Errorf("%s is not wide any more: take it off the list", name)
+		}
+	}
+}
+
+func isWide(s templatetest.Statement) bool {
+	anyAction := func(action string) bool { return strings.Contains(action, "*") }
+	return slices.ContainsFunc(s.Actions, anyAction) || slices.Contains(s.Resources, "*")
+}

@@ -1,0 +1,253 @@
+// Package templatetest reads how the registry is deployed on AWS, for tests:
+// template.yaml, which is for SAM, and infra/, which is for Terraform and
+// OpenTofu. Both become a [Deployment], in which every reference, condition and
+// function is resolved as for one account, region and set of parameters. So the
+// two can be compared, requests can be routed as they would be, and calls to AWS
+// can be tried against the policies.
+//
+// What it does not know, it refuses: a resource type, an intrinsic function, a
+// condition operator.
+package templatetest
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// Values are what a deployment is made with.
+type Values struct {
+	// Account is the AWS account's number. Empty: 111122223333.
+	Account string
+
+	// Region is the AWS region. Empty: eu-central-1.
+	Region string
+
+	// KeyID is the id that KMS gives the signing key. Empty: one of zeros.
+	KeyID string
+
+	// Parameters are the template's, by their names there, such as BucketName.
+	// The others have their defaults.
+	Parameters map[string]string
+}
+
+const (
+	partition = "aws"
+	urlSuffix = "amazonaws.com"
+	apiID     = "a1b2c3d4e5"
+
+	// What API Gateway makes up for a custom domain.
+	domainTarget = "d-a1b2c3d4e5.execute-api." + urlSuffix
+	domainZone   = "ZDOMAIN"
+)
+
+func (v Values) complete() Values {
+	for field, value := range map[*string]string{
+		&v.Account: "111122223333", &v.Region: "eu-central-1", &v.KeyID: "00000000-0000-0000-0000-000000000000",
+	} {
+		if *field == "" {
+			*field = value
+		}
+	}
+	return v
+}
+
+// arn is the ARN of a resource in the account and region.
+func (v Values) arn(service, resource string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", partition, service, v.Region, v.Account, resource)
+}
+
+func (v Values) iamARN(resource string) string {
+	return fmt.Sprintf("arn:%s:iam::%s:%s", partition, v.Account, resource)
+}
+
+func bucketARN(name string) string { return fmt.Sprintf("arn:%s:s3:::%s", partition, name) }
+
+func (v Values) queueURL(name string) string {
+	return fmt.Sprintf("https://sqs.%s.%s/%s/%s", v.Region, urlSuffix, v.Account, name)
+}
+
+func (v Values) apiHost() string {
+	return fmt.Sprintf("%s.execute-api.%s.%s", apiID, v.Region, urlSuffix)
+}
+
+// Deployment is a whole deployment.
+type Deployment struct {
+	Functions       map[string]Function // by the folder of their code, such as "publish"
+	Routes          map[string]string   // from a route key, such as "ANY /v1/…" or "$default", to a function
+	API             API
+	Bucket          Bucket
+	Table           Table
+	SigningKey      Key
+	Queue           Queue
+	DeadLetterQueue Queue
+	Events          EventSource // from Queue to publish
+	Reconcile       Schedule
+	Uploader        Policy         // nil where there is none
+	LogGroups       map[string]int // from a name to the days that its logs are kept
+	Alarms          map[string]Alarm
+	Dashboard       any               // as JSON is decoded
+	Outputs         map[string]string // by the template's names for them
+}
+
+// Function is a Lambda function and its role.
+type Function struct {
+	Name         string // on AWS
+	Description  string
+	Code         string // the folder of its bootstrap, from the repository's root
+	Runtime      string
+	Architecture string
+	Handler      string
+	Memory       int // MB
+	Timeout      int // seconds
+	Storage      int // MB, under /tmp
+	LogGroup     string
+	Environment  map[string]string
+	Role         string // ARN
+	Trust        Policy // who may take the role
+	Policy       Policy // what the role may do
+	Invokers     []Invoker
+}
+
+// Invoker is a service that may call a function.
+type Invoker struct{ Action, Principal, SourceARN string }
+
+// API is the HTTP API.
+type API struct {
+	Name                    string
+	Protocol                string
+	DefaultEndpointDisabled bool
+	Stage                   string
+	AutoDeploy              bool
+	Rate, Burst             int
+	AccessLog               string // name of the log group
+	AccessLogFormat         any    // as JSON is decoded
+	PayloadFormats          map[string]string
+	Domain                  *Domain
+	Record                  *Record
+}
+
+// Domain is a custom domain.
+type Domain struct{ Name, Certificate, EndpointType, SecurityPolicy, API, Stage string }
+
+// Record is the domain's DNS record.
+type Record struct{ Zone, Name, Type, Target, TargetZone string }
+
+// Bucket is the bucket and everything that is set on it.
+type Bucket struct {
+	Name          string
+	Kept          bool // when the deployment is removed
+	Versioning    string
+	Encryption    string
+	Ownership     string
+	PublicAccess  map[string]string
+	Lifecycle     map[string]LifecycleRule
+	Notifications []Notification
+	Policy        Policy
+	PolicyKept    bool
+}
+
+// LifecycleRule is a rule of a bucket; 0 days are never.
+type LifecycleRule struct {
+	Prefix                                           string
+	Enabled                                          bool
+	ExpireDays, ExpireNoncurrentDays, AbortAfterDays int
+}
+
+// Notification is what a bucket tells whom.
+type Notification struct{ Prefix, Event, Queue string }
+
+// Table is the DynamoDB table.
+type Table struct {
+	Name, ARN          string
+	Kept               bool
+	Billing            string
+	DeletionProtection bool
+	Recovery           bool // to a point in time
+	TTL                string
+	Keys               []string // partition, then sort key, such as "PK S"
+}
+
+// Key is the signing key.
+type Key struct {
+	ARN         string
+	Kept        bool
+	Description string
+	Spec, Usage string
+	Window      int // days until a deletion
+	Alias       string
+	Policy      Policy
+}
+
+// Queue is an SQS queue.
+type Queue struct {
+	Name, ARN, URL string
+	ManagedSSE     bool
+	Visibility     int    // seconds; 0 for SQS's default
+	Retention      int    // seconds
+	Wait           int    // seconds
+	DeadLetters    string // ARN
+	MaxReceives    int
+	Redrive        any // who may use it for dead letters
+	Policy         Policy
+}
+
+// EventSource is how a queue's messages come to a function.
+type EventSource struct {
+	Queue, Function string
+	BatchSize       int
+	Concurrency     int
+	ResponseTypes   []string
+}
+
+// Schedule calls a function again and again.
+type Schedule struct {
+	Name, Description string
+	Expression        string
+	Window            string
+	Function, Input   string
+	Trust, Policy     Policy
+}
+
+// Alarm is a CloudWatch alarm.
+type Alarm struct {
+	Description, Namespace, Metric, Statistic string
+	Dimensions                                map[string]string
+	Period, Evaluations, Threshold            int
+	Comparison, Missing                       string
+	Actions                                   []string
+}
+
+// Allows reports whether AWS would let a function's role do something, by the
+// role's own policy and those of the bucket, the queue and the signing key. The
+// context holds the condition keys of the request; those that follow from the
+// function are added. Names of condition keys are as in the policies.
+func (d *Deployment) Allows(function, action, resource string, context map[string]string) bool {
+	f := d.Functions[function]
+	request := map[string]string{"aws:PrincipalArn": f.Role, "aws:SecureTransport": "true", "s3:TlsVersion": "1.3"}
+	maps.Copy(request, context)
+	for _, p := range []Policy{f.Policy, d.Bucket.Policy, d.Queue.Policy} {
+		if p.decide(action, resource, request) == denied {
+			return false
+		}
+	}
+	// A key's policy says "*" for the key, and without it nobody has rights to the key.
+	if resource == d.SigningKey.ARN && !d.SigningKey.Policy.Allows(action, resource, request) {
+		return false
+	}
+	return f.Policy.Allows(action, resource, request)
+}
+
+// functionOf is the function that a deployed name or ARN is of.
+func functionOf(functions map[string]Function, nameOrARN string) string {
+	_, after, found := strings.Cut(nameOrARN, ":function:")
+	if !found {
+		after = nameOrARN
+	}
+	for folder, f := range functions {
+		if f.Name == after {
+			return folder
+		}
+	}
+	return ""
+}

@@ -1,0 +1,311 @@
+package templatetest_test
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/internal/templatetest"
+)
+
+const (
+	samFile      = "../../template.yaml"
+	terraformDir = "../../infra"
+)
+
+const certificate = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+
+// deployments are parameters under which both descriptions must say the same.
+var deployments = map[string]map[string]string{
+	"the least": {"BucketName": "acme-registry"},
+	"everything": {
+		"BucketName": "acme-registry", "ReadAccess": "open", "InboxDays": "20", "LogDays": "90", "UrlLifetime": "5m",
+		"DomainName": "registry.example.com", "CertificateArn": certificate, "HostedZoneId": "Z0123456789",
+		"RequestRate": "7", "RequestBurst": "9", "PublishConcurrency": "3", "UploaderNamespace": "acme",
+		"MigrationPrincipalArn": "arn:aws:iam::111122223333:role/mover", "AlarmTopicArn": "arn:aws:sns:eu-central-1:111122223333:alarms",
+	},
+	"a domain elsewhere": {"BucketName": "acme-registry", "DomainName": "registry.example.com", "CertificateArn": certificate},
+}
+
+func load(t *testing.T, parameters map[string]string) (sam, terraform *templatetest.Deployment) {
+	t.Helper()
+	v := templatetest.Values{Parameters: parameters}
+	sam, err := templatetest.Load(samFile, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terraform, err = templatetest.LoadTerraform(terraformDir, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sam, terraform
+}
+
+// TestTwins holds that template.yaml and infra/ deploy the same.
+func TestTwins(t *testing.T) {
+	for name, parameters := range deployments {
+		t.Run(name, func(t *testing.T) {
+			sam, terraform := load(t, parameters)
+			compare(t, "", reflect.ValueOf(*sam), reflect.ValueOf(*terraform))
+		})
+	}
+}
+
+// compare goes down to where the two differ.
+func compare(t *testing.T, path string, sam, terraform reflect.Value) {
+	t.Helper()
+	switch {
+	case reflect.DeepEqual(sam.Interface(), terraform.Interface()):
+	case sam.Kind() == reflect.Struct:
+		for n := range sam.NumField() {
+			compare(t, path+"."+sam.Type().Field(n).Name, sam.Field(n), terraform.Field(n))
+		}
+	case sam.Kind() == reflect.Map && slices.Equal(keys(sam), keys(terraform)):
+		for _, key := range sam.MapKeys() {
+			compare(t, path+"["+key.String()+"]", sam.MapIndex(key), terraform.MapIndex(key))
+		}
+	default:
+		t.Errorf("%s differs:\ntemplate.yaml %s\ninfra/        %s", path, show(sam), show(terraform))
+	}
+}
+
+func keys(m reflect.Value) []string {
+	var names []string
+	for _, key := range m.MapKeys() {
+		names = append(names, key.String())
+	}
+	slices.Sort(names)
+	return names
+}
+
+func show(v reflect.Value) string {
+	text, _ := json.Marshal(v.Interface())
+	return string(text)
+}
+
+// TestTwinsRefuse holds that both take the same values for a parameter.
+func TestTwinsRefuse(t *testing.T) {
+	for _, c := range []struct {
+		parameter, value string
+		taken            bool
+	}{
+		{"BucketName", "abc", true},
+		{"BucketName", strings.Repeat("a", 40), true},
+		{"BucketName", strings.Repeat("a", 41), false},
+		{"BucketName", "ab", false},
+		{"BucketName", "Acme", false},
+		{"BucketName", "acme.registry", false},
+		{"BucketName", "acme-", false},
+		{"BucketName", "", false},
+		{"ReadAccess", "open", true},
+		{"ReadAccess", "", false},
+		{"ReadAccess", "closed", false},
+		{"DomainName", "registry.example.com", false}, // without a certificate
+		{"DomainName", "https://registry.example.com", false},
+		{"DomainName", "localhost", false},
+		{"CertificateArn", certificate, true},
+		{"CertificateArn", "arn:aws:iam::111122223333:server-certificate/1", false},
+		{"HostedZoneId", "Z0", true},
+		{"HostedZoneId", "example.com", false},
+		{"InboxDays", "15", true},
+		{"InboxDays", "14", false},
+		{"InboxDays", "3650", true},
+		{"InboxDays", "3651", false},
+		{"LogDays", "365", true},
+		{"LogDays", "31", false},
+		{"UrlLifetime", "1m", true},
+		{"UrlLifetime", "30m", true},
+		{"UrlLifetime", "31m", false},
+		{"UrlLifetime", "0m", false},
+		{"UrlLifetime", "1h", false},
+		{"RequestRate", "0", false},
+		{"RequestBurst", "0", false},
+		{"PublishConcurrency", "2", true},
+		{"PublishConcurrency", "1", false},
+		{"PublishConcurrency", "1001", false},
+		{"UploaderNamespace", "acme", true},
+		{"UploaderNamespace", "acme/*", false},
+		{"UploaderNamespace", "Acme", false},
+		{"MigrationPrincipalArn", "arn:aws:iam::111122223333:user/ann", true},
+		{"MigrationPrincipalArn", "*", false},
+		{"AlarmTopicArn", "arn:aws:sns:eu-central-1:111122223333:alarms", true},
+		{"AlarmTopicArn", "ops@example.com", false},
+		{"NoSuchParameter", "1", false},
+	} {
+		v := templatetest.Values{Parameters: map[string]string{"BucketName": "acme-registry", c.parameter: c.value}}
+		if _, err := templatetest.Load(samFile, v); (err == nil) != c.taken {
+			t.Errorf("template.yaml with %s %q: %v, want taken: %t", c.parameter, c.value, err, c.taken)
+		}
+		if _, err := templatetest.LoadTerraform(terraformDir, v); (err == nil) != c.taken {
+			t.Errorf("infra/ with %s %q: %v, want taken: %t", c.parameter, c.value, err, c.taken)
+		}
+	}
+}
+
+// TestNoCycle holds that nothing in the template waits for itself; that of
+// infra/ fails to load if something does.
+func TestNoCycle(t *testing.T) {
+	cycle, err := templatetest.Cycle(samFile, templatetest.Values{Parameters: map[string]string{"BucketName": "acme-registry"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cycle != nil {
+		t.Errorf("these wait for each other: %s", strings.Join(cycle, " -> "))
+	}
+}
+
+// TestEnvironment holds which settings each function gets, and no other: names
+// that begin with AWS_ are Lambda's own, and a stack that sets one fails.
+func TestEnvironment(t *testing.T) {
+	d, _ := load(t, deployments["the least"])
+	want := map[string]map[string]string{
+		"discovery": {},
+		"versions":  {"LARDER_TABLE": "acme-registry", "LARDER_AUTH": "required"},
+		"download": {
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_AUTH": "required", "LARDER_URL_LIFETIME": "15m",
+		},
+		"publish": {
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry",
+			"LARDER_KMS_KEY":   "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000",
+			"LARDER_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/acme-registry-uploads",
+		},
+	}
+	got := map[string]map[string]string{}
+	for name, f := range d.Functions {
+		got[name] = f.Environment
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the functions' settings are %v, want %v", got, want)
+	}
+	for name := range d.Functions {
+		for variable := range got[name] {
+			if !strings.HasPrefix(variable, "LARDER_") {
+				t.Errorf("%s sets %s", name, variable)
+			}
+		}
+	}
+}
+
+// TestRoutes holds which function answers what.
+func TestRoutes(t *testing.T) {
+	d, _ := load(t, deployments["the least"])
+	want := map[string]string{
+		"ANY /.well-known/terraform.json":                                     "discovery",
+		"ANY /v1/modules/{namespace}/{name}/{system}/versions":                "versions",
+		"ANY /v1/providers/{namespace}/{type}/versions":                       "versions",
+		"ANY /v1/modules/{namespace}/{name}/{system}/{version}/download":      "download",
+		"ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}": "download",
+		"$default": "discovery",
+	}
+	if !maps.Equal(d.Routes, want) {
+		t.Errorf("the routes are %v, want %v", d.Routes, want)
+	}
+	for route, function := range d.Routes {
+		invokers := d.Functions[function].Invokers
+		if len(invokers) != 1 || invokers[0].Principal != "apigateway.amazonaws.com" {
+			t.Errorf("%s leads to %s, which %v may call", route, function, invokers)
+		}
+	}
+}
+
+// TestFunctions holds what AWS asks of functions and their queue.
+func TestFunctions(t *testing.T) {
+	d, _ := load(t, deployments["the least"])
+	for name, f := range d.Functions {
+		if f.Code != "build/"+name || f.Runtime != "provided.al2023" || f.Architecture != "arm64" || f.Handler != "bootstrap" {
+			t.Errorf("%s is %+v", name, f)
+		}
+		if d.LogGroups[f.LogGroup] == 0 {
+			t.Errorf("%s logs to %s, which is not among the log groups", name, f.LogGroup)
+		}
+		if len(f.Trust) != 1 || !slices.Equal(f.Trust[0].Principals, []string{"Service lambda.amazonaws.com"}) {
+			t.Errorf("the role of %s may be taken by %v", name, f.Trust)
+		}
+	}
+	if d.LogGroups[d.API.AccessLog] == 0 || !strings.HasPrefix(d.API.AccessLog, "/aws/vendedlogs/") {
+		t.Errorf("the access log is %s", d.API.AccessLog)
+	}
+	publish := d.Functions["publish"]
+	if least := 6 * publish.Timeout; d.Queue.Visibility < least {
+		t.Errorf("the queue hides messages for %d s, want %d s or more: six times the function's timeout", d.Queue.Visibility, least)
+	}
+	if d.Queue.MaxReceives < 5 || d.Queue.DeadLetters != d.DeadLetterQueue.ARN || d.Events.BatchSize != 1 ||
+		d.Events.Queue != d.Queue.ARN || d.Events.Function != "publish" || d.Events.Concurrency < 2 {
+		t.Errorf("the queue is %+v, and read by %+v", d.Queue, d.Events)
+	}
+	const largestUpload = 5 << 10 // MB
+	if publish.Storage <= largestUpload {
+		t.Errorf("publish has %d MB of disk: an upload may have %d", publish.Storage, largestUpload)
+	}
+	if d.Reconcile.Function != "publish" || d.Reconcile.Input != `{"reconcile":{}}` || !d.Reconcile.Policy.Allows("lambda:InvokeFunction", functionARN(publish), nil) {
+		t.Errorf("the schedule is %+v", d.Reconcile)
+	}
+}
+
+func functionARN(f templatetest.Function) string {
+	return "arn:aws:lambda:eu-central-1:111122223333:function:" + f.Name
+}
+
+// TestBucket holds what becomes of objects.
+func TestBucket(t *testing.T) {
+	d, _ := load(t, deployments["the least"])
+	if !d.Bucket.Kept || !d.Bucket.PolicyKept || !d.Table.Kept || !d.SigningKey.Kept {
+		t.Error("bucket, bucket policy, table or key would go with the deployment")
+	}
+	for setting, value := range d.Bucket.PublicAccess {
+		if value != "true" {
+			t.Errorf("%s is %s", setting, value)
+		}
+	}
+	inbox := []string{"keys/", "mirror/", "modules/", "providers/"}
+	var expiring, telling []string
+	for name, rule := range d.Bucket.Lifecycle {
+		if rule.ExpireDays > 0 || rule.ExpireNoncurrentDays > 0 {
+			expiring = append(expiring, rule.Prefix)
+			if days := rule.ExpireNoncurrentDays * 24 * 60 * 60; days <= d.Queue.Retention {
+				t.Errorf("%s removes versions that an event in the queue may still name", name)
+			}
+		}
+	}
+	for _, n := range d.Bucket.Notifications {
+		telling = append(telling, n.Prefix)
+		if n.Event != "s3:ObjectCreated:*" || n.Queue != d.Queue.ARN {
+			t.Errorf("the bucket tells %+v", n)
+		}
+	}
+	slices.Sort(expiring)
+	slices.Sort(telling)
+	if !slices.Equal(expiring, inbox) || !slices.Equal(telling, inbox) {
+		t.Errorf("objects under %v expire, and events come from %v; want %v for both", expiring, telling, inbox)
+	}
+}
+
+// TestAdopt holds that adopt.yaml takes what template.yaml keeps, and says of
+// it what template.yaml says.
+func TestAdopt(t *testing.T) {
+	v := templatetest.Values{Parameters: map[string]string{"BucketName": "acme-registry"}}
+	whole, err := templatetest.Kept(samFile, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adopted, err := templatetest.Kept("../../adopt.yaml", v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := slices.Sorted(maps.Keys(whole)); !slices.Equal(names, slices.Sorted(maps.Keys(adopted))) {
+		t.Fatalf("adopt.yaml does not take %v", names)
+	}
+	for name, properties := range adopted {
+		for property, value := range properties {
+			if name == "BucketPolicy" && property == "PolicyDocument" {
+				continue // the least of it, until the deployment brings the rest
+			}
+			if !reflect.DeepEqual(value, whole[name][property]) {
+				t.Errorf("%s of %s is %v, and in template.yaml %v", property, name, value, whole[name][property])
+			}
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package templatetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// tree is a place in a resource's settings, which are maps, lists and scalars.
+// It collects what is wrong on the way, so that a reader needs no error after
+// every step: a place that is read must be there.
+type tree struct {
+	value any
+	path  string
+	errs  *[]error
+}
+
+func newTree(path string, value any) tree { return tree{value, path, new([]error)} }
+
+// err is everything that was wrong in the settings.
+func (t tree) err() error { return errors.Join(*t.errs...) }
+
+func (t tree) failf(format string, args ...any) {
+	*t.errs = append(*t.errs, fmt.Errorf("%s: "+format, append([]any{t.path}, args...)...))
+}
+
+// at goes down by names, through lists of one, as Terraform's blocks are.
+func (t tree) at(names ...string) tree {
+	for _, name := range names {
+		if list, ok := t.value.([]any); ok && len(list) == 1 {
+			t.value = list[0]
+		}
+		fields, _ := t.value.(map[string]any)
+		t.value, t.path = fields[name], t.path+"."+name
+	}
+	return t
+}
+
+// or is the place, or another value where there is nothing.
+func (t tree) or(value any) tree {
+	if !t.there() {
+		t.value = value
+	}
+	return t
+}
+
+func (t tree) there() bool { return t.value != nil }
+
+// text is a scalar.
+func (t tree) text() string {
+	switch t.value.(type) {
+	case string, bool, int, float64:
+		return scalar(t.value)
+	}
+	t.failf("there is %v, and not one value", t.value)
+	return ""
+}
+
+func (t tree) number() int {
+	text := t.text()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.failf("%q is not a whole number", text)
+	}
+	return n
+}
+
+func (t tree) flag() bool { return t.text() == "true" }
+
+// list is the elements of a list.
+func (t tree) list() []tree {
+	values, ok := t.value.([]any)
+	if !ok {
+		t.failf("there is %v, and not a list", t.value)
+	}
+	elements := make([]tree, len(values))
+	for n, value := range values {
+		elements[n] = tree{value, fmt.Sprintf("%s[%d]", t.path, n), t.errs}
+	}
+	return elements
+}
+
+// texts is a list of scalars.
+func (t tree) texts() []string {
+	texts := []string{}
+	for _, element := range t.list() {
+		texts = append(texts, element.text())
+	}
+	return texts
+}
+
+// table is a map of scalars.
+func (t tree) table() map[string]string {
+	fields, ok := t.value.(map[string]any)
+	if !ok {
+		t.failf("there is %v, and not a map", t.value)
+	}
+	texts := map[string]string{}
+	for name := range fields {
+		texts[name] = t.at(name).text()
+	}
+	return texts
+}
+
+func (t tree) policy() Policy {
+	p, err := parsePolicy(t.value)
+	if err != nil {
+		t.failf("%w", err)
+	}
+	return p
+}
+
+// json is what a JSON text says.
+func (t tree) json() any {
+	var value any
+	if err := json.Unmarshal([]byte(t.text()), &value); err != nil {
+		t.failf("it is no JSON: %w", err)
+	}
+	return value
+}
