@@ -29,9 +29,12 @@ var mayImport = map[string][]string{
 	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/catalog/internal/"},
 	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/publish"},
 	"pkg/awskms":                {},
+	"functions":                 {"functions/internal/", "pkg/"},
+	"functions/internal":        {"functions/internal/", "pkg/"},
 	"internal/s3test":           {},
 	"internal/dynamotest":       {},
 	"internal/kmstest":          {},
+	"internal/lambdatest":       {},
 	"internal/templatetest":     {},
 	"scripts/larder":            {"pkg/", "scripts/larder/internal/"},
 	"scripts/larder/internal":   {"pkg/", "scripts/larder/internal/"},
@@ -40,7 +43,10 @@ var mayImport = map[string][]string{
 
 // onlyIn says which rooms may import what of others, directly.
 var onlyIn = map[string][]string{
-	"github.com/aws/":                                 {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "scripts/larder/internal", "internal/s3test", "internal/dynamotest"},
+	"github.com/aws/aws-lambda-go":                    {"functions"},
+	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "scripts/larder/internal", "internal/s3test", "internal/dynamotest"},
+	"github.com/aws/smithy-go":                        {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms"},
+	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/versity/versitygw":                    {"scripts/larder/internal", "internal/s3test"},
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
 	"github.com/ProtonMail/go-crypto":                 {"pkg/signing"},
@@ -50,7 +56,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/kmstest"},
+	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/kmstest", "internal/lambdatest"},
 }
 
 type goPackage struct {

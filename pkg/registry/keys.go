@@ -114,6 +114,12 @@ func OwnKeyKey(fingerprint string) string {
 	return Prefix + "keys/own/" + fingerprint + ".asc"
 }
 
+// SignerKeyKey is where the registry finds its public key again, by the name of
+// the private one: that of a key in KMS tells nothing without a request.
+func SignerKeyKey(signer string) string {
+	return Prefix + "keys/signers/" + signer + ".asc"
+}
+
 // AuthorKeysPrefix is where the accepted public keys of a namespace's authors
 // lie.
 func AuthorKeysPrefix(namespace string) string {

@@ -1,0 +1,13 @@
+// Command discovery answers service discovery, and says of all else that it is
+// not there: it has no catalog to look in, no AWS SDK and no permission.
+package main
+
+import (
+	"github.com/larder-registry/larder/functions/internal/gateway"
+	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/pkg/protocol"
+)
+
+func main() {
+	gateway.Serve(protocol.New(protocol.Config{Logger: jsonlog.Start()}))
+}

@@ -1,0 +1,47 @@
+// Command download tells where the archive of a module and the package of a
+// provider are.
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/gateway"
+	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+func main() {
+	logger := jsonlog.Start()
+	handler, err := newHandler(logger)
+	if err != nil {
+		logger.Error("the function cannot start", "error", err)
+		os.Exit(1)
+	}
+	gateway.Serve(handler)
+}
+
+func newHandler(logger *slog.Logger) (http.Handler, error) {
+	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Auth, config.URLLifetime)
+	if err != nil {
+		return nil, err
+	}
+	catalog, err := cfg.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	bucket, err := s3blob.New(s3blob.Config{
+		Bucket: cfg.Bucket, Region: cfg.Region, Credentials: cfg.Credentials,
+		Endpoint: cfg.S3Endpoint, PathStyle: cfg.S3Endpoint != "", URLLifetime: cfg.URLLifetime,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return protocol.New(protocol.Config{
+		Reader: registry.NewReader(catalog), Presigner: bucket, Authenticate: cfg.Authenticate, Logger: logger,
+	}), nil
+}

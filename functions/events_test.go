@@ -1,0 +1,410 @@
+package functions_test
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/internal/lambdatest"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// golden is an event of the folder events.
+func golden(t *testing.T, name string) []byte {
+	t.Helper()
+	return read(t, filepath.Join(root, "events", filepath.FromSlash(name)+".json"))
+}
+
+// expectAll checks that every golden event of a function is replayed.
+func expectAll(t *testing.T, function string, replayed []string) {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Join(root, "events", function))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(file.Name(), ".json"))
+	}
+	slices.Sort(names)
+	if slices.Sort(replayed); !slices.Equal(names, replayed) {
+		t.Errorf("the events of %s are %q, and replayed are %q", function, names, replayed)
+	}
+}
+
+// answer is what a golden event of the gateway is answered: a status, and words
+// of the body, or of X-Terraform-Get. HEAD has no words.
+type answer struct {
+	status int
+	words  string
+}
+
+var answers = map[string]map[string]answer{
+	"discovery": {
+		"get":                       {200, `{"modules.v1":"/v1/modules/","providers.v1":"/v1/providers/"}`},
+		"head":                      {200, ""},
+		"query":                     {200, `"modules.v1"`},
+		"post":                      {405, "GET and HEAD alone"},
+		"anything-else":             {404, "there is nothing at /"},
+		"route-of-another-function": {404, "there is nothing at /v1/modules/acme/vpc/aws/versions"},
+		"double-slash":              {404, "there is nothing at //.well-known/terraform.json"},
+		"trailing-slash":            {404, "there is nothing at /.well-known/terraform.json/"},
+		"stray-percent":             {404, "there is nothing at /%25"},
+		"dot-segments":              {400, `\"..\" cannot be part of an address`},
+		"control-character":         {400, `\"a%00b\" cannot be part of an address`},
+	},
+	"versions": {
+		"module":              {200, `{"modules":[{"versions":[{"version":"1.0.0"}]}]}`},
+		"module-head":         {200, ""},
+		"module-missing":      {404, "there is no module acme/subnet/aws"},
+		"provider":            {200, `{"version":"1.1.0+build.5","protocols":["5.0"],"platforms":[{"os":"linux","arch":"amd64"}]}`},
+		"provider-head":       {200, ""},
+		"provider-delete":     {405, "GET and HEAD alone"},
+		"provider-upper-case": {404, "in lower case"},
+		"percent":             {404, `\"acme/100%\" is not a provider address`},
+		"percent-zz":          {404, `\"acme/%zz\" is not a provider address`},
+		"nul":                 {400, `\"a%00b\" cannot be part of an address`},
+		"hash":                {404, `\"acme/a#b\" is not a provider address`},
+		"question-mark":       {404, `\"acme/a?b\" is not a provider address`},
+		"encoded-dots":        {404, `\"acme/%2e%2e\" is not a provider address`},
+		"dots":                {400, `\"..\" cannot be part of an address`},
+		"empty-segment":       {404, "there is nothing at /v1/providers/acme//versions"},
+		"unicode":             {404, `\"acme/wídget☃\" is not a provider address`},
+		"plus":                {404, `\"acme/wid+get\" is not a provider address`},
+		"space":               {404, `\"acme/wid get\" is not a provider address`},
+		"backslash":           {400, "cannot be part of an address"},
+		"encoded-slash":       {404, "there is nothing at /v1/modules/acme/vpc/aws/1.0.0/download"},
+	},
+	"download": {
+		"module":               {204, "https://larder-bucket.s3.us-east-1.amazonaws.com/registry/modules/acme/vpc/aws/1.0.0/" + hash + ".zip?X-Amz-Algorithm="},
+		"module-head":          {204, "&archive=zip&checksum=sha256:" + hash},
+		"module-missing":       {404, "module acme/vpc/aws has no version 9.9.9"},
+		"provider":             {200, `"download_url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/providers/acme/widget/1.0.0/` + hash + "/terraform-provider-widget_1.0.0_linux_amd64.zip?X-Amz-Algorithm="},
+		"provider-head":        {200, ""},
+		"provider-missing":     {404, "provider acme/widget has no version 1.0.0 for plan9_mips"},
+		"build-metadata":       {200, "terraform-provider-widget_1.1.0%2Bbuild.5_linux_amd64.zip?X-Amz-Algorithm="},
+		"build-metadata-space": {404, `provider acme/widget has no version \"1.1.0 build.5\"`},
+		"percent":              {404, `provider acme/widget has no version \"1.0.0%\"`},
+		"encoded-dots":         {404, `provider acme/widget has no version \"%2e%2e\"`},
+		"leading-v":            {204, "/registry/modules/acme/vpc/aws/1.0.0/"},
+	},
+}
+
+// hash stands for any sha256.
+const hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// fill fills a table with what the golden events of the gateway ask for.
+func fill(t *testing.T, table string) {
+	t.Helper()
+	catalog := newCatalog(t, table)
+	module := registry.ModuleVersion{Address: registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, Revision: 1}
+	module.Version = version(t, "1.0.0")
+	module.Archive = registry.ModuleArchive{Format: "zip", SHA256: hash, UploadSHA256: hash}
+	if err := catalog.PutModuleVersion(t.Context(), module); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []string{"1.0.0", "1.1.0+build.5"} {
+		if err := catalog.PutProviderVersion(t.Context(), registry.ProviderVersion{
+			Address:  registry.ProviderAddress{Namespace: "acme", Type: "widget"},
+			Version:  version(t, v),
+			Revision: 2,
+			Packages: []registry.Package{{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: hash, Sequence: 1}},
+			Release:  &registry.Release{SHA256: hash, Signature: hash, Keys: []registry.SigningKey{{KeyID: "K", ASCIIArmor: "A"}}, Sequence: 2},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func version(t *testing.T, s string) registry.Version {
+	t.Helper()
+	v, err := registry.ParseVersion(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// ask replays a golden event of the gateway.
+func ask(t *testing.T, f *lambdatest.Function, name string) events.APIGatewayV2HTTPResponse {
+	t.Helper()
+	response, err := f.Invoke(t.Context(), golden(t, name))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	var got events.APIGatewayV2HTTPResponse
+	if err := json.Unmarshal(response, &got); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if got.IsBase64Encoded {
+		got.Body = plain(t, got)
+	}
+	return got
+}
+
+// plain is a body that was compressed for the client.
+func plain(t *testing.T, got events.APIGatewayV2HTTPResponse) string {
+	t.Helper()
+	compressed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(got.Body)))
+	if err != nil || got.Headers["Content-Encoding"] != "gzip" {
+		t.Fatalf("%v: %v", got.Headers, err)
+	}
+	body, err := io.ReadAll(compressed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// TestRequests replays the gateway's events through the functions' binaries.
+func TestRequests(t *testing.T) {
+	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
+	fill(t, table)
+	for function, want := range answers {
+		f := reader(t, function, table, "LARDER_AUTH=open")
+		for name, want := range want {
+			got := ask(t, f, function+"/"+name)
+			if got.StatusCode != want.status || !strings.Contains(got.Body+got.Headers["X-Terraform-Get"], want.words) {
+				t.Errorf("%s/%s: %d %s %v, want %d with %q", function, name, got.StatusCode, got.Body, got.Headers, want.status, want.words)
+			}
+			if strings.HasSuffix(name, "head") && got.Body != "" {
+				t.Errorf("%s/%s has a body", function, name)
+			}
+		}
+		expectAll(t, function, slices.Collect(maps.Keys(want)))
+		checkLog(t, function, f)
+	}
+}
+
+// TestRequestsAreClosed holds that reading wants a token unless it was opened.
+func TestRequestsAreClosed(t *testing.T) {
+	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
+	fill(t, table)
+	for function, names := range map[string][]string{
+		"discovery": {"get"}, "versions": {"module", "module-missing", "provider"}, "download": {"module", "module-missing", "provider"},
+	} {
+		f := reader(t, function, table)
+		for _, name := range names {
+			want := 401
+			if function == "discovery" {
+				want = 200
+			}
+			if got := ask(t, f, function+"/"+name); got.StatusCode != want {
+				t.Errorf("%s/%s: %d, want %d", function, name, got.StatusCode, want)
+			}
+		}
+	}
+}
+
+// checkLog checks that a log has a JSON object per line, the name of the
+// invocation in each, and nothing in it that opens anything.
+func checkLog(t *testing.T, function string, f *lambdatest.Function) {
+	t.Helper()
+	log := f.Logs()
+	for line := range strings.Lines(log) {
+		var parsed struct {
+			Level, Msg string
+			RequestID  string `json:"request_id"`
+		}
+		if err := json.Unmarshal([]byte(line), &parsed); err != nil || parsed.Level == "" || parsed.Msg == "" || parsed.RequestID == "" {
+			t.Errorf("%s logged %q", function, line)
+		}
+	}
+	for _, secret := range []string{"X-Amz-Signature", "test-secret"} {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log of %s contains %s", function, secret)
+		}
+	}
+	if log == "" {
+		t.Errorf("%s logged nothing", function)
+	}
+}
+
+// outcome is what a golden event of the queue leads to: how many messages fail,
+// and the status of every upload.
+type outcome struct {
+	failures int
+	statuses map[string]publish.Status
+}
+
+var outcomes = map[string]outcome{
+	"module":           {0, map[string]publish.Status{"modules/acme/vpc/aws/1.0.0.zip": publish.Published}},
+	"provider":         {0, map[string]publish.Status{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": publish.Published}},
+	"multipart":        {0, map[string]publish.Status{"providers/acme/widget/terraform-provider-widget_1.0.1_linux_amd64.zip": publish.Published}},
+	"key-with-plus":    {0, map[string]publish.Status{"providers/acme/widget/terraform-provider-widget_1.1.0+build.5_linux_amd64.zip": publish.Published}},
+	"key-with-space":   {0, map[string]publish.Status{"modules/acme/vpc/aws/1.0.0 copy.zip": publish.Rejected}},
+	"key-with-unicode": {0, map[string]publish.Status{"modules/acme/größe☃/aws/1.0.0.zip": publish.Rejected}},
+	"key-with-percent": {0, map[string]publish.Status{"modules/acme/vpc/aws/1.2.0%2Bb.zip": publish.Rejected}},
+	"key-with-signs":   {0, map[string]publish.Status{"modules/acme/vpc/aws/a=b&c?d#e'(f)!*~$,;:@.txt": publish.Ignored}},
+	"several-records": {0, map[string]publish.Status{
+		"modules/acme/vpc/aws/1.3.0.zip": publish.Published, "modules/acme/vpc/aws/1.3.1.tar.gz": publish.Published, "modules/README.md": publish.Ignored,
+	}},
+	"batch":          {1, map[string]publish.Status{"modules/acme/vpc/aws/1.4.0.zip": publish.Published, "modules/acme/vpc/aws/1.4.1.zip": publish.Published}},
+	"duplicate":      {0, map[string]publish.Status{"modules/acme/vpc/aws/1.5.0.zip": publish.Published}},
+	"deletion":       {0, map[string]publish.Status{"modules/acme/vpc/aws/1.6.0.zip": ""}},
+	"gone":           {0, map[string]publish.Status{"modules/acme/vpc/aws/1.7.0.zip": ""}},
+	"registrys-own":  {0, map[string]publish.Status{"registry/outcomes/modules/a.json": ""}},
+	"another-bucket": {1, nil},
+	"test-event":     {0, nil},
+}
+
+// TestUploads replays the queue's events through the function's binary, with
+// the uploads that they tell of in the bucket.
+func TestUploads(t *testing.T) {
+	w := newWorld(t)
+	for name, want := range outcomes {
+		payload, versions := w.upload(golden(t, "publish/"+name))
+		if name == "gone" {
+			w.erase("modules/acme/vpc/aws/1.7.0.zip", versions)
+		}
+		if failures := w.invoke(payload); failures != want.failures {
+			t.Errorf("%s: %d messages failed, want %d", name, failures, want.failures)
+		}
+		for key, status := range want.statuses {
+			if name == "gone" {
+				continue
+			}
+			if got := w.s3.Tags(t, key, versions[key])[publish.StatusTag]; got != string(status) {
+				t.Errorf("%s: %s is %q, want %q", name, key, got, status)
+			}
+		}
+		if len(versions) != len(want.statuses) {
+			t.Errorf("%s tells of %v", name, versions)
+		}
+	}
+	expectAll(t, "publish", append(slices.Collect(maps.Keys(outcomes)), "reconcile", "reconcile-continued"))
+	listing, err := w.catalog.ModuleVersions(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"})
+	if err != nil {
+		t.Error(err)
+	}
+	if got := listed(listing); got != "1.0.0 1.3.0 1.3.1 1.4.0 1.4.1 1.5.0" {
+		t.Errorf("listed: %s", got)
+	}
+	listing, err = w.catalog.ProviderVersions(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"})
+	if err != nil {
+		t.Error(err)
+	}
+	if got := listed(listing); got != "1.0.0 1.0.1 1.1.0+build.5" {
+		t.Errorf("listed: %s", got)
+	}
+	checkLog(t, "publish", w.publish)
+}
+
+func listed(l registry.Listing) string {
+	var versions []string
+	for _, entry := range l {
+		versions = append(versions, entry.Version.String())
+	}
+	return strings.Join(versions, " ")
+}
+
+// upload uploads what an event tells of, each key once, and makes the event
+// tell of the test's own bucket and versions.
+func (w *world) upload(payload []byte) (event []byte, versions map[string]string) {
+	w.Helper()
+	versions = map[string]string{}
+	text := strings.ReplaceAll(string(payload), "larder-bucket", w.s3.Bucket)
+	var batch events.SQSEvent
+	if err := json.Unmarshal([]byte(text), &batch); err != nil {
+		w.Fatal(err)
+	}
+	for _, message := range batch.Records {
+		var told events.S3Event
+		if err := json.Unmarshal([]byte(message.Body), &told); err != nil {
+			continue // it is not meant to be one
+		}
+		for _, record := range told.Records {
+			key := record.S3.Object.URLDecodedKey
+			if versions[key] != "" || record.S3.Bucket.Name != w.s3.Bucket {
+				continue
+			}
+			versions[key] = w.s3.Upload(w.T, key, content(w.T, key), nil)
+			text = strings.ReplaceAll(text, record.S3.Object.VersionID, versions[key])
+		}
+	}
+	return []byte(text), versions
+}
+
+// erase removes an object version for good.
+func (w *world) erase(key string, versions map[string]string) {
+	w.Helper()
+	id := versions[key]
+	if _, err := w.s3.Client().DeleteObject(w.Context(), &s3.DeleteObjectInput{Bucket: &w.s3.Bucket, Key: &key, VersionId: &id}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// invoke hands an event to the function, and counts the messages that failed.
+func (w *world) invoke(payload []byte) (failures int) {
+	w.Helper()
+	response, err := w.publish.Invoke(w.Context(), payload)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var batch events.SQSEventResponse
+	if err := json.Unmarshal(response, &batch); err != nil {
+		w.Fatal(err)
+	}
+	return len(batch.BatchItemFailures)
+}
+
+// TestReconcile replays the schedule's event over a bucket that no event told
+// of. An invocation has too little time here for more than one step, so that
+// the function goes on by its queue.
+func TestReconcile(t *testing.T) {
+	w := newWorld(t)
+	keys := []string{
+		"modules/acme/vpc/aws/1.0.0.zip", "modules/acme/vpc/aws/1.1.0 copy.zip",
+		"providers/acme/widget/terraform-provider-widget_1.1.0+build.5_linux_amd64.zip",
+	}
+	versions := map[string]string{}
+	for _, key := range keys {
+		versions[key] = w.s3.Upload(t, key, content(t, key), nil)
+	}
+	if failures := w.invoke(golden(t, "publish/reconcile-continued")); failures != 0 {
+		t.Error("the continued reconcile failed")
+	}
+	if sent := w.received(); len(sent) != 2 || !strings.Contains(sent[0], url.QueryEscape(keys[1])) || !strings.Contains(sent[1], `"reconcile"`) {
+		t.Errorf("the continued reconcile sent %q, want the next upload and where to go on", sent)
+	}
+	invocations := 1
+	w.invoke(golden(t, "publish/reconcile"))
+	for sent := w.received(); len(sent) > 0; sent = w.received() {
+		for _, body := range sent {
+			if invocations++; invocations > 20 {
+				t.Fatal("the reconcile does not come to its end")
+			}
+			batch, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{{MessageId: fmt.Sprint(invocations), Body: body}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if failures := w.invoke(batch); failures != 0 {
+				t.Errorf("failed: %s", body)
+			}
+		}
+	}
+	for key, status := range map[string]publish.Status{keys[0]: publish.Published, keys[1]: publish.Rejected, keys[2]: publish.Published} {
+		if got := w.s3.Tags(t, key, versions[key])[publish.StatusTag]; got != string(status) {
+			t.Errorf("%s is %q, want %q", key, got, status)
+		}
+	}
+	w.invoke(golden(t, "publish/reconcile"))
+	if sent := w.received(); len(sent) != 1 || !strings.Contains(sent[0], `"reconcile"`) {
+		t.Errorf("another reconcile sent %q, want nothing but where to go on", sent)
+	}
+	checkLog(t, "publish", w.publish)
+}

@@ -1,0 +1,163 @@
+// Package config reads what a function is told by its environment, and uses what
+// every function that reads it needs.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Config is everything that functions read from their environment. Those with
+// AWS_ in their names are the AWS SDK's, and all but the endpoints are set by
+// Lambda itself. Of the others a function has those that it asks for.
+type Config struct {
+	// Table is LARDER_TABLE, the name of the catalog's DynamoDB table.
+	Table string
+
+	// Bucket is LARDER_BUCKET, the name of the bucket.
+	Bucket string
+
+	// Open is LARDER_AUTH: reading needs no token ("open"), or does
+	// ("required", where it is not set).
+	Open bool
+
+	// URLLifetime is LARDER_URL_LIFETIME, how long presigned URLs work, as
+	// a Go duration. Where it is not set, 15 minutes.
+	URLLifetime time.Duration
+
+	// SigningKey is LARDER_KMS_KEY, the ARN of the registry's signing key.
+	SigningKey string
+
+	// QueueURL is LARDER_QUEUE_URL, the URL of the queue of uploads.
+	QueueURL string
+
+	// Region is AWS_REGION.
+	Region string
+
+	// Credentials are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+	// AWS_SESSION_TOKEN. Lambda replaces the process before they expire.
+	Credentials aws.CredentialsProvider
+
+	// The endpoints of other servers than Amazon's, http:// or https://:
+	// AWS_ENDPOINT_URL_DYNAMODB, _S3, _KMS and _SQS.
+	DynamoDBEndpoint, S3Endpoint, KMSEndpoint, SQSEndpoint string
+}
+
+const (
+	defaultURLLifetime = 15 * time.Minute
+
+	// maxURLLifetime keeps to what a URL can be good for: it dies with the
+	// credentials that signed it, and Lambda does not say when that is.
+	maxURLLifetime = 30 * time.Minute
+)
+
+// Variable is a variable that a function asks for.
+type Variable string
+
+// The variables.
+const (
+	Table       Variable = "LARDER_TABLE"
+	Bucket      Variable = "LARDER_BUCKET"
+	Auth        Variable = "LARDER_AUTH"
+	URLLifetime Variable = "LARDER_URL_LIFETIME"
+	SigningKey  Variable = "LARDER_KMS_KEY"
+	QueueURL    Variable = "LARDER_QUEUE_URL"
+)
+
+// readers read the variables; the value of one that is not set is empty.
+var readers = map[Variable]func(c *Config, value string) error{
+	Table:      func(c *Config, value string) error { return required(&c.Table, value) },
+	Bucket:     func(c *Config, value string) error { return required(&c.Bucket, value) },
+	SigningKey: func(c *Config, value string) error { return required(&c.SigningKey, value) },
+	QueueURL: func(c *Config, value string) error {
+		return errors.Join(required(&c.QueueURL, value), endpoint(&c.QueueURL, value))
+	},
+	Auth: func(c *Config, value string) error {
+		c.Open = value == "open"
+		if value != "" && value != "open" && value != "required" {
+			return fmt.Errorf("is %q: it must be open or required", value)
+		}
+		return nil
+	},
+	URLLifetime: func(c *Config, value string) (err error) {
+		c.URLLifetime = defaultURLLifetime
+		if value != "" {
+			c.URLLifetime, err = time.ParseDuration(value)
+		}
+		if err != nil || c.URLLifetime < time.Second || c.URLLifetime > maxURLLifetime {
+			return fmt.Errorf("is %q: it must be a duration such as 15m, up to %v", value, maxURLLifetime)
+		}
+		return nil
+	},
+}
+
+// Read reads the variables of AWS and those that are wanted. The error names
+// every variable that is wrong.
+func Read(getenv func(string) string, wanted ...Variable) (Config, error) {
+	var c Config
+	var errs []error
+	check := func(variable Variable, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s %w", variable, err))
+		}
+	}
+	for _, variable := range wanted {
+		check(variable, readers[variable](&c, getenv(string(variable))))
+	}
+	var id, secret string
+	for variable, value := range map[Variable]*string{
+		"AWS_REGION": &c.Region, "AWS_ACCESS_KEY_ID": &id, "AWS_SECRET_ACCESS_KEY": &secret,
+	} {
+		check(variable, required(value, getenv(string(variable))))
+	}
+	c.Credentials = credentials.NewStaticCredentialsProvider(id, secret, getenv("AWS_SESSION_TOKEN"))
+	for variable, value := range map[Variable]*string{
+		"AWS_ENDPOINT_URL_DYNAMODB": &c.DynamoDBEndpoint, "AWS_ENDPOINT_URL_S3": &c.S3Endpoint,
+		"AWS_ENDPOINT_URL_KMS": &c.KMSEndpoint, "AWS_ENDPOINT_URL_SQS": &c.SQSEndpoint,
+	} {
+		check(variable, endpoint(value, getenv(string(variable))))
+	}
+	return c, errors.Join(errs...)
+}
+
+func required(to *string, value string) error {
+	if *to = value; value == "" {
+		return errors.New("is not set")
+	}
+	return nil
+}
+
+func endpoint(to *string, value string) error {
+	*to = value
+	if value == "" {
+		return nil
+	}
+	if u, err := url.Parse(value); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("is %q: it must be a URL of http or https", value)
+	}
+	return nil
+}
+
+// Catalog uses the table. It sends no request.
+func (c Config) Catalog() (*dynamocatalog.Catalog, error) {
+	return dynamocatalog.New(dynamocatalog.Config{
+		Table: c.Table, Region: c.Region, Credentials: c.Credentials, Endpoint: c.DynamoDBEndpoint,
+	})
+}
+
+// Authenticate is who asks. There are no tokens, so where one is required nobody
+// may read.
+func (c Config) Authenticate(*http.Request) registry.Caller {
+	if c.Open {
+		return registry.Anyone
+	}
+	return registry.Caller{}
+}

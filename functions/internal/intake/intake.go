@@ -1,0 +1,212 @@
+// Package intake brings to the publisher what the queue of uploads and the
+// schedule tell of.
+//
+// A message of the queue is what S3 says of uploads, or asks for the next part
+// of a reconcile. The schedule asks for the first. A reconcile sends what it
+// finds missed to the queue, in the form that S3 has for it: so every upload is
+// published by an invocation of its own, is tried again by itself, and ends in
+// the dead-letter queue by itself.
+package intake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+const (
+	// lastWords is what is left of an invocation's time when its work is
+	// given up, to say why.
+	lastWords = 5 * time.Second
+
+	// reserve is what is left of an invocation's time when a reconcile
+	// begins no other step. A step is far shorter.
+	reserve = time.Minute
+)
+
+// Publisher publishes uploads: a [publish.Publisher].
+type Publisher interface {
+	Publish(ctx context.Context, key, version string) (publish.Outcome, error)
+	Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, publish.Object) error) (next string, err error)
+}
+
+// Config is what an intake works with. Every field is required.
+type Config struct {
+	// Bucket is the name of the one bucket whose uploads are published.
+	Bucket string
+
+	// Open makes the publisher. It is called by the first invocation, and by
+	// every further one until it succeeds.
+	Open func(context.Context) (Publisher, error)
+
+	// Send sends a message to the queue.
+	Send func(ctx context.Context, body string) error
+
+	Log *slog.Logger
+}
+
+// Intake handles a function's events. It is safe for concurrent use.
+type Intake struct {
+	Config
+
+	mu        sync.Mutex
+	publisher Publisher
+}
+
+// New is an intake.
+func New(c Config) *Intake { return &Intake{Config: c} }
+
+// Event is a batch of the queue's messages, or what the schedule asks for.
+type Event struct {
+	Messages  []events.SQSMessage `json:"Records"`
+	Reconcile *Reconcile          `json:"reconcile"`
+}
+
+// Reconcile asks for a reconcile.
+type Reconcile struct {
+	After string `json:"after,omitempty"` // the key to go on after, encoded as S3 encodes keys; empty at first
+}
+
+// message is the body of one of the queue's messages.
+type message struct {
+	Test      string                 `json:"Event,omitempty"` // "s3:TestEvent": S3 tries out a new notification
+	Uploads   []events.S3EventRecord `json:"Records,omitempty"`
+	Reconcile *Reconcile             `json:"reconcile,omitempty"`
+}
+
+// Handle handles an event as Lambda hands it over. Of a batch it returns the
+// messages that the queue is to deliver again.
+func (i *Intake) Handle(ctx context.Context, event Event) (events.SQSEventResponse, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-lastWords))
+		defer cancel()
+	}
+	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	switch {
+	case event.Reconcile != nil:
+		return response, i.reconcile(ctx, *event.Reconcile)
+	case len(event.Messages) == 0:
+		return response, errors.New("the event is neither a batch of the queue nor asks for a reconcile")
+	}
+	for _, m := range event.Messages {
+		if err := i.handle(ctx, m.Body); err != nil {
+			i.Log.ErrorContext(ctx, "a message failed: the queue delivers it again, and at last to the dead-letter queue",
+				"message_id", m.MessageId, "receives", m.Attributes["ApproximateReceiveCount"], "error", err)
+			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+		}
+	}
+	return response, nil
+}
+
+func (i *Intake) handle(ctx context.Context, body string) error {
+	var m message
+	if err := json.Unmarshal([]byte(body), &m); err != nil {
+		return fmt.Errorf("the message is not readable: %w", err)
+	}
+	switch {
+	case m.Test == "s3:TestEvent":
+		return nil
+	case m.Reconcile != nil:
+		return i.reconcile(ctx, *m.Reconcile)
+	case len(m.Uploads) == 0:
+		return errors.New("the message is neither an event of S3 nor asks for a reconcile")
+	}
+	var errs []error
+	for _, upload := range m.Uploads {
+		errs = append(errs, i.publish(ctx, upload))
+	}
+	return errors.Join(errs...)
+}
+
+// publish publishes what S3 tells of, if it is an upload at all.
+func (i *Intake) publish(ctx context.Context, record events.S3EventRecord) error {
+	key, version := record.S3.Object.URLDecodedKey, record.S3.Object.VersionID
+	switch {
+	case !strings.HasPrefix(record.EventName, "ObjectCreated:"), strings.HasPrefix(key, registry.Prefix):
+		return nil
+	case record.S3.Bucket.Name != i.Bucket:
+		return fmt.Errorf("the message is of the bucket %q and not of %q", record.S3.Bucket.Name, i.Bucket)
+	case key == "" || version == "":
+		return fmt.Errorf("the message names no version of the object %q: the bucket must have versioning", key)
+	}
+	publisher, err := i.open(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = publisher.Publish(ctx, key, version) // which logs the outcome
+	return err
+}
+
+// reconcile does as much of a reconcile as there is time for, and asks the
+// queue for the rest.
+func (i *Intake) reconcile(ctx context.Context, r Reconcile) error {
+	after, err := url.QueryUnescape(r.After)
+	if err != nil {
+		return fmt.Errorf("a reconcile cannot go on after %q: %w", r.After, err)
+	}
+	publisher, err := i.open(ctx)
+	if err != nil {
+		return err
+	}
+	until := time.Now().Add(time.Hour)
+	if deadline, ok := ctx.Deadline(); ok {
+		until = deadline.Add(-reserve)
+	}
+	next, err := publisher.Reconcile(ctx, after, until, i.sendMissed)
+	if err != nil {
+		return err
+	}
+	if next == "" {
+		i.Log.InfoContext(ctx, "the reconcile is complete")
+		return nil
+	}
+	i.Log.InfoContext(ctx, "the reconcile goes on in another invocation", "after", next)
+	return i.send(ctx, message{Reconcile: &Reconcile{After: url.QueryEscape(next)}})
+}
+
+// sendMissed sends what no event told of, as the event that would have.
+func (i *Intake) sendMissed(ctx context.Context, missed publish.Object) error {
+	var record events.S3EventRecord
+	record.EventSource = "larder:reconcile"
+	record.EventName = "ObjectCreated:Reconcile"
+	record.EventTime = missed.Modified
+	record.S3.Bucket.Name = i.Bucket
+	record.S3.Object = events.S3Object{Key: url.QueryEscape(missed.Key), Size: missed.Size, VersionID: missed.Version}
+	return i.send(ctx, message{Uploads: []events.S3EventRecord{record}})
+}
+
+func (i *Intake) send(ctx context.Context, m message) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := i.Send(ctx, string(body)); err != nil {
+		return fmt.Errorf("send a message to the queue: %w", err)
+	}
+	return nil
+}
+
+// open is the publisher.
+func (i *Intake) open(ctx context.Context) (Publisher, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.publisher == nil {
+		publisher, err := i.Open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		i.publisher = publisher
+	}
+	return i.publisher, nil
+}

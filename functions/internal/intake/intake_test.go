@@ -1,0 +1,291 @@
+package intake
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+var errStorage = errors.New("the storage does not answer")
+
+// publisher notes what it is asked, and fails for keys with "fail" in them.
+type publisher struct {
+	published []string // key and version
+	after     []string // of reconciles
+	until     time.Time
+	next      string
+	missed    []publish.Object
+}
+
+func (p *publisher) Publish(ctx context.Context, key, version string) (publish.Outcome, error) {
+	p.published = append(p.published, key+" "+version)
+	if strings.Contains(key, "fail") {
+		return publish.Outcome{}, errStorage
+	}
+	return publish.Outcome{Status: publish.Rejected}, ctx.Err() // an outcome like any other
+}
+
+func (p *publisher) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, publish.Object) error) (string, error) {
+	p.after, p.until = append(p.after, after), until
+	for _, object := range p.missed {
+		if err := missed(ctx, object); err != nil {
+			return "", err
+		}
+	}
+	if strings.Contains(after, "fail") {
+		return "", errStorage
+	}
+	return p.next, nil
+}
+
+// world is an intake and all around it.
+type world struct {
+	*Intake
+	publisher publisher
+	opened    int
+	openError error
+	sent      []string
+	sendError error
+	log       bytes.Buffer
+}
+
+func newWorld() *world {
+	w := &world{}
+	w.Intake = New(Config{
+		Bucket: "larder",
+		Open: func(context.Context) (Publisher, error) {
+			w.opened++
+			return &w.publisher, w.openError
+		},
+		Send: func(_ context.Context, body string) error {
+			w.sent = append(w.sent, body)
+			return w.sendError
+		},
+		Log: slog.New(slog.NewJSONHandler(&w.log, nil)),
+	})
+	return w
+}
+
+// deliver delivers messages in one batch, and returns which of them failed.
+func (w *world) deliver(t *testing.T, bodies ...string) (failed []string) {
+	t.Helper()
+	var event Event
+	for i, body := range bodies {
+		event.Messages = append(event.Messages, events.SQSMessage{MessageId: fmt.Sprint(i), Body: body})
+	}
+	response, err := w.Handle(t.Context(), event)
+	if err != nil || response.BatchItemFailures == nil {
+		t.Errorf("Handle = %v, %v, want a list and no error", response, err)
+	}
+	for _, failure := range response.BatchItemFailures {
+		failed = append(failed, failure.ItemIdentifier)
+	}
+	return failed
+}
+
+func uploadOf(key string) string {
+	return fmt.Sprintf(`{"Records":[%s]}`, recordOf("ObjectCreated:Put", "larder", key, "v1"))
+}
+
+func recordOf(event, bucket, key, version string) string {
+	return fmt.Sprintf(`{"eventName":%q,"s3":{"bucket":{"name":%q},"object":{"key":%q,"versionId":%q}}}`, event, bucket, key, version)
+}
+
+func TestMessages(t *testing.T) {
+	for name, c := range map[string]struct {
+		body      string
+		published []string
+		fails     bool
+	}{
+		"an upload":         {uploadOf("modules/a.zip"), []string{"modules/a.zip v1"}, false},
+		"a space":           {uploadOf("modules/a+b%2Bc.zip"), []string{"modules/a b+c.zip v1"}, false},
+		"not ASCII":         {uploadOf("modules/%C3%BC%E2%98%83"), []string{"modules/ü☃ v1"}, false},
+		"percent":           {uploadOf("modules/%252F%25"), []string{"modules/%2F% v1"}, false},
+		"multipart":         {strings.Replace(uploadOf("a"), "Put", "CompleteMultipartUpload", 1), []string{"a v1"}, false},
+		"a storage error":   {uploadOf("fail"), []string{"fail v1"}, true},
+		"an encoding error": {uploadOf("a%zz"), nil, true},
+		"several": {
+			`{"Records":[` + recordOf("ObjectCreated:Copy", "larder", "a", "1") + "," + recordOf("ObjectCreated:Put", "larder", "fail", "2") + "," + recordOf("ObjectCreated:Post", "larder", "c", "3") + `]}`,
+			[]string{"a 1", "fail 2", "c 3"}, true,
+		},
+		"a deletion":         {strings.Replace(uploadOf("a"), "Created:Put", "Removed:Delete", 1), nil, false},
+		"the registry's own": {uploadOf("registry/records/a.json"), nil, false},
+		"another bucket":     {strings.Replace(uploadOf("a"), `"larder"`, `"other"`, 1), nil, true},
+		"no version":         {strings.Replace(uploadOf("a"), `"v1"`, `""`, 1), nil, true},
+		"no key":             {uploadOf(""), nil, true},
+		"a test event":       {`{"Service":"Amazon S3","Event":"s3:TestEvent","Time":"2026-11-20T15:00:00.000Z","Bucket":"larder"}`, nil, false},
+		"another event":      {`{"Event":"s3:OtherEvent"}`, nil, true},
+		"no JSON":            {`hello`, nil, true},
+		"empty":              {``, nil, true},
+		"null":               {`null`, nil, true},
+		"an array":           {`[]`, nil, true},
+		"nothing":            {`{}`, nil, true},
+		"no records":         {`{"Records":[]}`, nil, true},
+	} {
+		w := newWorld()
+		failed := w.deliver(t, c.body)
+		if (len(failed) == 1) != c.fails || !slices.Equal(w.publisher.published, c.published) {
+			t.Errorf("%s: failed %q, published %q, want failure %t, %q", name, failed, w.publisher.published, c.fails, c.published)
+		}
+		if logged := strings.Contains(w.log.String(), `"message_id":"0"`); logged != c.fails {
+			t.Errorf("%s: the log says %s", name, w.log.String())
+		}
+	}
+}
+
+// Each message of a batch fails by itself.
+func TestPartialFailures(t *testing.T) {
+	w := newWorld()
+	failed := w.deliver(t, uploadOf("a"), uploadOf("fail/1"), "malformed", uploadOf("b"), uploadOf("fail/2"), uploadOf("c"))
+	if !slices.Equal(failed, []string{"1", "2", "4"}) {
+		t.Errorf("failed %q", failed)
+	}
+	if want := []string{"a v1", "fail/1 v1", "b v1", "fail/2 v1", "c v1"}; !slices.Equal(w.publisher.published, want) {
+		t.Errorf("published %q, want %q", w.publisher.published, want)
+	}
+	if !strings.Contains(w.log.String(), errStorage.Error()) {
+		t.Errorf("the log does not say why: %s", w.log.String())
+	}
+}
+
+// The publisher is opened when it is needed first, until that works, and then
+// never again.
+func TestThePublisherIsOpenedOnce(t *testing.T) {
+	w := newWorld()
+	if w.deliver(t, `{"Event":"s3:TestEvent"}`); w.opened != 0 {
+		t.Error("the publisher was opened for a test event")
+	}
+	w.openError = errStorage
+	if failed := w.deliver(t, uploadOf("a")); len(failed) != 1 {
+		t.Error("an upload did not fail for want of a publisher")
+	}
+	w.openError = nil
+	if failed := w.deliver(t, uploadOf("a"), uploadOf("b")); len(failed) != 0 || w.opened != 2 {
+		t.Errorf("failed %q, opened %d times", failed, w.opened)
+	}
+}
+
+func TestOtherEvents(t *testing.T) {
+	for _, payload := range []string{`{}`, `{"Records":[]}`, `{"detail-type":"Scheduled Event"}`} {
+		var event Event
+		if err := json.Unmarshal([]byte(payload), &event); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newWorld().Handle(t.Context(), event); err == nil {
+			t.Errorf("%s is taken for an event", payload)
+		}
+	}
+}
+
+// A reconcile goes on after what its message says, and a message of its own
+// asks for the rest, in letters that every queue carries.
+func TestReconcile(t *testing.T) {
+	const strange = "modules/ü +%\x01\uffff.zip"
+	w := newWorld()
+	w.publisher.next = strange
+	if _, err := w.Handle(t.Context(), Event{Reconcile: &Reconcile{}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.sent) != 1 || strings.ContainsFunc(w.sent[0], func(c rune) bool { return c < ' ' || c > '~' }) {
+		t.Fatalf("sent %q, want one message in ASCII", w.sent)
+	}
+	w.publisher.next = ""
+	if failed := w.deliver(t, w.sent[0]); len(failed) > 0 || len(w.sent) != 1 {
+		t.Errorf("failed %q, sent %q", failed, w.sent)
+	}
+	if want := []string{"", strange}; !slices.Equal(w.publisher.after, want) {
+		t.Errorf("reconciled after %q, want %q", w.publisher.after, want)
+	}
+}
+
+// What a reconcile finds missed comes back as an upload like any other.
+func TestReconcileSendsWhatWasMissed(t *testing.T) {
+	w := newWorld()
+	w.publisher.missed = []publish.Object{
+		{Key: "keys/acme/a b+c%2F☃.asc", Version: "v/1+=", Size: 3, Modified: time.Now()},
+		{Key: "modules/acme/vpc/aws/1.0.0.zip", Version: "2"},
+	}
+	if _, err := w.Handle(t.Context(), Event{Reconcile: &Reconcile{}}); err != nil {
+		t.Fatal(err)
+	}
+	if failed := w.deliver(t, w.sent...); len(failed) > 0 {
+		t.Errorf("failed %q", failed)
+	}
+	if want := []string{"keys/acme/a b+c%2F☃.asc v/1+=", "modules/acme/vpc/aws/1.0.0.zip 2"}; !slices.Equal(w.publisher.published, want) {
+		t.Errorf("published %q, want %q", w.publisher.published, want)
+	}
+}
+
+// A reconcile that fails is tried again from where it began, and nobody else
+// goes on.
+func TestReconcileFails(t *testing.T) {
+	w := newWorld()
+	if _, err := w.Handle(t.Context(), Event{Reconcile: &Reconcile{After: "fail"}}); !errors.Is(err, errStorage) {
+		t.Errorf("Handle = %v", err)
+	}
+	if failed := w.deliver(t, `{"reconcile":{"after":"fail"}}`, `{"reconcile":{"after":"%zz"}}`); len(failed) != 2 {
+		t.Errorf("failed %q", failed)
+	}
+	if len(w.sent) != 0 {
+		t.Errorf("sent %q", w.sent)
+	}
+	w.publisher.next, w.sendError = "a", errStorage
+	if failed := w.deliver(t, `{"reconcile":{}}`); len(failed) != 1 {
+		t.Error("a reconcile whose rest nobody was asked for did not fail")
+	}
+}
+
+// A reconcile stops a minute before its invocation would be ended.
+func TestReconcileHasTime(t *testing.T) {
+	deadline := time.Now().Add(5 * time.Minute)
+	ctx, cancel := context.WithDeadline(t.Context(), deadline)
+	defer cancel()
+	w := newWorld()
+	if _, err := w.Handle(ctx, Event{Reconcile: &Reconcile{}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := deadline.Add(-lastWords - reserve); !w.publisher.until.Equal(want) {
+		t.Errorf("until %v, want %v", w.publisher.until, want)
+	}
+}
+
+// An upload is given up while there is time to say so.
+func TestAnUploadThatTakesTooLong(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), lastWords)
+	defer cancel()
+	w := newWorld()
+	response, err := w.Handle(ctx, Event{Messages: []events.SQSMessage{{MessageId: "0", Body: uploadOf("a")}}})
+	if err != nil || len(response.BatchItemFailures) != 1 || ctx.Err() != nil || !strings.Contains(w.log.String(), "deadline exceeded") {
+		t.Errorf("Handle = %v, %v, with the log %s", response, err, w.log.String())
+	}
+}
+
+func FuzzMessages(f *testing.F) {
+	for _, body := range []string{
+		uploadOf("a+%C3%BC"), `{"Event":"s3:TestEvent"}`, `{"reconcile":{"after":"a%2Fb"}}`, `{"Records":[{"s3":null}]}`, `{"Records":[null]}`, `null`, ``,
+	} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		w := newWorld()
+		failed := w.deliver(t, body)
+		if len(failed) == 0 && len(w.publisher.published) == 0 && len(w.publisher.after) == 0 && !json.Valid([]byte(body)) {
+			t.Errorf("%q was taken and nothing done", body)
+		}
+		for _, published := range w.publisher.published {
+			if strings.HasPrefix(published, "registry/") || strings.HasPrefix(published, " ") {
+				t.Errorf("%q published %q", body, published)
+			}
+		}
+	})
+}

@@ -1,0 +1,78 @@
+// Package signingkey opens the registry's signing key, whose private half is in
+// KMS. The public half is made once and kept in the bucket: whoever comes later
+// finds it there, and asks KMS for nothing but signatures.
+package signingkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/larder-registry/larder/pkg/awskms"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+const (
+	// userID is part of the public key, so it never changes.
+	userID = "Larder registry signing key"
+
+	// maxPublicKey is the largest public key that is read, in bytes. One of
+	// RSA_4096 has some 1,700.
+	maxPublicKey = 64 << 10
+)
+
+// Bucket is what keeps the public key.
+type Bucket interface {
+	Open(ctx context.Context, key, version string) (io.ReadCloser, publish.Object, error)
+	Create(ctx context.Context, key string, body []byte) error
+}
+
+// Open opens the key.
+func Open(ctx context.Context, bucket Bucket, cfg awskms.Config) (*signing.Key, error) {
+	signer, err := awskms.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	stored := registry.SignerKeyKey(signer.KeyID())
+	armored, err := read(ctx, bucket, stored)
+	if errors.Is(err, registry.ErrNotFound) {
+		return establish(ctx, bucket, cfg, stored)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the public key of the signing key: %w", err)
+	}
+	return signing.OpenKey(signer, armored)
+}
+
+func read(ctx context.Context, bucket Bucket, key string) (string, error) {
+	body, _, err := bucket.Open(ctx, key, "")
+	if err != nil {
+		return "", err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	armored, err := io.ReadAll(io.LimitReader(body, maxPublicKey))
+	return string(armored), err
+}
+
+// establish makes the public key and keeps it. Several at once make the same one.
+// It comes last under the name of the private key, which says that all is done.
+func establish(ctx context.Context, bucket Bucket, cfg awskms.Config, stored string) (*signing.Key, error) {
+	signer, err := awskms.New(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	key, err := signing.NewKey(ctx, signer, signer.Created(), userID)
+	if err != nil {
+		return nil, err
+	}
+	public := key.PublicKey()
+	for _, name := range []string{registry.OwnKeyKey(public.Fingerprint), stored} {
+		if err := bucket.Create(ctx, name, []byte(public.ASCIIArmor)); err != nil && !errors.Is(err, publish.ErrExists) {
+			return nil, fmt.Errorf("keep the public key: %w", err)
+		}
+	}
+	return key, nil
+}

@@ -1,0 +1,58 @@
+// Command publish publishes what is uploaded, as the queue and the schedule
+// tell it to.
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/intake"
+	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/functions/internal/queue"
+	"github.com/larder-registry/larder/functions/internal/signingkey"
+	"github.com/larder-registry/larder/pkg/awskms"
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+func main() {
+	logger := jsonlog.Start()
+	uploads, err := newIntake(logger)
+	if err != nil {
+		logger.Error("the function cannot start", "error", err)
+		os.Exit(1)
+	}
+	lambda.Start(uploads.Handle)
+}
+
+func newIntake(logger *slog.Logger) (*intake.Intake, error) {
+	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.SigningKey, config.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	catalog, err := cfg.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	bucket, err := s3blob.New(s3blob.Config{
+		Bucket: cfg.Bucket, Region: cfg.Region, Credentials: cfg.Credentials,
+		Endpoint: cfg.S3Endpoint, PathStyle: cfg.S3Endpoint != "", URLLifetime: time.Minute, // it makes no URLs
+	})
+	if err != nil {
+		return nil, err
+	}
+	open := func(ctx context.Context) (intake.Publisher, error) {
+		key, err := signingkey.Open(ctx, bucket, awskms.Config{
+			KeyARN: cfg.SigningKey, Credentials: cfg.Credentials, Endpoint: cfg.KMSEndpoint,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return publish.New(publish.Config{Bucket: bucket, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger}), nil
+	}
+	return intake.New(intake.Config{Bucket: cfg.Bucket, Open: open, Send: queue.New(cfg).Send, Log: logger}), nil
+}

@@ -1,0 +1,38 @@
+// Command versions lists the versions of modules and providers.
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/gateway"
+	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+func main() {
+	logger := jsonlog.Start()
+	handler, err := newHandler(logger)
+	if err != nil {
+		logger.Error("the function cannot start", "error", err)
+		os.Exit(1)
+	}
+	gateway.Serve(handler)
+}
+
+func newHandler(logger *slog.Logger) (http.Handler, error) {
+	cfg, err := config.Read(os.Getenv, config.Table, config.Auth)
+	if err != nil {
+		return nil, err
+	}
+	catalog, err := cfg.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	return protocol.New(protocol.Config{
+		Reader: registry.NewReader(catalog), Authenticate: cfg.Authenticate, Logger: logger,
+	}), nil
+}

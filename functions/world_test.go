@@ -1,0 +1,195 @@
+package functions_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/internal/kmstest"
+	"github.com/larder-registry/larder/internal/lambdatest"
+	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+)
+
+// root is the repository. It is looked for before any test can change the
+// working directory.
+var root = func() string {
+	folder, err := filepath.Abs("..")
+	if err != nil {
+		panic(err)
+	}
+	return folder
+}()
+
+// built is where the functions are, built for this machine.
+var built = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "larder-functions-")
+	if err != nil {
+		return "", err
+	}
+	return folder, build(root, folder)
+})
+
+func TestMain(m *testing.M) {
+	status := dynamotest.Run(m)
+	if folder, err := built(); err == nil {
+		_ = os.RemoveAll(folder)
+	}
+	os.Exit(status)
+}
+
+// build builds the functions of a copy of the repository.
+func build(source, folder string, env ...string) error {
+	command := exec.Command(filepath.Join(source, "functions", "build"), folder)
+	command.Env = append(os.Environ(), env...)
+	command.Stderr = os.Stderr
+	return command.Run()
+}
+
+// bootstrap is a function's binary for this machine.
+func bootstrap(t testing.TB, function string) string {
+	t.Helper()
+	folder, err := built()
+	if err != nil {
+		t.Fatalf("build the functions: %v", err)
+	}
+	return filepath.Join(folder, function, "bootstrap")
+}
+
+// credentials are what Lambda gives a function, in a shape that would be
+// noticed in a log.
+var credentials = []string{
+	"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test-secret",
+}
+
+// reader starts a function that reads a table, to everyone who asks.
+func reader(t testing.TB, function, table string, env ...string) *lambdatest.Function {
+	t.Helper()
+	return lambdatest.Start(t, bootstrap(t, function), append(append(env,
+		"LARDER_TABLE="+table, "LARDER_BUCKET=larder-bucket", "AWS_ENDPOINT_URL_DYNAMODB="+dynamotest.Start(t).Endpoint), credentials...))
+}
+
+// world is all that the function publish talks to.
+type world struct {
+	*testing.T
+	s3      *s3test.Server
+	catalog *dynamocatalog.Catalog
+	publish *lambdatest.Function
+
+	mu   sync.Mutex
+	sent []string // to the queue
+}
+
+const queueURL = "https://sqs.us-east-1.amazonaws.com/111122223333/larder-uploads"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dynamo := dynamotest.Start(t)
+	table := dynamo.CreateTable(t, dynamocatalog.TableSchema)
+	kms := kmstest.Start(t, 4096)
+	w := &world{T: t, s3: s3test.Start(t), catalog: newCatalog(t, table)}
+	queue := httptest.NewServer(http.HandlerFunc(w.receive))
+	t.Cleanup(queue.Close)
+	w.publish = lambdatest.Start(t, bootstrap(t, "publish"), append([]string{
+		"LARDER_TABLE=" + table, "LARDER_BUCKET=" + w.s3.Bucket, "LARDER_KMS_KEY=" + kms.Key().ARN(), "LARDER_QUEUE_URL=" + queueURL,
+		"AWS_ENDPOINT_URL_S3=" + w.s3.Endpoint, "AWS_ENDPOINT_URL_DYNAMODB=" + dynamo.Endpoint,
+		"AWS_ENDPOINT_URL_KMS=" + kms.Endpoint, "AWS_ENDPOINT_URL_SQS=" + queue.URL,
+	}, credentials...))
+	return w
+}
+
+func newCatalog(t testing.TB, table string) *dynamocatalog.Catalog {
+	t.Helper()
+	engine := dynamotest.Start(t)
+	catalog, err := dynamocatalog.New(dynamocatalog.Config{
+		Table: table, Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog
+}
+
+// receive is the queue: it takes a message as SQS does.
+func (w *world) receive(answer http.ResponseWriter, r *http.Request) {
+	var in struct{ QueueUrl, MessageBody string }
+	err := json.NewDecoder(r.Body).Decode(&in)
+	if err != nil || in.QueueUrl != queueURL || r.Header.Get("X-Amz-Target") != "AmazonSQS.SendMessage" {
+		http.Error(answer, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist"}`, http.StatusBadRequest)
+		return
+	}
+	w.mu.Lock()
+	w.sent = append(w.sent, in.MessageBody)
+	w.mu.Unlock()
+	sum := md5.Sum([]byte(in.MessageBody))
+	answer.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	_ = json.NewEncoder(answer).Encode(map[string]string{"MessageId": "1", "MD5OfMessageBody": hex.EncodeToString(sum[:])})
+}
+
+// received takes what was sent to the queue.
+func (w *world) received() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sent := w.sent
+	w.sent = nil
+	return sent
+}
+
+// content is what an upload with a key may hold so that nothing is wrong with
+// it.
+func content(t testing.TB, key string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var err error
+	switch {
+	case strings.HasPrefix(key, "providers/"):
+		err = writeZip(&out, "terraform-provider-widget_v1", key)
+	case strings.HasSuffix(key, ".zip"):
+		err = writeZip(&out, "main.tf", "")
+	case strings.HasSuffix(key, ".tar.gz"):
+		err = writeTarGz(&out, "main.tf")
+	default:
+		out.WriteString("text")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func writeZip(out *bytes.Buffer, name, body string) error {
+	w := zip.NewWriter(out)
+	file, err := w.Create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write([]byte(body)); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+func writeTarGz(out *bytes.Buffer, name string) error {
+	compressed := gzip.NewWriter(out)
+	w := tar.NewWriter(compressed)
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644}); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return compressed.Close()
+}
