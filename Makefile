@@ -24,12 +24,17 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: need-go build ## build and serve the registry in the foreground; state goes to .larder/
+run: need-go larder ## build and serve the registry in the foreground; state goes to .larder/
 	@exec $(LARDER) serve
 
-.PHONY: build
-build: ## build the larder command
+.PHONY: larder
+larder: ## build the larder command
 	@go build -trimpath -o $(LARDER) ./scripts/larder
+
+.PHONY: build
+build: larder ## build it and the functions: build/<function>/bootstrap for Lambda, and the same for this machine
+	@GOOS=linux GOARCH=arm64 functions/build build
+	@functions/build $(CACHE)/functions
 
 .PHONY: test
 test: need-all check unit e2e ## everything: format, vet, staticcheck, unit tests with -race, then end to end with the real CLIs
