@@ -1,0 +1,145 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const (
+	// documentTimeout is for one document: so long do the clients wait.
+	documentTimeout = 10 * time.Second
+
+	// archiveTimeout is for one archive. The clients wait for ever.
+	archiveTimeout = 10 * time.Minute
+
+	// maxDocument is the largest document that is read, in bytes.
+	maxDocument = 16 << 20
+
+	// maxArchive is the largest archive that is downloaded, in bytes: as large
+	// as the registry publishes.
+	maxArchive = 5 << 30
+
+	userAgent = "larder doctor"
+)
+
+// client sends requests as Terraform and OpenTofu do. Neither keeps a document
+// in a cache.
+type client struct {
+	host      string
+	transport *http.Transport
+	now       func() time.Time
+}
+
+func newClient(o Options) *client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: o.Roots}
+	return &client{o.Host, transport, o.Now}
+}
+
+// answer is what came back for a document.
+type answer struct {
+	url    *url.URL
+	status int
+	header http.Header
+	body   []byte // without its Content-Encoding
+	length int64  // as the answer states it; -1 where it does not
+	took   time.Duration
+}
+
+// ask sends a request for a document and follows no redirect. The headers are
+// name and value in turn.
+func (c *client) ask(ctx context.Context, method string, u *url.URL, headers ...string) (answer, error) {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c.read(ctx, &http.Client{Transport: c.transport, CheckRedirect: stay}, method, u, headers)
+}
+
+// follow gets a document from an address that the registry gave, wherever that
+// leads.
+func (c *client) follow(ctx context.Context, u *url.URL) (answer, error) {
+	return c.read(ctx, &http.Client{Transport: c.transport}, http.MethodGet, u, nil)
+}
+
+func (c *client) read(ctx context.Context, hc *http.Client, method string, u *url.URL, headers []string) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
+	defer cancel()
+	start := c.now()
+	resp, err := send(ctx, hc, method, u, headers)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read only
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	if err != nil {
+		return answer{}, fmt.Errorf("the answer breaks off: %w", cause(err))
+	}
+	if len(body) > maxDocument {
+		return answer{}, fmt.Errorf("the answer has more than %d bytes", maxDocument)
+	}
+	return answer{resp.Request.URL, resp.StatusCode, resp.Header, body, resp.ContentLength, c.now().Sub(start)}, nil
+}
+
+func send(ctx context.Context, hc *http.Client, method string, u *url.URL, headers []string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", userAgent)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := hc.Do(req)
+	if err != nil {
+		return nil, cause(err)
+	}
+	return resp, nil
+}
+
+// cause is an error without the URL that net/http puts before it, for that may
+// hold a signature.
+func cause(err error) error {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.New("no answer in time")
+	}
+	return err
+}
+
+// certificates are what the registry shows, verified by nobody yet. Nothing is
+// sent to it: the connection ends with the handshake, which may go through a
+// proxy as any other does.
+func (c *client) certificates(ctx context.Context) (chain []*x509.Certificate, err error) {
+	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
+	defer cancel()
+	seen := errors.New("seen")
+	transport := c.transport.Clone()
+	transport.TLSClientConfig = &tls.Config{
+		InsecureSkipVerify: true,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			chain = state.PeerCertificates
+			return seen
+		},
+	}
+	_, err = send(ctx, &http.Client{Transport: transport}, http.MethodGet, &url.URL{Scheme: "https", Host: c.host}, nil)
+	if errors.Is(err, seen) {
+		return chain, nil
+	}
+	return nil, err
+}
+
+// serverName is the name that a certificate must be for.
+func (c *client) serverName() string {
+	if name, _, err := net.SplitHostPort(c.host); err == nil {
+		return name
+	}
+	return c.host
+}

@@ -1,0 +1,235 @@
+package doctor
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/shasums"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+const (
+	goodToken = "open-sesame"
+	secret    = "X-Amz-Signature=s3cret" // of every URL into the bucket
+)
+
+var (
+	networkModule  = registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}
+	widgetProvider = registry.ProviderAddress{Namespace: "acme", Type: "widget"}
+)
+
+// reply is an answer that a test can still change.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (a *reply) replace(old, new string) {
+	a.body = bytes.ReplaceAll(a.body, []byte(old), []byte(new))
+}
+
+// live is a registry over TLS, with its bucket under /bucket/ of the same
+// server. All is well with it but for what breaks does to its answers.
+type live struct {
+	*httptest.Server
+	objects map[string][]byte // of the bucket, by key
+	module  registry.ModuleVersion
+	widget  registry.ProviderVersion
+	closed  bool // reading wants goodToken
+	breaks  func(*http.Request, *reply)
+
+	lock   sync.Mutex
+	tokens []string // of the requests to the bucket
+}
+
+func newLive(t *testing.T) *live {
+	t.Helper()
+	l := &live{objects: map[string][]byte{}}
+	l.publishModule()
+	l.publishWidget(t)
+	inner := protocol.New(protocol.Config{
+		Reader: registry.NewReader(l), Presigner: l, Authenticate: l.authenticate, Logger: slog.New(slog.DiscardHandler),
+	})
+	l.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		recorder := httptest.NewRecorder()
+		if strings.HasPrefix(r.URL.Path, "/bucket/") {
+			l.serveObject(recorder, r)
+		} else {
+			inner.ServeHTTP(recorder, plain(r))
+		}
+		l.reply(w, r, recorder)
+	}))
+	l.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // of handshakes that visitors break off
+	l.StartTLS()
+	t.Cleanup(l.Close)
+	return l
+}
+
+// plain asks for an answer that a test can change: with its body, to HEAD too,
+// and not compressed.
+func plain(r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	r.Header.Del("Accept-Encoding")
+	if r.Method == http.MethodHead {
+		r.Method = http.MethodGet
+	}
+	return r
+}
+
+// reply sends an answer after it was broken.
+func (l *live) reply(w http.ResponseWriter, r *http.Request, from *httptest.ResponseRecorder) {
+	a := &reply{from.Code, from.Header(), from.Body.Bytes()}
+	a.header.Del("Content-Length")
+	if l.breaks != nil {
+		l.breaks(r, a)
+	}
+	for name, values := range a.header {
+		w.Header()[name] = values
+	}
+	if a.header.Get("Content-Length") == "" && a.status != http.StatusNoContent {
+		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // to HEAD it is not sent
+}
+
+func (l *live) host() string { return strings.TrimPrefix(l.URL, "https://") }
+
+func (l *live) authenticate(r *http.Request) registry.Caller {
+	if l.closed && r.Header.Get("Authorization") != "Bearer "+goodToken {
+		return registry.Caller{}
+	}
+	return registry.Anyone
+}
+
+// serveObject is S3: a URL that is signed for GET does for nothing else, and
+// for no other query.
+func (l *live) serveObject(w http.ResponseWriter, r *http.Request) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if token := r.Header.Get("Authorization"); token != "" {
+		l.tokens = append(l.tokens, token)
+	}
+	body, ok := l.objects[strings.TrimPrefix(r.URL.Path, "/bucket/")]
+	if !ok || r.Method != http.MethodGet || r.URL.Query().Encode() != "X-Amz-Expires=900&"+secret {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	_, _ = w.Write(body)
+}
+
+func (l *live) PresignGet(_ context.Context, key string) (string, error) {
+	return l.URL + "/bucket/" + key + "?" + secret + "&X-Amz-Expires=900", nil // not in the order in which it is asked for
+}
+
+func (l *live) ModuleVersions(_ context.Context, a registry.ModuleAddress) (registry.Listing, error) {
+	if a != networkModule {
+		return nil, registry.ErrNotFound
+	}
+	return registry.Listing{{Version: version("1.0.0")}, l.module.Listed(), {Version: version("2.0.0-rc.1")}}, nil
+}
+
+func (l *live) ModuleVersion(_ context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
+	if a != networkModule || v != l.module.Version {
+		return registry.ModuleVersion{}, registry.ErrNotFound
+	}
+	return l.module, nil
+}
+
+func (l *live) ProviderVersions(_ context.Context, a registry.ProviderAddress) (registry.Listing, error) {
+	if a != widgetProvider {
+		return nil, registry.ErrNotFound
+	}
+	return registry.Listing{l.widget.Listed()}, nil
+}
+
+func (l *live) ProviderVersion(_ context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
+	if a != widgetProvider || v != l.widget.Version {
+		return registry.ProviderVersion{}, registry.ErrNotFound
+	}
+	return l.widget, nil
+}
+
+func version(s string) registry.Version {
+	v, err := registry.ParseVersion(s)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func hexSum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func (l *live) publishModule() {
+	var archive bytes.Buffer
+	compressed := gzip.NewWriter(&archive)
+	w := tar.NewWriter(compressed)
+	_ = w.WriteHeader(&tar.Header{Name: "main.tf", Typeflag: tar.TypeReg, Mode: 0o644})
+	_ = w.Close()
+	_ = compressed.Close()
+	l.module = registry.ModuleVersion{Address: networkModule, Version: version("1.2.0"), Revision: 1,
+		Archive: registry.ModuleArchive{Format: "tar.gz", SHA256: hexSum(archive.Bytes())}}
+	l.objects[networkModule.ArchiveKey(l.module.Version, l.module.Archive)] = archive.Bytes()
+}
+
+// ownKey is the key of every registry here: to make one takes a while.
+var ownKey = sync.OnceValues(func() (*signing.Key, error) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil, err
+	}
+	return signing.NewKey(context.Background(), private, time.Now().Add(-time.Hour), "registry")
+})
+
+func (l *live) publishWidget(t *testing.T) {
+	t.Helper()
+	key, err := ownKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	if _, err := w.Create("terraform-provider-widget"); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	s := registry.ProviderVersion{Address: widgetProvider, Version: version("1.0.0"), Revision: 2}
+	pkg := registry.Package{Platform: thisPlatform(), SHA256: hexSum(archive.Bytes()), Sequence: 1}
+	sums, err := shasums.New(map[string]string{widgetProvider.PackageFilename(s.Version, pkg.Platform): pkg.SHA256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := key.Sign(t.Context(), sums.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := key.PublicKey()
+	s.Packages = []registry.Package{pkg}
+	s.Release = &registry.Release{Sequence: 2, SHA256: hexSum(sums.Bytes()), Signature: hexSum(signature),
+		Keys: []registry.SigningKey{{KeyID: public.KeyID, ASCIIArmor: public.ASCIIArmor}}}
+	l.objects[widgetProvider.PackageKey(s.Version, pkg)] = archive.Bytes()
+	l.objects[widgetProvider.SHA256SUMSKey(s.Version, *s.Release)] = sums.Bytes()
+	l.objects[widgetProvider.SignatureKey(s.Version, *s.Release)] = signature
+	l.widget = s
+}
