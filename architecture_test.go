@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"internal/kmstest":          {},
 	"internal/lambdatest":       {},
 	"internal/templatetest":     {},
+	"internal/awstest":          {"internal/"},
 	"scripts/larder":            {"pkg/", "scripts/larder/internal/"},
 	"scripts/larder/internal":   {"pkg/", "scripts/larder/internal/"},
 	"e2e":                       {},
@@ -44,7 +45,7 @@ var mayImport = map[string][]string{
 // onlyIn says which rooms may import what of others, directly.
 var onlyIn = map[string][]string{
 	"github.com/aws/aws-lambda-go":                    {"functions"},
-	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "scripts/larder/internal", "internal/s3test", "internal/dynamotest"},
+	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "scripts/larder/internal", "internal/s3test", "internal/dynamotest", "internal/awstest"},
 	"github.com/aws/smithy-go":                        {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/versity/versitygw":                    {"scripts/larder/internal", "internal/s3test"},
@@ -56,7 +57,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/kmstest", "internal/lambdatest"},
+	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/kmstest", "internal/lambdatest", "internal/awstest"},
 }
 
 type goPackage struct {

@@ -1,0 +1,243 @@
+package awstest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// operationOf is what a request in AWS JSON asks for, without the protocol's
+// name before it.
+func operationOf(r *http.Request) string {
+	target := r.Header.Get("X-Amz-Target")
+	return target[strings.LastIndex(target, ".")+1:]
+}
+
+// kmsCalls are the permissions that a request to KMS takes.
+func kmsCalls(r *http.Request, body []byte) ([]Call, error) {
+	var input struct {
+		KeyID string `json:"KeyId"`
+	}
+	if err := json.Unmarshal(body, &input); err != nil {
+		return nil, fmt.Errorf("a request to KMS: %w", err)
+	}
+	action := "kms:" + operationOf(r)
+	return []Call{{Action: action, Resource: input.KeyID, Request: action}}, nil
+}
+
+// sqsCalls are the permissions that a request to SQS takes, of which the tests
+// have one queue.
+func sqsCalls(queueARN string) func(r *http.Request, body []byte) ([]Call, error) {
+	return func(r *http.Request, _ []byte) ([]Call, error) {
+		action := "sqs:" + operationOf(r)
+		return []Call{{Action: action, Resource: queueARN, Request: action}}, nil
+	}
+}
+
+type item map[string]map[string]any
+
+// dynamoInput is as much of a request to DynamoDB as says which items it is for.
+type dynamoInput struct {
+	TableName                 string
+	Key, Item                 item
+	KeyConditionExpression    string
+	ExpressionAttributeNames  map[string]string
+	ExpressionAttributeValues item
+	TransactItems             []map[string]dynamoInput
+	RequestItems              map[string]struct{ Keys []item }
+}
+
+// dynamoCalls are the permissions that a request to DynamoDB takes. Where it is
+// for several items or tables, these are authorized one by one.
+func dynamoCalls(tableARN func(name string) string) func(r *http.Request, body []byte) ([]Call, error) {
+	return func(r *http.Request, body []byte) ([]Call, error) {
+		var input dynamoInput
+		if err := json.Unmarshal(body, &input); err != nil {
+			return nil, fmt.Errorf("a request to DynamoDB: %w", err)
+		}
+		operation := operationOf(r)
+		made := input.calls(operation, tableARN)
+		if len(made) == 0 {
+			return nil, fmt.Errorf("a request to DynamoDB for nothing: %s", operation)
+		}
+		made[0].Request = "dynamodb:" + operation
+		return made, nil
+	}
+}
+
+func (in dynamoInput) calls(operation string, tableARN func(string) string) []Call {
+	var made []Call
+	call := func(operation, table string, key any) {
+		made = append(made, Call{
+			Action: "dynamodb:" + operation, Resource: tableARN(table),
+			Context: map[string]string{"dynamodb:LeadingKeys": fmt.Sprint(key)},
+		})
+	}
+	for _, change := range in.TransactItems {
+		for kind, part := range change { // Put, Update, Delete, ConditionCheck, Get
+			call(kind+"Item", part.TableName, part.partition())
+		}
+	}
+	for table, wanted := range in.RequestItems {
+		for _, key := range wanted.Keys {
+			call(operation, table, dynamoInput{Key: key}.partition())
+		}
+	}
+	if in.TableName != "" {
+		call(operation, in.TableName, in.partition())
+	}
+	return made
+}
+
+const partitionKey = "PK"
+
+var equals = regexp.MustCompile(`([#\w]+)\s*=\s*(:\w+)`)
+
+// partition is the value of the partition key.
+func (in dynamoInput) partition() any {
+	for _, from := range []item{in.Key, in.Item} {
+		if value, ok := from[partitionKey]; ok {
+			return value["S"]
+		}
+	}
+	for _, match := range equals.FindAllStringSubmatch(in.KeyConditionExpression, -1) {
+		if cmp.Or(in.ExpressionAttributeNames[match[1]], match[1]) == partitionKey {
+			return in.ExpressionAttributeValues[match[2]]["S"]
+		}
+	}
+	return nil
+}
+
+// s3Request is a request to S3 in path style, taken apart.
+type s3Request struct {
+	method      string
+	bucket, key string // key is decoded
+	query       url.Values
+	header      http.Header
+}
+
+func readS3Request(r *http.Request) s3Request {
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	return s3Request{r.Method, bucket, key, r.URL.Query(), r.Header}
+}
+
+// operation is the name of what is asked for.
+// See https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html
+func (r s3Request) operation() string {
+	has := r.query.Has
+	kind := "Object"
+	if r.key == "" {
+		kind = "Bucket"
+	}
+	switch verb := map[string]string{"GET": "Get", "HEAD": "Head", "PUT": "Put", "DELETE": "Delete", "POST": "Post"}[r.method]; {
+	case has("tagging"):
+		return verb + kind + "Tagging"
+	case kind == "Bucket" && verb == "Get" && has("versions"):
+		return "ListObjectVersions"
+	case kind == "Bucket" && verb == "Get" && has("list-type"):
+		return "ListObjectsV2"
+	case kind == "Bucket":
+		return verb + kind
+	case has("uploads"):
+		return "CreateMultipartUpload"
+	case has("uploadId") && verb == "Put" && r.copySource() != "":
+		return "UploadPartCopy"
+	case has("uploadId"):
+		return map[string]string{
+			"Put": "UploadPart", "Post": "CompleteMultipartUpload", "Delete": "AbortMultipartUpload", "Get": "ListParts",
+		}[verb]
+	case verb == "Put" && r.copySource() != "":
+		return "CopyObject"
+	default:
+		return verb + kind
+	}
+}
+
+func (r s3Request) copySource() string { return r.header.Get("X-Amz-Copy-Source") }
+
+// s3Actions are the permissions for operations whose name is not that of the
+// one permission that they take.
+// See https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
+var s3Actions = map[string]string{
+	"HeadObject":              "GetObject",
+	"HeadBucket":              "ListBucket",
+	"ListObjectsV2":           "ListBucket",
+	"ListObjectVersions":      "ListBucketVersions",
+	"CopyObject":              "PutObject",
+	"CreateMultipartUpload":   "PutObject",
+	"UploadPart":              "PutObject",
+	"UploadPartCopy":          "PutObject",
+	"CompleteMultipartUpload": "PutObject",
+	"ListParts":               "ListMultipartUploadParts",
+}
+
+// versionActions are the permissions whose name differs where a version is
+// named.
+var versionActions = map[string]string{
+	"GetObject":           "GetObjectVersion",
+	"DeleteObject":        "DeleteObjectVersion",
+	"GetObjectTagging":    "GetObjectVersionTagging",
+	"PutObjectTagging":    "PutObjectVersionTagging",
+	"DeleteObjectTagging": "DeleteObjectVersionTagging",
+}
+
+// s3Calls are the permissions that a request to S3 takes.
+func s3Calls(r *http.Request, _ []byte) ([]Call, error) {
+	request := readS3Request(r)
+	operation := request.operation()
+	action := cmp.Or(s3Actions[operation], operation)
+	if request.query.Has("versionId") {
+		action = cmp.Or(versionActions[action], action)
+	}
+	made := []Call{{Action: "s3:" + action, Resource: objectARN(request.bucket, request.key), Request: "s3:" + operation}}
+	if prefix := request.query.Get("prefix"); prefix != "" {
+		made[0].Context = map[string]string{"s3:prefix": prefix}
+	}
+	if source := request.copySource(); source != "" {
+		more, err := copyCalls(request, source)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, more...)
+	}
+	if action == "PutObject" && request.header.Get("X-Amz-Tagging") != "" {
+		made = append(made, Call{Action: "s3:PutObjectTagging", Resource: made[0].Resource})
+	}
+	return made, nil
+}
+
+// copyCalls are the permissions that reading a copy's source takes. Its tags
+// are read too, unless they are to be replaced.
+func copyCalls(r s3Request, source string) ([]Call, error) {
+	path, version, versioned := strings.Cut(source, "?versionId=")
+	name, err := url.PathUnescape(strings.TrimPrefix(path, "/"))
+	if err != nil {
+		return nil, fmt.Errorf("the source of a copy, %q: %w", source, err)
+	}
+	bucket, key, _ := strings.Cut(name, "/")
+	actions := []string{"GetObject"}
+	if r.operation() == "CopyObject" && r.header.Get("X-Amz-Tagging-Directive") != "REPLACE" {
+		actions = append(actions, "GetObjectTagging")
+	}
+	var made []Call
+	for _, action := range actions {
+		if versioned && version != "" {
+			action = versionActions[action]
+		}
+		made = append(made, Call{Action: "s3:" + action, Resource: objectARN(bucket, key)})
+	}
+	return made, nil
+}
+
+// objectARN is the ARN of an object, or of a bucket where key is empty.
+func objectARN(bucket, key string) string {
+	arn := "arn:aws:s3:::" + bucket
+	if key != "" {
+		arn += "/" + key
+	}
+	return arn
+}

@@ -1,0 +1,293 @@
+// Package awstest runs the registry as template.yaml deploys it, on this
+// machine: the functions' own binaries behind a Runtime API, and everything
+// around them that AWS would be.
+//
+// What there is, which function gets which environment, which request goes to
+// which function, what the bucket tells the queue and how often a message is
+// tried: all of that is read from template.yaml. S3 is a real S3 (versitygw)
+// and DynamoDB is DynamoDB Local; KMS is that of kmstest; the gateway, the
+// queue with its poller and the bucket's events are this package's.
+//
+// Every request that a function makes is written down with the permissions
+// that it takes, which [Stack.Close] holds against the function's policies.
+//
+// What the gateway does is as AWS documents it. Not documented, and so a guess:
+// routes are matched with the path as it was written, and an answer to HEAD has
+// the length that the function gave.
+package awstest
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/internal/kmstest"
+	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/internal/templatetest"
+)
+
+const (
+	region  = "us-east-1"
+	account = "111122223333"
+
+	publisher = "publish" // the function that the queue and the schedule call
+
+	// hurry is how much faster than on AWS a failed message comes again.
+	hurry = 3600
+
+	// quiet bounds how long the queue may take to come to rest.
+	quiet = 2 * time.Minute
+)
+
+// Config is what a stack is made of.
+type Config struct {
+	Template string         // path of template.yaml
+	Binaries string         // folder with a bootstrap for this machine in a folder of each function
+	S3       *s3test.Server // of which the stack has a bucket of its own
+}
+
+// Stack is a deployed registry.
+type Stack struct {
+	Deployment *templatetest.Deployment
+
+	Host                 string // of the registry: 127.0.0.1:<port>
+	S3Endpoint           string // https://127.0.0.1:<port>; the bucket is in the path
+	Region               string
+	AccessKey, SecretKey string // of the users
+	Bucket               string // versioned, and empty at first
+	CA                   []byte // in PEM; clients have to trust it
+
+	KMS *kmstest.Handler
+
+	gateway  http.Handler // the local S3
+	owned    http.Handler // the same, to which requests go as the bucket's owner's
+	dynamodb http.Handler
+	s3       *s3.Client // as the owner
+	routes   routes
+	queue    *queue
+
+	functions map[string]*function
+	sessions  map[string]*function // by session token
+
+	pick atomic.Pointer[func(Call) Fault]
+	deaf atomic.Bool
+
+	ledger calls // of all functions
+
+	mu          sync.Mutex
+	requests    []Request
+	invocations []Invocation
+	problems    []error // of the tests themselves
+}
+
+// discard takes what servers and proxies say when a client leaves.
+var discard = log.New(io.Discard, "", 0)
+
+// Start deploys an empty registry until the test ends, in which whoever asks
+// may read.
+func Start(t testing.TB, c Config) *Stack {
+	t.Helper()
+	private := kmstest.NewKey(kmstest.RSAKey(t, 4096))
+	bucket := "larder-" + strings.ToLower(rand.Text()[:12])
+	deployment, err := templatetest.Load(c.Template, templatetest.Values{
+		Account: account, Region: region, KeyID: private.ID,
+		Parameters: map[string]string{"BucketName": bucket, "ReadAccess": "open"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Stack{
+		Deployment: deployment, Region: region, Bucket: bucket,
+		AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey,
+		KMS:       kmstest.New(private),
+		s3:        c.S3.Client(),
+		routes:    newRoutes(deployment.Routes),
+		functions: map[string]*function{},
+		sessions:  map[string]*function{},
+	}
+	t.Cleanup(func() { s.verify(t) }) // after all else
+	s.queue = newQueue(deployment.Queue.MaxReceives, time.Duration(deployment.Queue.Visibility)*time.Second/hurry)
+	s.createBucket(t)
+	s.createTable(t)
+	s.serve(t, c)
+	s.deliverAll(t)
+	return s
+}
+
+// serve starts the functions and the servers for users.
+func (s *Stack) serve(t testing.TB, c Config) {
+	t.Helper()
+	gateway := forward(t, c.S3.Endpoint, nil)
+	gateway.ModifyResponse = s.notify
+	owner := aws.Credentials{AccessKeyID: c.S3.AccessKey, SecretAccessKey: c.S3.SecretKey}
+	s.gateway, s.owned = gateway, forward(t, c.S3.Endpoint, func(r *http.Request) error { return sign(r, owner) })
+	certificate, ca := newCertificate(t)
+	s.CA = ca
+	s.S3Endpoint = "https://" + serveTLS(t, certificate, s.serveUsers())
+	for name := range s.Deployment.Functions {
+		s.functions[name] = s.newFunction(name)
+	}
+	for name, f := range s.functions {
+		count := readInstances
+		if name == publisher {
+			count = s.Deployment.Events.Concurrency
+		}
+		s.startFunction(t, f, c.Binaries, count)
+	}
+	s.Host = serveTLS(t, certificate, http.HandlerFunc(s.serveHTTP))
+}
+
+// serveTLS serves until the test ends, and returns where.
+func serveTLS(t testing.TB, certificate tls.Certificate, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	server.Config.ErrorLog = discard
+	server.Config.MaxHeaderBytes = 4 * maxHead // the gateway looks at what is too large itself
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+func (s *Stack) createBucket(t testing.TB) {
+	t.Helper()
+	if _, err := s.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &s.Bucket}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.s3.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+		Bucket: &s.Bucket,
+		VersioningConfiguration: &s3types.VersioningConfiguration{
+			Status: s3types.BucketVersioningStatus(s.Deployment.Bucket.Versioning),
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *Stack) createTable(t testing.TB) {
+	t.Helper()
+	engine := dynamotest.Start(t)
+	s.dynamodb = forward(t, engine.Endpoint, nil)
+	table := s.Deployment.Table
+	input := &dynamodb.CreateTableInput{TableName: &table.Name, BillingMode: dynamotypes.BillingModePayPerRequest}
+	for n, key := range table.Keys {
+		name, kind, _ := strings.Cut(key, " ")
+		role := []dynamotypes.KeyType{dynamotypes.KeyTypeHash, dynamotypes.KeyTypeRange}[n]
+		input.KeySchema = append(input.KeySchema, dynamotypes.KeySchemaElement{AttributeName: &name, KeyType: role})
+		input.AttributeDefinitions = append(input.AttributeDefinitions, dynamotypes.AttributeDefinition{
+			AttributeName: &name, AttributeType: dynamotypes.ScalarAttributeType(kind),
+		})
+	}
+	client := engine.Client()
+	if _, err := client.CreateTable(t.Context(), input); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
+		defer cancel()
+		if _, err := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &table.Name}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (s *Stack) tableARN(name string) string {
+	return fmt.Sprintf("arn:aws:dynamodb:%s:%s:table/%s", region, account, name)
+}
+
+// deliverAll delivers the queue's messages until the test ends. The first is
+// the one by which S3 tries out the bucket's notification.
+func (s *Stack) deliverAll(t testing.TB) {
+	t.Helper()
+	stop := make(chan struct{})
+	var pollers sync.WaitGroup
+	for range s.Deployment.Events.Concurrency {
+		pollers.Go(func() { s.poll(stop) })
+	}
+	t.Cleanup(func() {
+		close(stop)
+		pollers.Wait()
+	})
+	s.queue.send(s.testNotification())
+}
+
+// Schedule calls publish as the daily schedule does, for as long as given: the
+// template's own timeout for 0.
+func (s *Stack) Schedule(t testing.TB, timeout time.Duration) {
+	t.Helper()
+	f := s.functions[publisher]
+	if timeout == 0 {
+		timeout = f.timeout
+	}
+	input := s.Deployment.Reconcile.Input
+	_, made, err := s.invoke(f, input, timeout)
+	s.note(Invocation{input, made, err})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Send sends the queue a message, as whoever may do that.
+func (s *Stack) Send(body string) { s.queue.send(body) }
+
+// Rest waits until the queue has no message.
+func (s *Stack) Rest(t testing.TB) {
+	t.Helper()
+	for deadline := time.Now().Add(quiet); !s.queue.idle(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the queue is not at rest after %v", quiet)
+		}
+	}
+}
+
+// DeadLetters are the messages that were given up.
+func (s *Stack) DeadLetters() []Message { return s.queue.deadLetters() }
+
+// Requests are the requests to the registry so far.
+func (s *Stack) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Invocations are the runs of publish so far.
+func (s *Stack) Invocations() []Invocation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Invocation(nil), s.invocations...)
+}
+
+func (s *Stack) noteRequest(r Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r)
+}
+
+func (s *Stack) note(i Invocation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.invocations = append(s.invocations, i)
+}
+
+func (s *Stack) broken(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problems = append(s.problems, err)
+}

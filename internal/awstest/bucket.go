@@ -1,0 +1,146 @@
+package awstest
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+const (
+	// maxTagging is the largest body of PutObjectTagging, in bytes.
+	maxTagging = 64 << 10
+
+	headTimeout = 30 * time.Second
+)
+
+// serveUsers is S3 as those see it who reach it over the network: the users,
+// with their own access key, and whoever has an URL that a function presigned.
+func (s *Stack) serveUsers() http.Handler {
+	return s.strict(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		token := query.Get("X-Amz-Security-Token")
+		if token == "" {
+			s.gateway.ServeHTTP(w, r)
+			return
+		}
+		function, ok := s.sessions[token]
+		if !ok {
+			refuseXML(w, http.StatusForbidden, "InvalidToken", "The provided token is malformed or otherwise invalid.")
+			return
+		}
+		if err := checkPresigned(r, function.credentials); err != nil {
+			refuseXML(w, http.StatusForbidden, "AccessDenied", err.Error())
+			return
+		}
+		needed, err := s3Calls(r, nil)
+		if err != nil {
+			s.fail(w, err)
+			return
+		}
+		for i := range needed { // an URL carries the rights of who signed it, and is no request of theirs
+			needed[i].Function, needed[i].Request = function.name, ""
+		}
+		s.ledger.add(needed...)
+		r.URL = withoutSignature(r.URL)
+		s.owned.ServeHTTP(w, r)
+	}))
+}
+
+// strict refuses tags that S3 would refuse, which the local one takes.
+func (s *Stack) strict(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := checkTagsOf(r); err != nil {
+			refuseXML(w, http.StatusBadRequest, "InvalidTag", err.Error())
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// checkTagsOf checks the tags that a request sets, and leaves its body to be
+// read again.
+func checkTagsOf(r *http.Request) error {
+	if header := r.Header.Get("X-Amz-Tagging"); header != "" {
+		tags, err := readTagHeader(header)
+		return errors.Join(err, checkTags(tags))
+	}
+	if readS3Request(r).operation() != "PutObjectTagging" {
+		return nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxTagging))
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	tags, err := readTagging(body)
+	return errors.Join(err, checkTags(tags))
+}
+
+// creations are the operations after which S3 tells of a created object, and
+// what it calls them.
+var creations = map[string]string{
+	"PutObject":               "Put",
+	"CopyObject":              "Copy",
+	"CompleteMultipartUpload": "CompleteMultipartUpload",
+}
+
+// notify tells the queue of an object that a request created, where the
+// bucket's notification has it.
+func (s *Stack) notify(response *http.Response) error {
+	request := readS3Request(response.Request)
+	event, creates := creations[request.operation()]
+	if !creates || response.StatusCode != http.StatusOK || !s.notified(request.key) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
+	defer cancel()
+	input := &s3.HeadObjectInput{Bucket: &request.bucket, Key: &request.key}
+	if version := response.Header.Get("X-Amz-Version-Id"); version != "" {
+		input.VersionId = &version
+	}
+	head, err := s.s3.HeadObject(ctx, input)
+	if err != nil { // an upload that was completed in name only
+		return nil
+	}
+	s.queue.send(s.notification(created{
+		event: event, key: request.key, version: aws.ToString(head.VersionId),
+		etag: strings.Trim(aws.ToString(head.ETag), `"`), size: aws.ToInt64(head.ContentLength),
+	}))
+	return nil
+}
+
+// notified says whether the bucket's notification has a key.
+func (s *Stack) notified(key string) bool {
+	for _, n := range s.Deployment.Bucket.Notifications {
+		if strings.HasPrefix(key, n.Prefix) {
+			return !s.deaf.Load()
+		}
+	}
+	return false
+}
+
+// LoseEvents has the bucket's events be lost, or no longer.
+func (s *Stack) LoseEvents(lost bool) { s.deaf.Store(lost) }
+
+// splitObjectARN is the bucket and the key of an object's ARN.
+func splitObjectARN(arn string) (bucket, key string) {
+	bucket, key, _ = strings.Cut(strings.TrimPrefix(arn, objectARN("", "")), "/")
+	return bucket, key
+}
+
+func xmlText(text string) string {
+	var escaped bytes.Buffer
+	if err := xml.EscapeText(&escaped, []byte(text)); err != nil {
+		panic(fmt.Sprint("write to memory: ", err))
+	}
+	return escaped.String()
+}

@@ -1,0 +1,125 @@
+package awstest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/larder-registry/larder/internal/lambdatest"
+)
+
+// function is a deployed function with as many instances as may run at once.
+// Each of them has its own way to AWS, so it is known which invocation made
+// which call.
+type function struct {
+	name        string
+	timeout     time.Duration
+	credentials aws.Credentials // of its role
+	instances   chan *instance
+	all         []*instance
+}
+
+type instance struct {
+	lambda *lambdatest.Function
+	made   *calls
+}
+
+// readInstances is how many instances a function that reads has: two, so that
+// what one of them remembers is not taken to be stored.
+const readInstances = 2
+
+// newFunction gives a function the credentials of its role, as Lambda does.
+// Their token is as long and as awkward as AWS's.
+func (s *Stack) newFunction(name string) *function {
+	d := s.Deployment.Functions[name]
+	f := &function{
+		name:    name,
+		timeout: time.Duration(d.Timeout) * time.Second,
+		credentials: aws.Credentials{
+			AccessKeyID:     "ASIA" + rand.Text()[:16],
+			SecretAccessKey: rand.Text() + rand.Text(),
+			SessionToken:    "IQoJb3JpZ2luX2VjE" + rand.Text() + "/" + rand.Text() + "+" + rand.Text() + "==",
+		},
+	}
+	s.sessions[f.credentials.SessionToken] = f
+	group := fmt.Sprintf("arn:aws:logs:%s:%s:log-group:%s:log-stream:%s", region, account, d.LogGroup, rand.Text())
+	for _, action := range []string{"logs:CreateLogStream", "logs:PutLogEvents"} { // Lambda's own
+		s.ledger.add(Call{Function: name, Action: action, Resource: group})
+	}
+	return f
+}
+
+// startFunction starts the instances of a function until the test ends.
+func (s *Stack) startFunction(t testing.TB, f *function, binaries string, count int) {
+	t.Helper()
+	f.instances = make(chan *instance, count)
+	binary := filepath.Join(binaries, f.name, "bootstrap")
+	for range count {
+		made := &calls{}
+		i := &instance{lambdatest.Start(t, binary, s.environment(t, f, made)), made}
+		f.all = append(f.all, i)
+		f.instances <- i
+	}
+}
+
+// environment is what a function of the template has in its environment, and
+// what Lambda adds. The AWS SDK's variables for endpoints alone are the tests'.
+func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
+	t.Helper()
+	bucket := s.endpoint(t, f.name, made, func(r *http.Request) ([]Call, error) { return s3Calls(r, nil) }, s.strict(s.owned))
+	if f.name != publisher { // which makes URLs for users, and no requests
+		bucket = s.S3Endpoint
+	}
+	variables := map[string]string{
+		"AWS_REGION":               region,
+		"AWS_DEFAULT_REGION":       region,
+		"AWS_ACCESS_KEY_ID":        f.credentials.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY":    f.credentials.SecretAccessKey,
+		"AWS_SESSION_TOKEN":        f.credentials.SessionToken,
+		"AWS_LAMBDA_FUNCTION_NAME": s.Deployment.Functions[f.name].Name,
+		"_HANDLER":                 s.Deployment.Functions[f.name].Handler,
+		"TZ":                       ":UTC",
+
+		"AWS_ENDPOINT_URL_S3":       bucket,
+		"AWS_ENDPOINT_URL_DYNAMODB": s.endpoint(t, f.name, made, inJSON(dynamoCalls(s.tableARN)), s.dynamodb),
+		"AWS_ENDPOINT_URL_KMS":      s.endpoint(t, f.name, made, inJSON(kmsCalls), s.KMS),
+		"AWS_ENDPOINT_URL_SQS":      s.endpoint(t, f.name, made, inJSON(sqsCalls(s.Deployment.Queue.ARN)), s.queue.serve(s.Deployment.Queue.URL)),
+	}
+	maps.Copy(variables, s.Deployment.Functions[f.name].Environment)
+	var environment []string
+	for name, value := range variables {
+		environment = append(environment, name+"="+value)
+	}
+	slices.Sort(environment)
+	return environment
+}
+
+// invoke runs a function in an instance that is free, and returns the calls
+// that it made, too.
+func (s *Stack) invoke(f *function, payload string, timeout time.Duration) ([]byte, []Call, error) {
+	i := <-f.instances
+	defer func() { f.instances <- i }()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	s.ledger.add(i.made.take()...) // of an invocation that was given up
+	response, err := i.lambda.Invoke(ctx, []byte(payload))
+	made := i.made.take()
+	s.ledger.add(made...)
+	return response, made, err
+}
+
+// Logs are what a function has logged.
+func (s *Stack) Logs(name string) string {
+	var logs string
+	for _, i := range s.functions[name].all {
+		logs += i.lambda.Logs()
+	}
+	return logs
+}

@@ -1,0 +1,118 @@
+package awstest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/internal/templatetest"
+)
+
+func TestTooLarge(t *testing.T) {
+	for name, c := range map[string]struct {
+		path, header string
+		want         int
+	}{
+		"small":                {"/", "x", 0},
+		"long line":            {"/" + strings.Repeat("a", maxHead), "x", http.StatusRequestURITooLong},
+		"long header":          {"/", strings.Repeat("a", maxHead), http.StatusRequestHeaderFieldsTooLarge},
+		"long in its sum":      {"/" + strings.Repeat("a", maxHead/2), strings.Repeat("a", maxHead/2), http.StatusRequestHeaderFieldsTooLarge},
+		"long, but not enough": {"/" + strings.Repeat("a", maxHead/2), strings.Repeat("a", maxHead/2-500), 0},
+	} {
+		r := httptest.NewRequest(http.MethodGet, c.path, nil)
+		r.Header.Set("Authorization", c.header)
+		if got := tooLarge(r); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestEvent holds how a request is told to a function.
+func TestEvent(t *testing.T) {
+	s := &Stack{Deployment: &templatetest.Deployment{API: templatetest.API{Stage: "$default"}}}
+	r := httptest.NewRequest(http.MethodPost, "https://registry.example.com/v1/a%2Fb/c%20d%25?x=1&x=2&y=a+b", nil)
+	r.Header.Add("Accept", "a/b")
+	r.Header.Add("Accept", "c/d")
+	r.Header.Add("Cookie", "k=v; l=w")
+	var event map[string]any
+	if err := json.Unmarshal([]byte(s.event(r, "ANY /v1/{x}/{y}", map[string]string{"x": "a%2Fb"}, []byte{0xff})), &event); err != nil {
+		t.Fatal(err)
+	}
+	headers, _ := event["headers"].(map[string]any)
+	request, _ := event["requestContext"].(map[string]any)
+	for name, c := range map[string]struct{ got, want any }{
+		"version":         {event["version"], "2.0"},
+		"path":            {event["rawPath"], "/v1/a/b/c d%"},
+		"query":           {event["rawQueryString"], "x=1&x=2&y=a+b"},
+		"parameters":      {event["queryStringParameters"], map[string]any{"x": "1,2", "y": "a b"}},
+		"path parameters": {event["pathParameters"], map[string]any{"x": "a/b"}},
+		"cookies":         {event["cookies"], []any{"k=v", "l=w"}},
+		"cookie header":   {headers["cookie"], nil},
+		"one value":       {headers["accept"], "a/b,c/d"},
+		"host":            {headers["host"], "registry.example.com"},
+		"body":            {event["body"], "/w=="},
+		"base64":          {event["isBase64Encoded"], true},
+		"stage":           {request["stage"], "$default"},
+		"method":          {request["http"].(map[string]any)["method"], http.MethodPost},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", name, c.got, c.want)
+		}
+	}
+	for escaped, want := range map[string]string{"/a%3Fb/c": "/a", "/a%23b": "/a#b", "/%252e": "/%2e", "/%00": "/\x00"} {
+		r := &http.Request{Method: http.MethodGet, Header: http.Header{}, URL: &url.URL{}}
+		var err error
+		if r.URL, err = url.Parse(escaped); err != nil {
+			t.Fatal(err)
+		}
+		var event struct{ RawPath string }
+		if err := json.Unmarshal([]byte(s.event(r, "", nil, nil)), &event); err != nil || event.RawPath != want {
+			t.Errorf("%s is told as %q, %v, want %q", escaped, event.RawPath, err, want)
+		}
+	}
+}
+
+// TestAnswer holds how a function's answer reaches the client.
+func TestAnswer(t *testing.T) {
+	for payload, want := range map[string]struct {
+		ok     bool
+		status int
+		body   string
+	}{
+		`{"statusCode":200,"body":"hi"}`:                           {true, 200, "hi"},
+		`{"statusCode":200,"body":"aGk=","isBase64Encoded":true}`:  {true, 200, "hi"},
+		`{"statusCode":204,"headers":{"Content-Length":"9"}}`:      {true, 204, ""},
+		`{"statusCode":200,"body":"hi","headers":{"X-One":"1,2"}}`: {true, 200, "hi"},
+		`{"statusCode":200,"body":"***","isBase64Encoded":true}`:   {},
+		`{"statusCode":99}`: {},
+		`{"body":"hi"}`:     {},
+		`"hi"`:              {},
+		``:                  {},
+	} {
+		a, ok := readAnswer([]byte(payload))
+		if ok != want.ok {
+			t.Errorf("%s: readable %t, want %t", payload, ok, want.ok)
+		}
+		if !ok {
+			continue
+		}
+		w := httptest.NewRecorder()
+		a.write(w)
+		if w.Code != want.status || w.Body.String() != want.body || w.Header().Get("Content-Length") == "9" {
+			t.Errorf("%s: answered with %d %q %v", payload, w.Code, w.Body, w.Header())
+		}
+	}
+}
+
+// TestRefuse holds the gateway's own form of an error.
+func TestRefuse(t *testing.T) {
+	w := httptest.NewRecorder()
+	refuse(w, http.StatusInternalServerError)
+	if got := w.Body.String(); got != `{"message":"Internal Server Error"}` || w.Code != http.StatusInternalServerError {
+		t.Errorf("%d %s", w.Code, got)
+	}
+}

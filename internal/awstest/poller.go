@@ -1,0 +1,77 @@
+package awstest
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// Invocation is one run of publish.
+type Invocation struct {
+	Body  string // of the message, or what the schedule gave
+	Calls []Call
+	Error error // of the function, not of single messages
+}
+
+// poll hands the queue's messages to publish, as Lambda's event source mapping
+// does, until stop is closed.
+func (s *Stack) poll(stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-s.queue.changed:
+			if m, ok := s.queue.receive(); ok {
+				s.deliver(m)
+			}
+		}
+	}
+}
+
+// deliver hands a message to publish, and deletes it unless that fails.
+func (s *Stack) deliver(m *Message) {
+	f := s.functions[publisher]
+	arn := s.Deployment.Queue.ARN
+	for _, action := range []string{"sqs:ReceiveMessage", "sqs:GetQueueAttributes"} { // Lambda's own
+		s.ledger.add(Call{Function: f.name, Action: action, Resource: arn})
+	}
+	response, made, err := s.invoke(f, batch(m, arn), f.timeout)
+	s.note(Invocation{m.Body, made, err})
+	if err != nil || failed(response) {
+		s.queue.fail(m)
+		return
+	}
+	s.ledger.add(Call{Function: f.name, Action: "sqs:DeleteMessage", Resource: arn})
+	s.queue.done(m)
+}
+
+// batch is the event of one message.
+// See https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
+func batch(m *Message, queueARN string) string {
+	sent := strconv.FormatInt(m.Sent.UnixMilli(), 10)
+	return encode(map[string]any{"Records": []any{map[string]any{
+		"messageId":     m.ID,
+		"receiptHandle": "AQEB" + m.ID + "==",
+		"body":          m.Body,
+		"attributes": map[string]string{
+			"ApproximateReceiveCount":          strconv.Itoa(m.Receives),
+			"ApproximateFirstReceiveTimestamp": sent,
+			"SentTimestamp":                    sent,
+			"SenderId":                         "AIDAJXNJGGKNS7OSV23OI",
+		},
+		"messageAttributes": map[string]any{},
+		"md5OfBody":         "",
+		"eventSource":       "aws:sqs",
+		"eventSourceARN":    queueARN,
+		"awsRegion":         region,
+	}}})
+}
+
+// failed says whether a partial batch response fails a batch of one message: by
+// naming it, by naming what was not in the batch, or by being no such response.
+func failed(response []byte) bool {
+	var partial struct {
+		BatchItemFailures []struct{} `json:"batchItemFailures"`
+	}
+	err := json.Unmarshal(response, &partial)
+	return err != nil || len(partial.BatchItemFailures) > 0
+}

@@ -1,0 +1,108 @@
+package awstest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/internal/templatetest"
+)
+
+// Denied are the calls that a deployment's policies do not allow, each once.
+func Denied(d *templatetest.Deployment, made []Call) []Call {
+	var denied []Call
+	seen := map[string]bool{}
+	for _, c := range made {
+		if name := c.name(); !seen[name] {
+			seen[name] = true
+			if !d.Allows(c.Function, c.Action, c.Resource, c.Context) {
+				denied = append(denied, c)
+			}
+		}
+	}
+	return denied
+}
+
+// Permission is an action on a resource that a function's policy allows.
+type Permission struct{ Function, Action, Resource string }
+
+func (p Permission) String() string { return p.Function + " " + p.Action + " " + p.Resource }
+
+// Permissions are those of a deployment's functions, and whether any of the
+// calls needed them. The name of the bucket, which others are made of, is
+// written <name>.
+func Permissions(d *templatetest.Deployment, made []Call) map[Permission]bool {
+	used := map[Permission]bool{}
+	for name, f := range d.Functions {
+		for _, statement := range f.Policy {
+			if statement.Effect != "Allow" {
+				continue
+			}
+			for _, action := range statement.Actions {
+				for _, resource := range statement.Resources {
+					p := Permission{name, action, strings.ReplaceAll(resource, d.Bucket.Name, "<name>")}
+					one := statement
+					one.Actions, one.Resources = []string{action}, []string{resource}
+					used[p] = used[p] || slices.ContainsFunc(made, func(c Call) bool {
+						return c.Function == name && templatetest.Policy{one}.Allows(c.Action, c.Resource, c.Context)
+					})
+				}
+			}
+		}
+	}
+	return used
+}
+
+// Calls are those of all functions so far.
+func (s *Stack) Calls() []Call {
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	return slices.Clone(s.ledger.made)
+}
+
+// verify fails the test where the template does not allow what was done, and
+// where an answer of the registry took other requests to AWS than it may.
+func (s *Stack) verify(t testing.TB) {
+	t.Helper()
+	for _, err := range s.problems {
+		t.Error(err)
+	}
+	for _, c := range Denied(s.Deployment, s.Calls()) {
+		t.Errorf("template.yaml does not allow %s: %s on %s %v", c.Function, c.Action, c.Resource, c.Context)
+	}
+	for _, r := range s.Requests() {
+		if err := r.check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// check says whether an answer took the requests to AWS that it may take: one
+// read of the catalog for what is there, one at most for what is not, and none
+// for what needs no catalog. A presigned URL takes none.
+func (r Request) check() error {
+	reads, others := 0, 0
+	for _, c := range r.Calls {
+		switch c.Request {
+		case "":
+		case "dynamodb:GetItem", "dynamodb:Query", "dynamodb:BatchGetItem":
+			reads++
+		default:
+			others++
+		}
+	}
+	atLeast, atMost := 0, 0
+	switch {
+	case r.Function == "discovery":
+	case r.Status == http.StatusOK, r.Status == http.StatusNoContent:
+		atLeast, atMost = 1, 1
+	case r.Status == http.StatusNotFound:
+		atMost = 1
+	}
+	if others > 0 || reads < atLeast || reads > atMost {
+		return fmt.Errorf("%s %s, answered with %d by %s, took %v", r.Method, r.Path, r.Status, r.Function, Requests(r.Calls))
+	}
+	return nil
+}
