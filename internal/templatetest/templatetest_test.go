@@ -3,11 +3,14 @@ package templatetest_test
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/larder-registry/larder/internal/templatetest"
 )
 
@@ -306,6 +309,27 @@ func TestAdopt(t *testing.T) {
 			if !reflect.DeepEqual(value, whole[name][property]) {
 				t.Errorf("%s of %s is %v, and in template.yaml %v", property, name, value, whole[name][property])
 			}
+		}
+	}
+}
+
+// TestFormatted holds that infra/ is written as `terraform fmt` writes it.
+func TestFormatted(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"/*.tf", "/examples/*/*.tf"} {
+		found, err := filepath.Glob(terraformDir + pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no file is %s (%v)", pattern, err)
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(hclwrite.Format(source)) != string(source) {
+			t.Errorf("%s is not formatted: run terraform fmt or tofu fmt", file)
 		}
 	}
 }

@@ -4,37 +4,6 @@
 #   terraform init && terraform apply -var domain=registry.example.com -var zone=example.com \
 #     -var bucket=example-registry -var alarm_email=ops@example.com
 
-terraform {
-  required_version = ">= 1.5.7"
-
-  required_providers {
-    aws = {
-      source  = "hashicorp/aws"
-      version = ">= 6.0"
-    }
-  }
-}
-
-variable "bucket" {
-  description = "Name of the registry's bucket."
-  type        = string
-}
-
-variable "domain" {
-  description = "The registry's host name, inside the zone."
-  type        = string
-}
-
-variable "zone" {
-  description = "A public hosted zone in Route 53."
-  type        = string
-}
-
-variable "alarm_email" {
-  description = "Who is told of alarms."
-  type        = string
-}
-
 data "aws_route53_zone" "this" {
   name = var.zone
 }
@@ -84,9 +53,4 @@ module "registry" {
   hosted_zone_id     = data.aws_route53_zone.this.zone_id
   uploader_namespace = "acme"
   alarm_topic_arn    = aws_sns_topic.alarms.arn
-}
-
-output "registry" {
-  description = "What users need next."
-  value       = module.registry
 }

@@ -1,0 +1,4 @@
+output "registry" {
+  description = "What users need next."
+  value       = module.registry
+}
