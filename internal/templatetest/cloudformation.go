@@ -234,7 +234,7 @@ func (t *template) call(name string, argument any) (any, error) {
 	case "Fn::GetAtt":
 		path, ok := argument.([]any)
 		if !ok || len(path) != 2 {
-			return nil, fmt.Errorf("GetAtt of %v", argument)
+			return nil, fmt.Errorf("the argument of GetAtt is %v", argument)
 		}
 		return t.attribute(fmt.Sprint(path[0]), fmt.Sprint(path[1]))
 	case "Fn::Sub":
@@ -242,7 +242,7 @@ func (t *template) call(name string, argument any) (any, error) {
 	case "Fn::If":
 		branches, ok := argument.([]any)
 		if !ok || len(branches) != 3 {
-			return nil, fmt.Errorf("If of %v", argument)
+			return nil, fmt.Errorf("the argument of If is %v", argument)
 		}
 		holds, err := t.condition(map[string]any{"Condition": branches[0]})
 		if err != nil {
@@ -283,7 +283,7 @@ var variable = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 func (t *template) substitute(argument any) (any, error) {
 	text, ok := argument.(string)
 	if !ok {
-		return nil, fmt.Errorf("Sub of %v is not known here", argument)
+		return nil, fmt.Errorf("the argument of Sub is %v, and not a text", argument)
 	}
 	var errs []error
 	result := variable.ReplaceAllStringFunc(text, func(match string) string {

@@ -333,3 +333,19 @@ func TestFormatted(t *testing.T) {
 		}
 	}
 }
+
+// TestAlarmsLeadSomewhere holds that every alarm names the place that says what
+// to do.
+func TestAlarmsLeadSomewhere(t *testing.T) {
+	d, _ := load(t, deployments["the least"])
+	operations, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, alarm := range d.Alarms {
+		_, heading, found := strings.Cut(alarm.Description, `docs/operations.md, "`)
+		if !found || !strings.Contains(string(operations), "\n### "+strings.TrimSuffix(heading, `"`)+"\n") {
+			t.Errorf("the alarm %s says %q, which leads nowhere", name, alarm.Description)
+		}
+	}
+}
