@@ -63,11 +63,21 @@ locals {
         Resource = local.bucket_arn
       },
       {
-        Sid    = "ReadUploads"
+        Sid      = "ReadUploads"
+        Effect   = "Allow"
+        Action   = "s3:GetObjectVersion" # GetObject of the version that an event names; the source of CopyObject
+        Resource = ["${local.bucket_arn}/keys/*", "${local.bucket_arn}/modules/*", "${local.bucket_arn}/providers/*"]
+      },
+      {
+        Sid      = "FindReleaseFiles"
+        Effect   = "Allow"
+        Action   = "s3:GetObject" # HeadObject of a SHA256SUMS and its signature, for the current version of each
+        Resource = "${local.bucket_arn}/providers/*"
+      },
+      {
+        Sid    = "TagUploads"
         Effect = "Allow"
         Action = [
-          "s3:GetObject",               # HeadObject of the current version
-          "s3:GetObjectVersion",        # GetObject of the version that an event names; the source of CopyObject
           "s3:GetObjectVersionTagging", # GetObjectTagging, for PutObjectTagging replaces all tags
           "s3:PutObjectVersionTagging", # PutObjectTagging of an outcome
         ]
