@@ -37,7 +37,7 @@ build: larder ## build it and the functions: build/<function>/bootstrap for Lamb
 	@functions/build $(CACHE)/functions
 
 .PHONY: test
-test: need-all check unit e2e ## everything: format, vet, staticcheck, unit tests with -race, then end to end with the real CLIs
+test: need-all check check-templates unit e2e ## everything: format, vet, staticcheck, unit tests with -race, then end to end with the real CLIs
 
 .PHONY: check
 check: ## formatting, go.mod, vet and staticcheck
@@ -47,6 +47,11 @@ check: ## formatting, go.mod, vet and staticcheck
 	@go mod tidy -diff >/dev/null || { echo "go.mod or go.sum is not tidy, run go mod tidy" >&2; exit 1; }
 	@go vet ./...
 	@$(TOOL) staticcheck ./...
+
+.PHONY: check-templates
+check-templates: ## lint template.yaml, adopt.yaml and infra/; installs the linters once
+	@echo "== templates"
+	@tools/templates/check $(CACHE)
 
 .PHONY: unit
 unit: ## unit tests and fuzz seeds with the race detector
@@ -89,4 +94,4 @@ clean: ## remove .cache/ (Go's own caches stay)
 need-go:
 	@e2e/need go
 need-all:
-	@e2e/need go cc aws gpg
+	@e2e/need go cc aws gpg python3
