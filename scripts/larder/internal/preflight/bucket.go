@@ -1,0 +1,39 @@
+package preflight
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+type bucketAPI interface {
+	HeadBucket(context.Context, *s3.HeadBucketInput, ...func(*s3.Options)) (*s3.HeadBucketOutput, error)
+}
+
+// bucket says whether the name is free. Bucket names are those of all of AWS.
+func (c check) bucket(ctx context.Context, api bucketAPI, who caller) {
+	const name = "s3.bucket"
+	out, err := api.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &c.BucketName, ExpectedBucketOwner: &who.account})
+	status, region := errorStatus(err), errorHeader(err, "X-Amz-Bucket-Region")
+	if err == nil {
+		status, region = http.StatusOK, aws.ToString(out.BucketRegion)
+	}
+	switch {
+	case status == http.StatusNotFound:
+		c.OK(name, "the name %s is free", c.BucketName)
+	case status == http.StatusForbidden:
+		c.Fail(name, "choose another name; if the bucket is yours, allow s3:ListBucket on it",
+			"%s is taken by another account, or these credentials may not look at it", c.BucketName)
+	case status != http.StatusOK && status != http.StatusMovedPermanently && status != http.StatusBadRequest:
+		c.unchecked(name, "s3:ListBucket", err)
+	case region != "" && region != c.region:
+		c.Fail(name, "deploy to "+region+", or choose another name", "%s is in %s and not in %s", c.BucketName, region, c.region)
+	case status != http.StatusOK:
+		c.unchecked(name, "s3:ListBucket", err)
+	default:
+		c.Warn(name, "an update of that deployment needs nothing; what a deleted one left behind is adopted first (adopt.yaml); else choose another name",
+			"%s is there already, and yours", c.BucketName)
+	}
+}

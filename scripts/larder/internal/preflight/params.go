@@ -1,0 +1,85 @@
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Params are those of the deployment that can be wrong about an account, under
+// the names that template.yaml has for them.
+type Params struct {
+	BucketName         string // of the bucket, from which all other names are made
+	DomainName         string // the registry's own host name. Empty: AWS makes one up
+	CertificateArn     string // of the certificate for DomainName
+	HostedZoneID       string // that gets the record for DomainName. Empty: none does
+	UploaderNamespace  string // for which a policy is made. Empty: none is
+	PublishConcurrency int    // uploads that are published at once
+}
+
+// param is one parameter: the name that it has in the template, its flag, and
+// what it may be.
+type param struct {
+	name, flag, standard, usage, pattern string
+	apply                                func(*Params, string) error
+}
+
+func (p param) String() string { return fmt.Sprintf("--%s (%s)", p.flag, p.name) }
+
+var params = []param{
+	{"BucketName", "bucket-name", "", "`name` of the bucket; everything else is named after it", `^[a-z0-9][a-z0-9-]{1,38}[a-z0-9]$`,
+		func(p *Params, v string) error { p.BucketName = v; return nil }},
+	{"DomainName", "domain-name", "", "the registry's own `host` name, such as registry.example.com", `^$|^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$`,
+		func(p *Params, v string) error { p.DomainName = v; return nil }},
+	{"CertificateArn", "certificate-arn", "", "`ARN` of the ACM certificate for it", `^$|^arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate/.+$`,
+		func(p *Params, v string) error { p.CertificateArn = v; return nil }},
+	{"HostedZoneId", "hosted-zone-id", "", "Route 53 hosted zone (`ID`) that gets its record", `^$|^Z[A-Z0-9]+$`,
+		func(p *Params, v string) error { p.HostedZoneID = v; return nil }},
+	{"UploaderNamespace", "uploader-namespace", "", "`namespace` for which a policy for uploaders is made", `^$|^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`,
+		func(p *Params, v string) error { p.UploaderNamespace = v; return nil }},
+	{"PublishConcurrency", "publish-concurrency", "4", "`number` of uploads that are published at once", `^[0-9]{1,4}$`,
+		func(p *Params, v string) (err error) { p.PublishConcurrency, err = strconv.Atoi(v); return err }},
+}
+
+// AddFlags defines a flag for each parameter.
+func AddFlags(flags *pflag.FlagSet) {
+	for _, p := range params {
+		flags.String(p.flag, p.standard, fmt.Sprintf("%s [%s]", p.usage, p.name))
+	}
+}
+
+// Load reads the parameters from the flags that AddFlags defined. The error
+// names those that the template would refuse, too.
+func Load(flags *pflag.FlagSet) (Params, error) {
+	var loaded Params
+	for _, p := range params {
+		value, err := flags.GetString(p.flag)
+		if err != nil {
+			return Params{}, err
+		}
+		if !regexp.MustCompile(p.pattern).MatchString(value) {
+			return Params{}, fmt.Errorf("%s is %q: it must match %s", p, value, strings.TrimPrefix(p.pattern, "^$|"))
+		}
+		if err := p.apply(&loaded, value); err != nil {
+			return Params{}, fmt.Errorf("%s is %q: %w", p, value, err)
+		}
+	}
+	return loaded, loaded.check()
+}
+
+func (p Params) check() error {
+	const minConcurrency, maxConcurrency = 2, 1000 // Lambda's for a queue
+	switch {
+	case p.DomainName != "" && p.CertificateArn == "":
+		return errors.New("--domain-name needs --certificate-arn: a certificate for it, in the region of the deployment")
+	case p.DomainName == "" && (p.CertificateArn != "" || p.HostedZoneID != ""):
+		return errors.New("--certificate-arn and --hosted-zone-id are for --domain-name: give it, too")
+	case p.PublishConcurrency < minConcurrency || p.PublishConcurrency > maxConcurrency:
+		return fmt.Errorf("--publish-concurrency is %d: it must be from %d to %d", p.PublishConcurrency, minConcurrency, maxConcurrency)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+type policyAPI interface {
+	iam.SimulatePrincipalPolicyAPIClient
+	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
+}
+
+const lookYourself = "see that you may make what template.yaml makes: else the deployment fails midway, and takes back what it made"
+
+// permissions says whether the caller may do what the deployment does, by the
+// caller's own policies and the organisation's. Those of resources, and
+// conditions that only a real request meets, are not in it.
+func (c check) permissions(ctx context.Context, api policyAPI, who caller) {
+	const name = "iam.permissions"
+	principal, err := c.principal(ctx, api, who)
+	if err != nil {
+		c.Warn(name, lookYourself, "not checked: %v", err)
+		return
+	}
+	var refused []string
+	checked := 0
+	for _, need := range c.needs(who) {
+		found, err := simulate(ctx, api, principal, need)
+		if errorCode(err) == "NoSuchEntity" {
+			c.Warn(name, lookYourself, "not checked: IAM does not know %s", principal)
+			return
+		}
+		if err != nil {
+			c.unchecked(name, "iam:SimulatePrincipalPolicy", err)
+			return
+		}
+		refused = append(refused, found...)
+		checked += len(need.actions)
+	}
+	slices.Sort(refused)
+	if refused = slices.Compact(refused); len(refused) > 0 {
+		c.Fail(name, "have these allowed for whoever deploys", "not allowed: %s", strings.Join(refused, ", "))
+		return
+	}
+	c.OK(name, "%d actions of the deployment are allowed", checked)
+}
+
+// principal is the IAM user or role whose policies hold for a caller.
+func (c check) principal(ctx context.Context, api policyAPI, who caller) (string, error) {
+	parsed, err := arn.Parse(who.arn)
+	if err != nil {
+		return "", err
+	}
+	kind, rest, _ := strings.Cut(parsed.Resource, "/")
+	switch {
+	case parsed.Service == "iam" && kind == "user":
+		return who.arn, nil
+	case parsed.Resource == "root":
+		return "", errors.New("the root user has no policies")
+	case kind != "assumed-role":
+		return "", fmt.Errorf("the rights of %s cannot be asked for", parsed.Resource)
+	}
+	role, _, _ := strings.Cut(rest, "/")
+	out, err := api.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
+	if err == nil && out.Role != nil {
+		return aws.ToString(out.Role.Arn), nil // with its path, which the session does not say
+	}
+	return fmt.Sprintf("arn:%s:iam::%s:role/%s", parsed.Partition, parsed.AccountID, role), nil
+}
+
+// simulate is the actions that a principal may not do.
+func simulate(ctx context.Context, api policyAPI, principal string, need need) (refused []string, err error) {
+	pages := iam.NewSimulatePrincipalPolicyPaginator(api, &iam.SimulatePrincipalPolicyInput{
+		PolicySourceArn: &principal, ActionNames: need.actions, ResourceArns: need.resources,
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, result := range page.EvaluationResults {
+			if result.EvalDecision != iamtypes.PolicyEvaluationDecisionTypeAllowed {
+				refused = append(refused, aws.ToString(result.EvalActionName))
+			}
+		}
+	}
+	return refused, nil
+}
