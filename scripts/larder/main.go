@@ -1,19 +1,15 @@
-// Command larder is a private registry for Terraform and OpenTofu on a single
-// machine.
+// Command larder runs a private registry for Terraform and OpenTofu on a single
+// machine, and helps with one on AWS.
 package main
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"github.com/larder-registry/larder/scripts/larder/internal/config"
-	"github.com/larder-registry/larder/scripts/larder/internal/serve"
 )
 
 func main() {
@@ -33,27 +29,6 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newServeCommand())
+	root.AddCommand(newServeCommand(), newDoctorCommand(), newPreflightCommand(), newReindexCommand())
 	return root
-}
-
-func newServeCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve a registry from this machine",
-		Long: `Serve a registry from this machine: modules and providers over TLS, and the
-bucket that they are uploaded to. All state is in the data folder.
-
-Each flag can be set by the environment variable in brackets instead.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := config.Load(cmd.Flags(), os.Getenv)
-			if err != nil {
-				return err
-			}
-			return serve.Run(cmd.Context(), cfg, slog.Default(), cmd.OutOrStdout())
-		},
-	}
-	config.AddFlags(command.Flags())
-	return command
 }

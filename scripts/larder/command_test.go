@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/findings"
+)
+
+// What is wrong with a command line is said before anything is done.
+func TestWrongCommandLines(t *testing.T) {
+	t.Setenv("AWS_REGION", "")
+	t.Setenv("AWS_DEFAULT_REGION", "")
+	t.Setenv("AWS_PROFILE", "")
+	t.Setenv("HOME", t.TempDir())
+	for line, want := range map[string]string{
+		"doctor":                                  "accepts 1 arg",
+		"doctor http://registry.example.com":      "https",
+		"doctor registry.example.com/v1":          "more than a host",
+		"doctor a.example.com --module acme":      "--module",
+		"doctor a.example.com --provider acme":    "--provider",
+		"doctor a.example.com --platform x_y":     "give --provider",
+		"doctor a.example.com --token-env NOBODY": "no token in NOBODY",
+		"preflight":                               "BucketName",
+		"preflight --bucket-name acme-registry":   "--region",
+		"preflight extra":                         "unknown command",
+		"reindex --bucket b":                      `"table" not set`,
+		"reindex --bucket b --table t":            "--region",
+	} {
+		command := newCommand()
+		command.SetArgs(strings.Fields(line))
+		if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("larder %s: %v, want %q", line, err, want)
+		}
+	}
+}
+
+// Every flag in an example is one of the command's.
+func TestExamples(t *testing.T) {
+	for _, command := range newCommand().Commands() {
+		for _, word := range strings.Fields(command.Example) {
+			if name, ok := strings.CutPrefix(word, "--"); ok && command.Flags().Lookup(name) == nil {
+				t.Errorf("larder %s has no --%s, which its example has", command.Name(), name)
+			}
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	run := func(_ context.Context, list *findings.List) {
+		list.OK("a.good", "fine")
+		list.Fail("a.bad", "mend it", "broken")
+	}
+	for _, asJSON := range []bool{false, true} {
+		var out strings.Builder
+		command := &cobra.Command{}
+		command.SetContext(t.Context())
+		command.SetOut(&out)
+		if err := report(command, asJSON, "it", run); err == nil || err.Error() != "1 of 2 checks failed" {
+			t.Errorf("%v", err)
+		}
+		if json.Valid([]byte(out.String())) != asJSON || !strings.Contains(out.String(), "a.bad") {
+			t.Errorf("as JSON %v: %s", asJSON, out.String())
+		}
+		command.SetOut(failingWriter{})
+		if err := report(command, asJSON, "it", run); !errors.Is(err, errFull) {
+			t.Errorf("nowhere to write: %v", err)
+		}
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	command := &cobra.Command{}
+	command.SetContext(cancelled)
+	command.SetOut(new(strings.Builder))
+	if err := report(command, false, "it", run); err == nil || err.Error() != "interrupted" {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+var errFull = errors.New("no space left")
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errFull }
