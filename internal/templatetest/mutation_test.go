@@ -14,6 +14,11 @@ import (
 // TestTwinsSeesChanges holds that what is changed in one description alone does
 // not go unseen: the comparison is only as good as what Load reads.
 func TestTwinsSeesChanges(t *testing.T) {
+	v := templatetest.Values{Parameters: deployments["everything"]}
+	terraform, err := templatetest.LoadTerraform(terraformDir, v)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ old, changed string }{
 		{"MemorySize: 1769", "MemorySize: 1024"},
 		{"Timeout: 300", "Timeout: 200"},
@@ -57,11 +62,6 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"  DiscoveryPermission:\n", "  Extra:\n    Type: AWS::SNS::Topic\n  DiscoveryPermission:\n"},
 	} {
 		file := changed(t, c.old, c.changed)
-		v := templatetest.Values{Parameters: deployments["everything"]}
-		terraform, err := templatetest.LoadTerraform(terraformDir, v)
-		if err != nil {
-			t.Fatal(err)
-		}
 		if sam, err := templatetest.Load(file, v); err == nil && reflect.DeepEqual(sam, terraform) {
 			t.Errorf("%q instead of %q goes unseen", c.changed, c.old)
 		}
