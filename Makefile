@@ -37,7 +37,7 @@ build: larder ## build it and the functions: build/<function>/bootstrap for Lamb
 	@functions/build $(CACHE)/functions
 
 .PHONY: test
-test: need-all check check-templates unit e2e ## everything: format, vet, staticcheck, unit tests with -race, then end to end with the real CLIs
+test: need-all dynamodb check check-templates unit e2e ## everything: format, vet, staticcheck, unit tests with -race, then end to end with the real CLIs
 
 .PHONY: check
 check: ## formatting, go.mod, vet and staticcheck
@@ -54,23 +54,41 @@ check-templates: ## lint template.yaml, adopt.yaml and infra/; installs the lint
 	@tools/templates/check $(CACHE)
 
 .PHONY: unit
-unit: ## unit tests and fuzz seeds with the race detector
+unit: ## unit tests and fuzz seeds, and all but the longest of them with the race detector
 	@echo "== unit tests"
-	@CGO_ENABLED=1 go test -race ./...
+	@go test ./...
+	@echo "== unit tests with the race detector"
+	@CGO_ENABLED=1 go test -race -short ./...
+
+.PHONY: dynamodb
+dynamodb: ## fetch Amazon's DynamoDB Local for the tests, once
+	@internal/dynamotest/fetch
+
+# Both doors to the registry: `larder serve`, and the functions as template.yaml deploys them.
+DOORS ?= node aws
 
 # The result of an end-to-end run is never taken from Go's test cache: that cache does not see the binaries.
-E2E = LARDER_E2E=$(abspath $(LARDER)) LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -timeout=20m ./e2e
+E2E = LARDER_E2E=$(abspath $(LARDER)) LARDER_E2E_FUNCTIONS=$(abspath $(CACHE)/functions) \
+  LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -parallel=4 -timeout=20m ./e2e
+
+.PHONY: e2e-binaries
+e2e-binaries: larder
+	@functions/build $(CACHE)/functions
 
 .PHONY: e2e
-e2e: build ## end to end: the real server, the AWS CLI, Terraform and OpenTofu
-	@echo "== end to end"
+e2e: e2e-binaries dynamodb ## end to end by DOORS (node aws): the AWS CLI, Terraform and OpenTofu
 	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(CURRENT_CLIENTS)
-	@LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E)
+	@for door in $(DOORS); do \
+	  echo "== end to end, door: $$door"; \
+	  LARDER_E2E_DOOR=$$door LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E); \
+	done
 
 .PHONY: test-clients
-test-clients: need-all build ## end to end over older clients too; renews the README's table of tested clients
+test-clients: need-all e2e-binaries dynamodb ## end to end over older clients too; renews the README's table of tested clients
 	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(CURRENT_CLIENTS) $(OLDER_CLIENTS)
-	@LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS) $(OLDER_CLIENTS)" LARDER_E2E_RENEW_TABLE=1 $(E2E) -v -run 'AndApplied$$'
+	@for door in $(DOORS); do \
+	  LARDER_E2E_DOOR=$$door LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS) $(OLDER_CLIENTS)" LARDER_E2E_RENEW_TABLE=1 $(E2E) -v -run 'AndApplied$$'; \
+	done
 
 .PHONY: fuzz
 fuzz: need-go ## every fuzz target for FUZZTIME (10s)
@@ -94,4 +112,4 @@ clean: ## remove .cache/ (Go's own caches stay)
 need-go:
 	@e2e/need go
 need-all:
-	@e2e/need go cc aws gpg python3
+	@e2e/need go cc aws gpg java mvn python3

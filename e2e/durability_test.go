@@ -17,28 +17,28 @@ import (
 // lock files that they have.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	r := start(t)
-	sums := publishTime(t, r, "hashicorp")
-	publishNetwork(t, r, "acme")
-	before := r.served(t)
+	n := startNode(t)
+	sums := publishTime(t, n.registry, "hashicorp")
+	publishNetwork(t, n.registry, "acme")
+	before := n.served(t)
 	if len(clients) == 0 {
 		t.Fatal("no client to install with")
 	}
-	w := clients[0].workspace(t, r, timeConfig+networkConfig())
+	w := clients[0].workspace(t, n.registry, timeConfig+networkConfig())
 	w.run(t, "init", "-input=false")
 
 	for _, interruption := range []struct {
 		name string
 		end  func()
 	}{
-		{"after SIGTERM", func() { r.stop(t) }},
-		{"after kill -9", r.kill},
-		{"stopped and without its catalog", func() { r.stop(t); r.removeCatalog(t) }},
-		{"killed and without its catalog", func() { r.kill(); r.removeCatalog(t) }},
+		{"after SIGTERM", func() { n.stop(t) }},
+		{"after kill -9", n.kill},
+		{"stopped and without its catalog", func() { n.stop(t); n.removeCatalog(t) }},
+		{"killed and without its catalog", func() { n.kill(); n.removeCatalog(t) }},
 	} {
 		interruption.end()
-		r.resume(t)
-		if after := r.served(t); !maps.Equal(after, before) {
+		n.resume(t)
+		if after := n.served(t); !maps.Equal(after, before) {
 			t.Errorf("%s, it serves\n%v\nbefore it served\n%v", interruption.name, after, before)
 		}
 	}
@@ -73,9 +73,9 @@ func (r *registry) served(t testing.TB) map[string]string {
 	return all
 }
 
-func (r *registry) removeCatalog(t testing.TB) {
+func (n *node) removeCatalog(t testing.TB) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(r.data, "catalog.db")); err != nil {
+	if err := os.Remove(filepath.Join(n.data, "catalog.db")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,57 +83,57 @@ func (r *registry) removeCatalog(t testing.TB) {
 // An upload of 200 MB that a kill -9 interrupts lists nothing, harms nothing, and can be made again. Once the upload
 // is complete, a kill -9 does not keep it from being published.
 func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
-	r := start(t)
-	r.publish(t, "modules/acme/label/null/1.0.0.tar.gz", tinyModule(t, "before"))
+	n := startNode(t)
+	n.publish(t, "modules/acme/label/null/1.0.0.tar.gz", tinyModule(t, "before"))
 	archive := largePackage(t, "large", 200<<20)
 	const key = "providers/acme/large/terraform-provider-large_1.0.0_linux_amd64.zip"
 	file := saveAs(t, "large.zip", archive)
 
-	size := r.size(t)
+	size := n.size(t)
 	copying := make(chan error, 1)
-	upload := r.awsCommand("s3", "cp", "--only-show-errors", file, "s3://"+r.bucket+"/"+key)
-	upload.env = maps.Clone(r.vars)
+	upload := n.awsCommand("s3", "cp", "--only-show-errors", file, "s3://"+n.bucket+"/"+key)
+	upload.env = maps.Clone(n.vars)
 	upload.env["AWS_MAX_ATTEMPTS"] = "1"
 	go func() {
 		_, err := upload.run()
 		copying <- err
 	}()
 	eventually(t, func() error {
-		if grown := r.size(t) - size; grown < 50<<20 {
+		if grown := n.size(t) - size; grown < 50<<20 {
 			return fmt.Errorf("the data folder has grown by %d bytes", grown)
 		}
 		return nil
 	})
-	r.kill()
+	n.kill()
 	if err := <-copying; err == nil {
 		t.Fatal("the upload was done before the registry was killed")
 	}
 
-	r.resume(t)
-	if got := r.moduleVersions(t, "acme/label/null"); !slices.Equal(got, []string{"1.0.0"}) {
+	n.resume(t)
+	if got := n.moduleVersions(t, "acme/label/null"); !slices.Equal(got, []string{"1.0.0"}) {
 		t.Errorf("modules listed after the kill: %v", got)
 	}
-	if got := r.providerVersions(t, "acme/large"); len(got) != 0 {
+	if got := n.providerVersions(t, "acme/large"); len(got) != 0 {
 		t.Errorf("providers listed after the kill: %v", got)
 	}
-	again := r.copyIn(t, file, key)
-	r.kill() // while it publishes
-	r.resume(t)
-	r.expect(t, again, published)
-	checkWhole(t, r, "acme/large", "1.0.0", map[string][]byte{key: archive})
+	again := n.copyIn(t, file, key)
+	n.kill() // while it publishes
+	n.resume(t)
+	n.expect(t, again, published)
+	checkWhole(t, n.registry, "acme/large", "1.0.0", map[string][]byte{key: archive})
 }
 
 // size returns the bytes of all files in the data folder.
-func (r *registry) size(t testing.TB) int64 {
+func (n *node) size(t testing.TB) int64 {
 	t.Helper()
 	var total int64
-	r.walk(func(_ string, info fs.FileInfo) { total += info.Size() })
+	n.walk(func(_ string, info fs.FileInfo) { total += info.Size() })
 	return total
 }
 
 // walk calls visit for every file in the data folder. Files may come and go meanwhile.
-func (r *registry) walk(visit func(path string, info fs.FileInfo)) {
-	_ = filepath.WalkDir(r.data, func(path string, d fs.DirEntry, err error) error {
+func (n *node) walk(visit func(path string, info fs.FileInfo)) {
+	_ = filepath.WalkDir(n.data, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil
 		}
@@ -148,37 +148,37 @@ func (r *registry) walk(visit func(path string, info fs.FileInfo)) {
 // gets published, and nothing is ever listed that is not whole.
 func TestKilledInTheMiddleOfAPublish(t *testing.T) {
 	t.Parallel()
-	for name, moment := range map[string]func(r *registry, t testing.TB) error{
-		"as soon as the uploads are there": func(*registry, testing.TB) error { return nil },
-		"as the first accepted bytes appear": func(r *registry, _ testing.TB) error {
-			return r.holds("registry" + string(filepath.Separator))
+	for name, moment := range map[string]func(n *node, t testing.TB) error{
+		"as soon as the uploads are there": func(*node, testing.TB) error { return nil },
+		"as the first accepted bytes appear": func(n *node, _ testing.TB) error {
+			return n.holds("registry" + string(filepath.Separator))
 		},
-		"as the first package is listed": func(r *registry, t testing.TB) error {
-			if len(r.providerVersions(t, "acme/widget")) == 0 {
+		"as the first package is listed": func(n *node, t testing.TB) error {
+			if len(n.providerVersions(t, "acme/widget")) == 0 {
 				return fmt.Errorf("nothing is listed")
 			}
 			return nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t)
+			n := startNode(t)
 			packages := widgetPackages(t, "acme", "1.0.0")
-			r.putAll(t, packages)
-			eventually(t, func() error { return moment(r, t) })
-			r.kill()
+			n.putAll(t, packages)
+			eventually(t, func() error { return moment(n, t) })
+			n.kill()
 
-			r.resume(t)
+			n.resume(t)
 			eventually(t, func() error {
-				listed := r.providerVersions(t, "acme/widget")["1.0.0"].platforms()
+				listed := n.providerVersions(t, "acme/widget")["1.0.0"].platforms()
 				for _, platform := range listed {
-					checkListed(t, r, "acme/widget/1.0.0", platform)
+					checkListed(t, n.registry, "acme/widget/1.0.0", platform)
 				}
 				if len(listed) < len(packages) {
 					return fmt.Errorf("listed again are only %v", listed)
 				}
 				return nil
 			})
-			checkWhole(t, r, "acme/widget", "1.0.0", packages)
+			checkWhole(t, n.registry, "acme/widget", "1.0.0", packages)
 		})
 	}
 }
@@ -199,10 +199,10 @@ func checkListed(t testing.TB, r *registry, version, platform string) {
 }
 
 // holds returns nil once the data folder has a file whose path contains part.
-func (r *registry) holds(part string) error {
+func (n *node) holds(part string) error {
 	err := fmt.Errorf("no file under %s yet", part)
-	r.walk(func(path string, _ fs.FileInfo) {
-		if strings.Contains(strings.TrimPrefix(path, r.data), part) {
+	n.walk(func(path string, _ fs.FileInfo) {
+		if strings.Contains(strings.TrimPrefix(path, n.data), part) {
 			err = nil
 		}
 	})
@@ -212,18 +212,38 @@ func (r *registry) holds(part string) error {
 // Neither overwriting nor deleting an upload changes anything that is served.
 func TestPublishedIsImmutable(t *testing.T) {
 	t.Parallel()
-	r := start(t)
-	const key = "modules/acme/label/null/1.0.0.tar.gz"
-	const pkg = "providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
+	checkImmutable(t, sharedRegistry(t), "immutable")
+}
+
+// Nor does it change what is served after a restart.
+func TestPublishedIsImmutableOverRestarts(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	unchanged := checkImmutable(t, n.registry, "acme")
+	n.stop(t)
+	n.resume(t)
+	unchanged("after the uploads were deleted and the registry restarted")
+	n.stop(t)
+	n.removeCatalog(t)
+	n.resume(t)
+	unchanged("after the uploads were deleted and the catalog was rebuilt")
+}
+
+// checkImmutable publishes in a namespace, overwrites the uploads and deletes them, and wants what is served to stay
+// as it was. The returned function wants it once more.
+func checkImmutable(t testing.TB, r *registry, namespace string) (unchanged func(when string)) {
+	t.Helper()
+	modules, providers := "modules/"+namespace+"/label/null/", "providers/"+namespace+"/widget/"
+	key, pkg := modules+"1.0.0.tar.gz", providers+"terraform-provider-widget_1.0.0_linux_amd64.zip"
 	first, firstPackage := tinyModule(t, "first"), providerZip(t, "widget", "1.0.0", "first")
 	r.publish(t, key, first)
 	r.publish(t, pkg, firstPackage)
-	unchanged := func(when string) {
+	unchanged = func(when string) {
 		t.Helper()
-		if got := r.moduleArchive(t, "acme/label/null/1.0.0"); !bytes.Equal(got, first) {
+		if got := r.moduleArchive(t, namespace+"/label/null/1.0.0"); !bytes.Equal(got, first) {
 			t.Errorf("%s, other module bytes are served: %.80q", when, got)
 		}
-		checkWhole(t, r, "acme/widget", "1.0.0", map[string][]byte{pkg: firstPackage})
+		checkWhole(t, r, namespace+"/widget", "1.0.0", map[string][]byte{pkg: firstPackage})
 	}
 
 	r.publish(t, key, first)
@@ -232,17 +252,11 @@ func TestPublishedIsImmutable(t *testing.T) {
 
 	r.expect(t, r.put(t, key, tinyModule(t, "second")), rejected)
 	r.expect(t, r.put(t, pkg, providerZip(t, "widget", "1.0.0", "second")), rejected)
-	r.expect(t, r.put(t, "modules/acme/label/null/1.0.0.zip", zipOf(t, entry{name: "main.tf", body: []byte("# third")})), rejected)
+	r.expect(t, r.put(t, modules+"1.0.0.zip", zipOf(t, entry{name: "main.tf", body: []byte("# third")})), rejected)
 	unchanged("after the uploads were overwritten")
 
-	r.aws(t, "s3", "rm", "--only-show-errors", "--recursive", "s3://"+r.bucket+"/modules/")
-	r.aws(t, "s3", "rm", "--only-show-errors", "--recursive", "s3://"+r.bucket+"/providers/")
+	r.aws(t, "s3", "rm", "--only-show-errors", "--recursive", "s3://"+r.bucket+"/"+modules)
+	r.aws(t, "s3", "rm", "--only-show-errors", "--recursive", "s3://"+r.bucket+"/"+providers)
 	unchanged("after the uploads were deleted")
-	r.stop(t)
-	r.resume(t)
-	unchanged("after the uploads were deleted and the registry restarted")
-	r.stop(t)
-	r.removeCatalog(t)
-	r.resume(t)
-	unchanged("after the uploads were deleted and the catalog was rebuilt")
+	return unchanged
 }

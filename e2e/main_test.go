@@ -1,5 +1,8 @@
-// Package e2e proves the registry from outside: the real `larder serve`, uploads by the real AWS CLI, installs by
-// the real Terraform and OpenTofu, signatures by GnuPG. It knows the contracts and nothing of the code.
+// Package e2e proves the registry from outside: uploads by the real AWS CLI, installs by the real Terraform and
+// OpenTofu, signatures by GnuPG. It knows the contracts and nothing of the code.
+//
+// There are two doors to the same registry, and a run has one of them: the real `larder serve`, or the functions as
+// template.yaml deploys them. All tests are for both, but for those that begin with startNode or startStack.
 //
 // `make test` builds what it needs and runs it; run by itself, it does nothing. Every process that it starts has an
 // environment of its own, talks to this machine alone, is bounded in time, and ends with the test.
@@ -13,11 +16,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/larder-registry/larder/internal/awstest"
+	"github.com/larder-registry/larder/internal/dynamotest"
 )
 
 // The settings, which the Makefile gives.
 var (
-	larder    = os.Getenv("LARDER_E2E")                                      // the command under test; without it nothing runs
+	door      = os.Getenv("LARDER_E2E_DOOR")                                 // node or aws; without it nothing runs
+	larder    = os.Getenv("LARDER_E2E")                                      // the command under test
+	functions = os.Getenv("LARDER_E2E_FUNCTIONS")                            // the folder of the functions under test
 	built     = os.Getenv("LARDER_E2E_BUILT")                                // the folder that build-clients filled
 	wanted    = strings.Fields(os.Getenv("LARDER_E2E_CLIENTS"))              // which of the built clients to install with
 	renew     = os.Getenv("LARDER_E2E_RENEW_TABLE") != ""                    // whether the README's table of clients is to be renewed
@@ -34,14 +42,15 @@ var clients []client
 var scratch string
 
 func TestMain(m *testing.M) {
-	if larder == "" {
+	awstest.Main()
+	if door == "" {
 		fmt.Println("The end-to-end tests run with `make test`.")
 		os.Exit(0)
 	}
 	os.Exit(run(m))
 }
 
-// run finds the clients, runs the tests and takes down the registry that they shared.
+// run finds the clients, runs the tests and takes down what they shared.
 func run(m *testing.M) int {
 	var err error
 	if scratch, err = os.MkdirTemp("", "larder"); err != nil {
@@ -53,14 +62,25 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer stopShared()
-	code := m.Run()
+	code := dynamotest.Run(all{m})
 	if code == 0 && renew {
 		if err := renewTable(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		fmt.Print(table())
+	}
+	return code
+}
+
+// all are the tests, and what can be said when they are done.
+type all struct{ *testing.M }
+
+// Run runs them.
+func (a all) Run() int {
+	code := a.M.Run()
+	if !stopCommon() || !allPermissionsUsed() {
+		return max(code, 1)
 	}
 	return code
 }

@@ -19,9 +19,9 @@ const readmeFile = "../README.md"
 // The README's lines to copy do what the README says, one after the other, in a shell that has nothing else.
 func TestREADME(t *testing.T) {
 	t.Parallel()
-	r := sharedRegistry(t)
+	n := startNode(t)
 	dir := t.TempDir()
-	if err := os.Symlink(r.data, filepath.Join(dir, ".larder")); err != nil {
+	if err := os.Symlink(n.data, filepath.Join(dir, ".larder")); err != nil {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(clients, func(c client) bool { return c.product == "Terraform" })
@@ -42,7 +42,7 @@ func TestREADME(t *testing.T) {
 	if out := shell(readmeBlock(t, "module")); !strings.Contains(out, "Hello from Larder") {
 		t.Errorf("terraform apply printed\n%s", out)
 	}
-	r.expect(t, r.latest(t, "modules/acme/hello/null/1.0.0.tar.gz"), published)
+	n.expect(t, n.latest(t, "modules/acme/hello/null/1.0.0.tar.gz"), published)
 	if out := shell(". .larder/env\n" + readmeBlock(t, "status")); !strings.Contains(out, published) {
 		t.Errorf("aws s3api get-object-tagging printed\n%s", out)
 	}

@@ -197,38 +197,48 @@ func s3Calls(r *http.Request, _ []byte) ([]Call, error) {
 	if prefix := request.query.Get("prefix"); prefix != "" {
 		made[0].Context = map[string]string{"s3:prefix": prefix}
 	}
-	if source := request.copySource(); source != "" {
-		more, err := copyCalls(request, source)
-		if err != nil {
-			return nil, err
-		}
-		made = append(made, more...)
+	more, err := copyCalls(request)
+	if err != nil {
+		return nil, err
 	}
+	made = append(made, more...)
 	if action == "PutObject" && request.header.Get("X-Amz-Tagging") != "" {
 		made = append(made, Call{Action: "s3:PutObjectTagging", Resource: made[0].Resource})
 	}
 	return made, nil
 }
 
-// copyCalls are the permissions that reading a copy's source takes. Its tags
-// are read too, unless they are to be replaced.
-func copyCalls(r s3Request, source string) ([]Call, error) {
-	path, version, versioned := strings.Cut(source, "?versionId=")
+// source is what a copy is made of.
+type source struct{ bucket, key, version string }
+
+// copied reads which object a request copies: none, where it copies none.
+func (r s3Request) copied() (source, error) {
+	path, version, _ := strings.Cut(r.copySource(), "?versionId=")
 	name, err := url.PathUnescape(strings.TrimPrefix(path, "/"))
 	if err != nil {
-		return nil, fmt.Errorf("the source of a copy, %q: %w", source, err)
+		return source{}, fmt.Errorf("the source of a copy, %q: %w", r.copySource(), err)
 	}
 	bucket, key, _ := strings.Cut(name, "/")
+	return source{bucket, key, version}, nil
+}
+
+// copyCalls are the permissions that reading a copy's source takes. Its tags
+// are read too, unless they are to be replaced.
+func copyCalls(r s3Request) ([]Call, error) {
+	from, err := r.copied()
+	if err != nil || from.key == "" {
+		return nil, err
+	}
 	actions := []string{"GetObject"}
 	if r.operation() == "CopyObject" && r.header.Get("X-Amz-Tagging-Directive") != "REPLACE" {
 		actions = append(actions, "GetObjectTagging")
 	}
 	var made []Call
 	for _, action := range actions {
-		if versioned && version != "" {
+		if from.version != "" {
 			action = versionActions[action]
 		}
-		made = append(made, Call{Action: "s3:" + action, Resource: objectARN(bucket, key)})
+		made = append(made, Call{Action: "s3:" + action, Resource: objectARN(from.bucket, from.key)})
 	}
 	return made, nil
 }

@@ -82,6 +82,7 @@ type Stack struct {
 	s3       *s3.Client // as the owner
 	routes   routes
 	queue    *queue
+	locks    keyLocks
 
 	functions map[string]*function
 	sessions  map[string]*function // by session token
@@ -238,7 +239,7 @@ func (s *Stack) Schedule(t testing.TB, timeout time.Duration) {
 	}
 	input := s.Deployment.Reconcile.Input
 	_, made, err := s.invoke(f, input, timeout)
-	s.note(Invocation{input, made, err})
+	s.note(Invocation{input, made, err != nil})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,8 +55,10 @@ func (s *Stack) serveUsers() http.Handler {
 	}))
 }
 
-// strict refuses tags that S3 would refuse, which the local one takes.
+// strict makes of the local S3 what the real one is: it refuses tags that S3
+// would refuse, and changes an object at once.
 func (s *Stack) strict(next http.Handler) http.Handler {
+	next = s.locks.serialize(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := checkTagsOf(r); err != nil {
 			refuseXML(w, http.StatusBadRequest, "InvalidTag", err.Error())
@@ -108,7 +110,8 @@ func (s *Stack) notify(response *http.Response) error {
 		input.VersionId = &version
 	}
 	head, err := s.s3.HeadObject(ctx, input)
-	if err != nil { // an upload that was completed in name only
+	if err != nil {
+		s.broken(fmt.Errorf("look at what %s of %s has created: %w", event, request.key, err))
 		return nil
 	}
 	s.queue.send(s.notification(created{

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +23,30 @@ type function struct {
 	name        string
 	timeout     time.Duration
 	credentials aws.Credentials // of its role
-	instances   chan *instance
-	all         []*instance
+	instances   []*instance
+	free        chan struct{} // has one for each instance that is in idle
+
+	mu   sync.Mutex
+	idle []*instance // the one that ran last is the last
+}
+
+// take waits for an instance, of several for the one that ran last: the others
+// may never have run.
+func (f *function) take() *instance {
+	<-f.free
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := len(f.idle) - 1
+	i := f.idle[last]
+	f.idle = f.idle[:last]
+	return i
+}
+
+func (f *function) giveBack(i *instance) {
+	f.mu.Lock()
+	f.idle = append(f.idle, i)
+	f.mu.Unlock()
+	f.free <- struct{}{}
 }
 
 type instance struct {
@@ -59,13 +82,13 @@ func (s *Stack) newFunction(name string) *function {
 // startFunction starts the instances of a function until the test ends.
 func (s *Stack) startFunction(t testing.TB, f *function, binaries string, count int) {
 	t.Helper()
-	f.instances = make(chan *instance, count)
+	f.free = make(chan struct{}, count)
 	binary := filepath.Join(binaries, f.name, "bootstrap")
 	for range count {
 		made := &calls{}
 		i := &instance{lambdatest.Start(t, binary, s.environment(t, f, made)), made}
-		f.all = append(f.all, i)
-		f.instances <- i
+		f.instances = append(f.instances, i)
+		f.giveBack(i)
 	}
 }
 
@@ -104,8 +127,8 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 // invoke runs a function in an instance that is free, and returns the calls
 // that it made, too.
 func (s *Stack) invoke(f *function, payload string, timeout time.Duration) ([]byte, []Call, error) {
-	i := <-f.instances
-	defer func() { f.instances <- i }()
+	i := f.take()
+	defer f.giveBack(i)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	s.ledger.add(i.made.take()...) // of an invocation that was given up
@@ -118,7 +141,7 @@ func (s *Stack) invoke(f *function, payload string, timeout time.Duration) ([]by
 // Logs are what a function has logged.
 func (s *Stack) Logs(name string) string {
 	var logs string
-	for _, i := range s.functions[name].all {
+	for _, i := range s.functions[name].instances {
 		logs += i.lambda.Logs()
 	}
 	return logs

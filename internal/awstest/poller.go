@@ -7,9 +7,9 @@ import (
 
 // Invocation is one run of publish.
 type Invocation struct {
-	Body  string // of the message, or what the schedule gave
-	Calls []Call
-	Error error // of the function, not of single messages
+	Body   string // of the message, or what the schedule gave
+	Calls  []Call
+	Failed bool // so that the message comes again, or is given up
 }
 
 // poll hands the queue's messages to publish, as Lambda's event source mapping
@@ -35,8 +35,9 @@ func (s *Stack) deliver(m *Message) {
 		s.ledger.add(Call{Function: f.name, Action: action, Resource: arn})
 	}
 	response, made, err := s.invoke(f, batch(m, arn), f.timeout)
-	s.note(Invocation{m.Body, made, err})
-	if err != nil || failed(response) {
+	fails := err != nil || failed(response)
+	s.note(Invocation{m.Body, made, fails})
+	if fails {
 		s.queue.fail(m)
 		return
 	}

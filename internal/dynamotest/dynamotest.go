@@ -41,9 +41,9 @@ var started struct {
 	stop   func()
 }
 
-// Run runs the tests of a binary and stops the engine after them. It is for
-// TestMain, which exits with the result.
-func Run(m *testing.M) int {
+// Run runs the tests of a binary, a [*testing.M] or what has one, and stops the
+// engine after them. It is for TestMain, which exits with the result.
+func Run(m interface{ Run() int }) int {
 	defer func() {
 		if started.stop != nil {
 			started.stop()

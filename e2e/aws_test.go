@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+
+	"slices"
+	"strings"
+
+	"testing"
+
+	"github.com/larder-registry/larder/internal/awstest"
+)
+
+// Every answer costs one read of the catalog where it needs the catalog, and no other request to AWS. These are the
+// usual ones; each stack holds it for every request that it answered.
+func TestRequestsToAWSOfAnswers(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	publishWire(t, s.registry)
+	var rows []string
+	for _, ask := range []struct{ name, path string }{
+		{"discovery", "/.well-known/terraform.json"},
+		{"a path that is no route", "/v1/nothing"},
+		{"versions of a module", sharedModule + "versions"},
+		{"download of a module", sharedModule + "1.2.0/download"},
+		{"versions of a provider", sharedProvider + "versions"},
+		{"download of a provider", sharedProvider + "1.0.0/download/linux/amd64"},
+		{"what is not there", "/v1/modules/nobody/network/aws/versions"},
+		{"what cannot be there", "/v1/modules/-/network/aws/versions"},
+	} {
+		a := s.ask(t, http.MethodGet, ask.path)
+		all := s.Requests()
+		rows = append(rows, row(ask.name, fmt.Sprint(a.status), requested(all[len(all)-1].Calls)))
+	}
+	checkTable(t, "answers", rows)
+}
+
+// What publishing costs in requests to AWS, upload by upload on a registry that was empty.
+func TestRequestsToAWSOfUploads(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	const widget = "providers/acme/widget/terraform-provider-widget_1.0.0_"
+	var rows []string
+	for _, upload := range []struct {
+		name, key string
+		body      []byte
+		status    string
+	}{
+		{"the very first, a module", "modules/acme/label/null/1.0.0.tar.gz", tinyModule(t, "1.0.0"), published},
+		{"a module", "modules/acme/label/null/1.1.0.tar.gz", tinyModule(t, "1.1.0"), published},
+		{"the same bytes again", "modules/acme/label/null/1.1.0.tar.gz", tinyModule(t, "1.1.0"), published},
+		{"other bytes", "modules/acme/label/null/1.1.0.tar.gz", tinyModule(t, "other"), rejected},
+		{"a provider package", widget + "linux_amd64.zip", providerZip(t, "widget", "1.0.0", "amd64"), published},
+		{"one more of its version", widget + "linux_arm64.zip", providerZip(t, "widget", "1.0.0", "arm64"), published},
+		{"a stray file", "providers/acme/widget/README.md", []byte("stray"), ignored},
+	} {
+		s.Rest(t)
+		before := len(s.Invocations())
+		s.expect(t, s.put(t, upload.key, upload.body), upload.status)
+		s.Rest(t)
+		runs := s.Invocations()[before:]
+		if len(runs) != 1 {
+			t.Fatalf("%s: publish ran %d times, want once", upload.name, len(runs))
+		}
+		rows = append(rows, row(upload.name, upload.status, requested(runs[0].Calls)))
+	}
+	checkTable(t, "uploads", rows)
+}
+
+// requested is how often AWS was asked for what, in one line.
+func requested(calls []awstest.Call) string {
+	counts := awstest.Requests(calls)
+	if len(counts) == 0 {
+		return "none"
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%d %s", counts[name], strings.Replace(name, ":", " ", 1)))
+	}
+	return strings.Join(all, ", ")
+}
+
+func row(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+
+// requestsFile is where it is written down what AWS is asked for.
+const requestsFile = "../docs/aws-requests.md"
+
+// checkTable wants a table of the docs to have these rows, under a head of two lines.
+func checkTable(t testing.TB, name string, rows []string) {
+	t.Helper()
+	text, err := os.ReadFile(requestsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, begins := strings.Cut(string(text), "<!-- "+name+" -->\n")
+	table, _, ends := strings.Cut(rest, "<!-- /"+name+" -->\n")
+	lines := strings.SplitAfter(table, "\n")
+	if want := strings.Join(rows, ""); !begins || !ends || len(lines) < 3 || strings.Join(lines[2:], "") != want {
+		t.Errorf("%s has other rows in its table of %s than\n%s", requestsFile, name, want)
+	}
+}

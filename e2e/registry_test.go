@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// registry is a running registry as its users see it, whatever it runs on.
+type registry struct {
+	vars   map[string]string // what users have in their environment
+	host   string            // LARDER_HOST, as module and provider addresses have it
+	bucket string            // LARDER_BUCKET
+	http   *http.Client      // trusts the registry's CA and nothing else that it would not trust anyway
+	s3     *s3.Client
+	log    func() []byte // how its log ends
+}
+
+// connect makes the clients that the tests speak through.
+func (r *registry) connect(vars map[string]string) error {
+	r.vars, r.host, r.bucket = vars, vars["LARDER_HOST"], vars["LARDER_BUCKET"]
+	bundle, err := os.ReadFile(vars["SSL_CERT_FILE"])
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(bundle) {
+		return fmt.Errorf("no certificate in %s", vars["SSL_CERT_FILE"])
+	}
+	r.http = &http.Client{
+		Timeout:       patience,
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	r.s3 = s3.New(s3.Options{
+		Region:       vars["AWS_REGION"],
+		BaseEndpoint: aws.String(vars["AWS_ENDPOINT_URL_S3"]),
+		Credentials:  credentials.NewStaticCredentialsProvider(vars["AWS_ACCESS_KEY_ID"], vars["AWS_SECRET_ACCESS_KEY"], ""),
+		HTTPClient:   r.http,
+		UsePathStyle: true,
+	})
+	return nil
+}
+
+// The doors, by which the same registry is reached.
+const (
+	singleNode = "node" // `larder serve`
+	deployed   = "aws"  // the functions, with all that template.yaml puts around them
+)
+
+// only ends a test that is about another door than this run's; a run with that door has it.
+func only(t testing.TB, its string) {
+	t.Helper()
+	if its != door {
+		t.Skipf("it is about the door %q", its)
+	}
+}
+
+// common is the shared registry once a test has asked for it, and commonErr why it did not start.
+var (
+	common     *registry
+	commonErr  error
+	commonOnce sync.Once
+	stopCommon = func() bool { return true } // says whether all was well with it
+)
+
+// sharedRegistry returns the registry that all tests use which neither stop theirs nor need it empty. Each keeps to
+// namespaces of its own.
+func sharedRegistry(t testing.TB) *registry {
+	t.Helper()
+	commonOnce.Do(func() {
+		switch door {
+		case singleNode:
+			common, stopCommon, commonErr = launchSharedNode()
+		case deployed:
+			common, stopCommon, commonErr = launchSharedStack()
+		}
+	})
+	if commonErr != nil {
+		t.Fatal(commonErr)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the shared registry's log ends:\n%s", common.log())
+		}
+	})
+	return common
+}

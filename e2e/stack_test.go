@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/larder-registry/larder/internal/awstest"
+	"github.com/larder-registry/larder/internal/s3test"
+)
+
+// stack is the registry as template.yaml deploys it.
+type stack struct {
+	*registry
+	*awstest.Stack
+}
+
+// startStack deploys an empty registry for as long as the test runs. It is for what is about AWS: the requests to it,
+// the queue, what fails there. So the test is of the one door alone.
+func startStack(t testing.TB) *stack {
+	t.Helper()
+	only(t, deployed)
+	sharedRegistry(t) // which has the S3
+	s, err := newStack(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// commonS3 has a bucket for every stack.
+var commonS3 *s3test.Server
+
+func newStack(t testing.TB) (*stack, error) {
+	t.Helper()
+	s := &stack{&registry{}, awstest.Start(t, awstest.Config{
+		Template: templateFile,
+		Binaries: functions,
+		S3:       commonS3,
+	})}
+	t.Cleanup(func() { used.note(s.Stack) })
+	s.log = func() []byte { return []byte(s.Logs("publish")) }
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, s.CA, 0o600); err != nil {
+		return nil, err
+	}
+	return s, s.connect(map[string]string{
+		"AWS_ENDPOINT_URL_S3":   s.S3Endpoint,
+		"AWS_ACCESS_KEY_ID":     s.AccessKey,
+		"AWS_SECRET_ACCESS_KEY": s.SecretKey,
+		"AWS_REGION":            s.Region,
+		"AWS_CA_BUNDLE":         ca,
+		"SSL_CERT_FILE":         ca,
+		"LARDER_BUCKET":         s.Bucket,
+		"LARDER_HOST":           s.Host,
+	})
+}
+
+const templateFile = "../template.yaml"
+
+// launchSharedStack deploys the stack that tests share, in a test of its own that lasts until it is stopped.
+func launchSharedStack() (*registry, func() bool, error) {
+	var shared *registry
+	var err error
+	ready, stop, done := make(chan struct{}), make(chan struct{}), make(chan bool)
+	started := sync.OnceFunc(func() { close(ready) })
+	body := func(t *testing.T) {
+		defer started()
+		var s *stack
+		commonS3 = awstest.StartS3(t)
+		if s, err = newStack(t); err != nil {
+			t.Fatal(err)
+		}
+		shared = s.registry
+		started()
+		<-stop
+	}
+	go func() {
+		done <- testing.RunTests(func(_, _ string) (bool, error) { return true, nil },
+			[]testing.InternalTest{{Name: "SharedStack", F: body}})
+	}()
+	<-ready
+	if shared == nil && err == nil {
+		err = errors.New("the stack did not start")
+	}
+	return shared, func() bool { close(stop); return <-done }, err
+}
+
+// permissions are those of template.yaml, and whether any stack needed them.
+type permissions struct {
+	mu   sync.Mutex
+	used map[awstest.Permission]bool
+}
+
+var used = permissions{used: map[awstest.Permission]bool{}}
+
+func (p *permissions) note(s *awstest.Stack) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for permission, needed := range awstest.Permissions(s.Deployment, s.Calls()) {
+		p.used[permission] = p.used[permission] || needed
+	}
+}
+
+// allPermissionsUsed says whether every permission of the functions was needed by something in the whole run, but for
+// those that may not be.
+func allPermissionsUsed() bool {
+	if door != deployed || flag.Lookup("test.run").Value.String() != "" {
+		return true
+	}
+	ok := true
+	for permission, needed := range used.used {
+		if _, argued := unneeded[permission]; needed == argued {
+			fmt.Printf("template.yaml: needed %t, although it is argued %t: %s\n", needed, argued, permission)
+			ok = false
+		}
+	}
+	return ok
+}
+
+// unneeded are the permissions that are there although nothing in a run needs them, and why.
+var unneeded = map[awstest.Permission]string{
+	{Function: "publish", Action: "s3:GetObject", Resource: inbox + "keys/*"}:          oneStatement,
+	{Function: "publish", Action: "s3:GetObject", Resource: inbox + "modules/*"}:       oneStatement,
+	{Function: "publish", Action: "s3:GetObject", Resource: inbox + "mirror/*"}:        noMirrorYet,
+	{Function: "publish", Action: "s3:GetObjectVersion", Resource: inbox + "mirror/*"}: noMirrorYet,
+}
+
+const (
+	inbox        = "arn:aws:s3:::<name>/"
+	oneStatement = "the inbox has one statement, and who may read all versions may read the current one"
+	noMirrorYet  = "packages of a mirror are not published yet"
+)
