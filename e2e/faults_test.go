@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -179,5 +180,29 @@ func TestEventsAreLost(t *testing.T) {
 	s.Rest(t)
 	if !slices.ContainsFunc(s.Invocations(), func(run awstest.Invocation) bool { return strings.HasPrefix(run.Body, `{"reconcile":{"after"`) }) {
 		t.Error("the reconcile did not go on in another invocation")
+	}
+}
+
+// While the catalog fails, whoever reads is told so in the registry's own words, and nothing else.
+func TestCatalogFailsForReaders(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	publishWire(t, s.registry)
+	s.Interfere(func(c awstest.Call) awstest.Fault {
+		if c.Service() == "dynamodb" {
+			return awstest.Throttled()
+		}
+		return nil
+	})
+	for _, path := range []string{sharedModule + "versions", sharedProvider + "1.0.0/download/linux/amd64"} {
+		a := s.ask(t, http.MethodGet, path)
+		if a.status < http.StatusInternalServerError || strings.Contains(string(a.body), "Throttling") {
+			t.Errorf("GET %s: %d: %s", path, a.status, a.body)
+		}
+		checkShape(t, "GET "+path, a)
+	}
+	s.Interfere(nil)
+	if a := s.ask(t, http.MethodGet, sharedModule+"versions"); a.status != http.StatusOK {
+		t.Errorf("after that: %d: %s", a.status, a.body)
 	}
 }

@@ -38,7 +38,8 @@ var commonS3 *s3test.Server
 func newStack(t testing.TB) (*stack, error) {
 	t.Helper()
 	s := &stack{&registry{}, awstest.Start(t, awstest.Config{
-		Template: templateFile,
+		Template: "../template.yaml",
+		Module:   "../infra",
 		Binaries: functions,
 		S3:       commonS3,
 	})}
@@ -59,8 +60,6 @@ func newStack(t testing.TB) (*stack, error) {
 		"LARDER_HOST":           s.Host,
 	})
 }
-
-const templateFile = "../template.yaml"
 
 // launchSharedStack deploys the stack that tests share, in a test of its own that lasts until it is stopped.
 func launchSharedStack() (*registry, func() bool, error) {

@@ -59,6 +59,7 @@ const (
 // Config is what a stack is made of.
 type Config struct {
 	Template string         // path of template.yaml
+	Module   string         // path of infra/, whose policies have to do as well
 	Binaries string         // folder with a bootstrap for this machine in a folder of each function
 	S3       *s3test.Server // of which the stack has a bucket of its own
 }
@@ -76,8 +77,9 @@ type Stack struct {
 
 	KMS *kmstest.Handler
 
-	gateway  http.Handler // the local S3
-	owned    http.Handler // the same, to which requests go as the bucket's owner's
+	twin     *templatetest.Deployment // by Terraform
+	gateway  http.Handler             // the local S3
+	owned    http.Handler             // the same, to which requests go as the bucket's owner's
 	dynamodb http.Handler
 	s3       *s3.Client // as the owner
 	routes   routes
@@ -107,15 +109,20 @@ func Start(t testing.TB, c Config) *Stack {
 	t.Helper()
 	private := kmstest.NewKey(kmstest.RSAKey(t, 4096))
 	bucket := "larder-" + strings.ToLower(rand.Text()[:12])
-	deployment, err := templatetest.Load(c.Template, templatetest.Values{
+	values := templatetest.Values{
 		Account: account, Region: region, KeyID: private.ID,
 		Parameters: map[string]string{"BucketName": bucket, "ReadAccess": "open"},
-	})
+	}
+	deployment, err := templatetest.Load(c.Template, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin, err := templatetest.LoadTerraform(c.Module, values)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &Stack{
-		Deployment: deployment, Region: region, Bucket: bucket,
+		Deployment: deployment, twin: twin, Region: region, Bucket: bucket,
 		AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey,
 		KMS:       kmstest.New(private),
 		s3:        c.S3.Client(),

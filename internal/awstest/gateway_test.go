@@ -2,13 +2,18 @@ package awstest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/larder-registry/larder/internal/lambdatest"
 	"github.com/larder-registry/larder/internal/templatetest"
 )
 
@@ -114,5 +119,28 @@ func TestRefuse(t *testing.T) {
 	refuse(w, http.StatusInternalServerError)
 	if got := w.Body.String(); got != `{"message":"Internal Server Error"}` || w.Code != http.StatusInternalServerError {
 		t.Errorf("%d %s", w.Code, got)
+	}
+}
+
+// TestFunctionFails holds that of a function that does not answer, the client
+// learns no more than that.
+func TestFunctionFails(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "bootstrap")
+	if err := os.WriteFile(binary, []byte("#!/bin/sh\necho broken >&2\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f := &function{name: "versions", timeout: time.Minute, free: make(chan struct{}, 1)}
+	f.giveBack(&instance{lambdatest.Start(t, binary, nil), &calls{}})
+	s := &Stack{
+		Deployment: &templatetest.Deployment{},
+		routes:     newRoutes(map[string]string{"ANY /v1": "versions"}),
+		functions:  map[string]*function{"versions": f},
+	}
+	for path, want := range map[string]int{"/v1": http.StatusInternalServerError, "/v2": http.StatusNotFound} {
+		w := httptest.NewRecorder()
+		s.serveHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if body := w.Body.String(); w.Code != want || body != fmt.Sprintf(`{"message":%q}`, http.StatusText(want)) {
+			t.Errorf("%s: %d %s", path, w.Code, body)
+		}
 	}
 }

@@ -83,11 +83,35 @@ func TestCheck(t *testing.T) {
 		{"versions", 404, requests("dynamodb:Query", "dynamodb:GetItem"), false},
 		{"versions", 400, requests("dynamodb:Query"), false},
 		{"versions", 405, nil, true},
+		{"versions", 503, requests("dynamodb:Query", "dynamodb:Query"), true},
 		{"discovery", 200, nil, true},
 		{"discovery", 404, requests("dynamodb:Query"), false},
 	} {
 		if err := (Request{Function: c.function, Status: c.status, Calls: c.calls}).check(); (err == nil) != c.ok {
 			t.Errorf("%s %d %v: %v", c.function, c.status, slices.Collect(maps.Keys(Requests(c.calls))), err)
+		}
+	}
+}
+
+// TestUninvited takes away what lets AWS call what is deployed.
+func TestUninvited(t *testing.T) {
+	for name, change := range map[string]func(d *templatetest.Deployment){
+		"bucket":   func(d *templatetest.Deployment) { d.Queue.Policy = nil },
+		"API":      func(d *templatetest.Deployment) { d.Routes["$default"] = "publish" },
+		"schedule": func(d *templatetest.Deployment) { d.Reconcile.Policy = nil },
+	} {
+		d, err := templatetest.Load("../../template.yaml", templatetest.Values{
+			Account: account, Region: region, Parameters: map[string]string{"BucketName": "acme"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errs := uninvited(d); len(errs) > 0 {
+			t.Errorf("as it is deployed: %v", errs)
+		}
+		change(d)
+		if errs := uninvited(d); len(errs) != 1 {
+			t.Errorf("%s: %v, want one error", name, errs)
 		}
 	}
 }
