@@ -153,6 +153,9 @@ func TestEveryCallMayFail(t *testing.T) {
 				if failAt > 0 && after && !changes(calls[failAt-1]) {
 					continue // without an effect there is no "failed but written"
 				}
+				if testing.Short() && failAt%5 != 0 {
+					continue
+				}
 				r := newRelease(t, fmt.Sprintf("acme-%v-%d", after, failAt))
 				f := &faults{failAt: failAt, after: after}
 				w.failOnce(f, name, r, upload(r))
@@ -168,7 +171,7 @@ func TestEveryCallMayFail(t *testing.T) {
 		}
 	}
 	t.Logf("%d points of failure", points)
-	if points < 100 {
+	if points < 100 && !testing.Short() {
 		t.Errorf("only %d points of failure: the calls are not counted any more", points)
 	}
 }

@@ -272,8 +272,12 @@ func (s *suite) cancelled(t *testing.T) {
 
 // large holds a listing that is larger than any known one.
 func (s *suite) large(t *testing.T) {
+	versions := 1000
+	if testing.Short() {
+		versions = 100
+	}
 	var want registry.Listing
-	for _, p := range Provider(provider("some/large"), 1000, 14) {
+	for _, p := range Provider(provider("some/large"), versions, 14) {
 		s.putProvider(t, p)
 		want = append(want, p.Listed())
 	}

@@ -273,7 +273,11 @@ func TestSameVersionAtOnce(t *testing.T) {
 
 // TestManyAtOnce holds that whatever is put at once is listed.
 func TestManyAtOnce(t *testing.T) {
-	for _, tt := range []struct{ writers, each int }{{20, 20}, {100, 1}} {
+	tests := []struct{ writers, each int }{{20, 20}, {100, 1}}
+	if testing.Short() {
+		tests = []struct{ writers, each int }{{8, 5}}
+	}
+	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%d writers of %d", tt.writers, tt.each), func(t *testing.T) {
 			b := newTable(t)
 			count := &transport{}
