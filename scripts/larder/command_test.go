@@ -26,11 +26,11 @@ func TestWrongCommandLines(t *testing.T) {
 		"doctor a.example.com --provider acme":    "--provider",
 		"doctor a.example.com --platform x_y":     "give --provider",
 		"doctor a.example.com --token-env NOBODY": "no token in NOBODY",
-		"preflight":                               "BucketName",
-		"preflight --bucket-name acme-registry":   "--region",
-		"preflight extra":                         "unknown command",
-		"reindex --bucket b":                      `"table" not set`,
-		"reindex --bucket b --table t":            "--region",
+		"preflight":                             "BucketName",
+		"preflight --bucket-name acme-registry": "--region",
+		"preflight extra":                       "unknown command",
+		"reindex --bucket b":                    `"table" not set`,
+		"reindex --bucket b --table t":          "--region",
 	} {
 		command := newCommand()
 		command.SetArgs(strings.Fields(line))

@@ -224,6 +224,8 @@ func TestWarnings(t *testing.T) {
 			location, _, _ := strings.Cut(a.header.Get("X-Terraform-Get"), "&checksum=")
 			a.header.Set("X-Terraform-Get", location)
 		})},
+		{"module.encoding", onPath(".tar.gz", header("Content-Encoding", "aws-chunked"))},
+		{"provider.encoding", onPath(".zip", header("Content-Encoding", "aws-chunked"))},
 		{"provider.platform", func(r *http.Request, a *reply) {
 			r.URL.Path = strings.Replace(r.URL.Path, "/plan9/", "/"+thisPlatform().OS+"/", 1)
 			onPath(listProvider, otherPlatform)(r, a)
