@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"io"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/internal/dynamotest"
+)
+
+// A registry moves from one machine to AWS by the lines of docs/moving.md, under its host name: what was published is
+// served as it was, lock files go on working, and publishing goes on.
+func TestMoveToAWS(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	n := newNode(filepath.Join(t.TempDir(), "data"))
+	n.resume(t)
+	t.Cleanup(n.kill)
+	sums := publishTime(t, n.registry, "hashicorp")
+	n.publish(t, "modules/moved/network/aws/1.3.0+build.5.tar.gz", tinyModule(t, "1.3.0"))
+	packages := map[string][]byte{}
+	for _, platform := range []string{"linux_amd64", "windows_amd64"} {
+		key := "providers/moved/widget/terraform-provider-widget_1.0.0_" + platform + ".zip"
+		packages[key] = providerZip(t, "widget", "1.0.0", platform)
+		n.publish(t, key, packages[key])
+	}
+	before := told(t, n.registry)
+	workspaces := map[string]workspace{}
+	for _, c := range clients {
+		workspaces[c.String()] = c.workspace(t, n.registry, timeConfig)
+		workspaces[c.String()].run(t, "init", "-input=false")
+	}
+
+	moved := n.move(t, s)
+	if after := told(t, moved); !reflect.DeepEqual(after, before) {
+		t.Errorf("before the move\n%+v\nafter it\n%+v", before, after)
+	}
+	checkTimeDocuments(t, moved, sums)
+	moved.checkDoctor(t, "moved/network/aws", "hashicorp/time", "linux_amd64")
+	forEachClient(t, func(t *testing.T, c client) {
+		w := workspaces[c.String()]
+		maps.Copy(w.env, moved.vars)
+		if err := os.RemoveAll(filepath.Join(w.dir, ".terraform")); err != nil {
+			t.Fatal(err)
+		}
+		w.run(t, "init", "-input=false", "-lockfile=readonly")
+		checkLock(t, w, slices.Collect(maps.Values(sums)))
+	})
+	key := "providers/moved/widget/terraform-provider-widget_1.0.0_darwin_arm64.zip"
+	packages[key] = providerZip(t, "widget", "1.0.0", "darwin_arm64")
+	moved.publish(t, key, packages[key])
+	checkWhole(t, moved, "moved/widget", "1.0.0", packages)
+}
+
+// told is what a registry tells of what is moved, with the sha256 of what is at its URLs in their place.
+func told(t testing.TB, r *registry) (all []any) {
+	t.Helper()
+	all = append(all, r.moduleVersions(t, "moved/network/aws"), r.providerVersions(t, "moved/widget"), r.providerVersions(t, "hashicorp/time"))
+	all = append(all, r.moduleLocation(t, "moved/network/aws/1.3.0+build.5").Query().Get("checksum"))
+	for _, pkg := range []string{"moved/widget/1.0.0", "hashicorp/time/" + timeVersion} {
+		doc := r.packageDocument(t, pkg, "linux/amd64")
+		for _, url := range []*string{&doc.SHASumsURL, &doc.SHASumsSignatureURL, &doc.DownloadURL} {
+			*url = shaOf(r.fetch(t, *url))
+		}
+		all = append(all, doc)
+	}
+	return all
+}
+
+const movingFile = "../docs/moving.md"
+
+// move moves a node to a stack, in shells that have what the operator of each has, and is the stack under the node's
+// host name.
+func (n *node) move(t testing.TB, s *stack) *registry {
+	t.Helper()
+	dir := t.TempDir()
+	for name, target := range map[string]string{"larder": larder, ".larder": n.data} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := dir + string(os.PathListSeparator) + os.Getenv("PATH")
+	operator := maps.Clone(s.vars)
+	operator["PATH"] = path
+	// The AWS CLI sends checksums in an encoding that S3 takes off, and that the local S3 keeps as the object's own.
+	operator["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
+	operator["AWS_ENDPOINT_URL_DYNAMODB"] = dynamotest.Start(t).Endpoint
+	for _, step := range []struct {
+		block string
+		env   map[string]string
+	}{{"out", map[string]string{"PATH": path}}, {"in", operator}, {"reindex", operator}} {
+		script := strings.ReplaceAll(movingBlock(t, step.block), "example-registry", s.Bucket)
+		out := command{dir: dir, env: step.env, argv: []string{"sh", "-euc", script}}.must(t)
+		if step.block == "reindex" && !strings.Contains(out, "3 versions: 3 written") {
+			t.Errorf("larder reindex said\n%s", out)
+		}
+	}
+	n.stop(t)
+	forward(t, n.host, s.Host)
+	moved := &registry{log: s.log}
+	vars := maps.Clone(s.vars)
+	vars["LARDER_HOST"] = n.host
+	if err := moved.connect(vars); err != nil {
+		t.Fatal(err)
+	}
+	return moved
+}
+
+// movingBlock returns the block of shell lines in docs/moving.md that is marked for test with this name.
+func movingBlock(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(movingFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "<!-- test: "+name+" -->\n```sh\n")
+	block, _, closed := strings.Cut(rest, "```\n")
+	if !found || !closed {
+		t.Fatalf("%s has no block that is marked %s", movingFile, name)
+	}
+	return block
+}
+
+// forward makes an address lead to another one until the test ends, as a change of DNS does.
+func forward(t testing.TB, from, to string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go splice(conn, to)
+		}
+	}()
+}
+
+// splice joins a connection with one to an address until one side of either ends, as the server's does with its test.
+func splice(conn net.Conn, to string) {
+	defer conn.Close()
+	other, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer other.Close()
+	done := make(chan struct{}, 2)
+	for _, way := range [][2]net.Conn{{conn, other}, {other, conn}} {
+		go func() {
+			_, _ = io.Copy(way[0], way[1])
+			done <- struct{}{}
+		}()
+	}
+	<-done
+}
