@@ -67,6 +67,12 @@ resource "aws_lambda_event_source_mapping" "uploads" {
   depends_on = [aws_iam_role_policy.function] # Lambda tries the role's rights to the queue
 }
 
+# A long reconcile goes on through the function's own queue, step by step.
+resource "aws_lambda_function_recursion_config" "publish" {
+  function_name  = aws_lambda_function.this["publish"].function_name
+  recursive_loop = "Allow"
+}
+
 resource "aws_scheduler_schedule" "reconcile" {
   name                = "${var.bucket_name}-reconcile"
   description         = "Publishes what no event told of, and brings the catalog up to the records"

@@ -58,6 +58,7 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"DisableExecuteApiEndpoint: !If [HasDomain, true, false]", "DisableExecuteApiEndpoint: false"},
 		{`"title": "Requests"`, `"title": "Calls"`},
 		{"Value: !GetAtt SigningKey.Arn", "Value: !Ref SigningKey"},
+		{"      RecursiveLoop: Allow", "      RecursiveLoop: Terminate"},
 		{"  DeadLetterQueueUrl:\n", "  DeadLetters:\n"},
 		{"  DiscoveryPermission:\n", "  Extra:\n    Type: AWS::SNS::Topic\n  DiscoveryPermission:\n"},
 	} {

@@ -101,6 +101,7 @@ func (s *samTemplate) functions() map[string]Function {
 			Memory:       p.at("MemorySize").number(),
 			Timeout:      p.at("Timeout").number(),
 			Storage:      p.at("EphemeralStorage", "Size").or(512).number(),
+			Recursion:    p.at("RecursiveLoop").or("Terminate").text(),
 			LogGroup:     p.at("LoggingConfig", "LogGroup").text(),
 			Environment:  p.at("Environment", "Variables").or(map[string]any{}).table(),
 			Role:         p.at("Role").text(),

@@ -98,9 +98,10 @@ type Function struct {
 	Runtime      string
 	Architecture string
 	Handler      string
-	Memory       int // MB
-	Timeout      int // seconds
-	Storage      int // MB, under /tmp
+	Memory       int    // MB
+	Timeout      int    // seconds
+	Storage      int    // MB, under /tmp
+	Recursion    string // what becomes of a chain of events that leads back to it: Allow or Terminate
 	LogGroup     string
 	Environment  map[string]string
 	Role         string // ARN

@@ -94,6 +94,7 @@ func (t *terraform) functions() map[string]Function {
 			Memory:       r.at("memory_size").number(),
 			Timeout:      r.at("timeout").number(),
 			Storage:      r.at("ephemeral_storage", "size").number(),
+			Recursion:    "Terminate",
 			LogGroup:     r.at("logging_config", "log_group").text(),
 			Environment:  r.at("environment", "variables").or(map[string]any{}).table(),
 			Role:         r.at("role").text(),
@@ -102,6 +103,11 @@ func (t *terraform) functions() map[string]Function {
 		for _, p := range t.all("aws_lambda_permission") {
 			if p.at("function_name").text() == f.Name {
 				f.Invokers = append(f.Invokers, Invoker{p.at("action").text(), p.at("principal").text(), p.at("source_arn").text()})
+			}
+		}
+		for _, c := range t.all("aws_lambda_function_recursion_config") {
+			if c.at("function_name").text() == f.Name {
+				f.Recursion = c.at("recursive_loop").text()
 			}
 		}
 		functions[folder] = f
