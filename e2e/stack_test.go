@@ -113,10 +113,16 @@ func allPermissionsUsed() bool {
 	}
 	ok := true
 	for permission, needed := range used.used {
-		if _, argued := unneeded[permission]; needed == argued {
-			fmt.Printf("template.yaml: needed %t, although it is argued %t: %s\n", needed, argued, permission)
-			ok = false
+		_, argued := unneeded[permission]
+		switch {
+		case needed && argued:
+			fmt.Println("needed after all, so not to be argued for:", permission)
+		case !needed && !argued:
+			fmt.Println("nothing has needed this permission of template.yaml:", permission)
+		default:
+			continue
 		}
+		ok = false
 	}
 	return ok
 }

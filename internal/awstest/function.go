@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -97,8 +98,12 @@ func (s *Stack) startFunction(t testing.TB, f *function, binaries string, count 
 func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 	t.Helper()
 	bucket := s.endpoint(t, f.name, made, func(r *http.Request) ([]Call, error) { return s3Calls(r, nil) }, s.strict(s.owned))
-	if f.name != publisher { // which makes URLs for users, and no requests
+	trusted := filepath.Join(t.TempDir(), "ca.pem")
+	if f.name != publisher { // the others may name S3 to users; should they ask it something, that has to be seen
 		bucket = s.S3Endpoint
+		if err := os.WriteFile(trusted, s.CA, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	variables := map[string]string{
 		"AWS_REGION":               region,
@@ -109,6 +114,7 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 		"AWS_LAMBDA_FUNCTION_NAME": s.Deployment.Functions[f.name].Name,
 		"_HANDLER":                 s.Deployment.Functions[f.name].Handler,
 		"TZ":                       ":UTC",
+		"SSL_CERT_FILE":            trusted,
 
 		"AWS_ENDPOINT_URL_S3":       bucket,
 		"AWS_ENDPOINT_URL_DYNAMODB": s.endpoint(t, f.name, made, inJSON(dynamoCalls(s.tableARN)), s.dynamodb),
