@@ -105,38 +105,17 @@ func (p *permissions) note(s *awstest.Stack) {
 	}
 }
 
-// allPermissionsUsed says whether every permission of the functions was needed by something in the whole run, but for
-// those that may not be.
+// allPermissionsUsed says whether every permission of the functions was needed by something in the whole run.
 func allPermissionsUsed() bool {
 	if door != deployed || flag.Lookup("test.run").Value.String() != "" {
 		return true
 	}
 	ok := true
 	for permission, needed := range used.used {
-		_, argued := unneeded[permission]
-		switch {
-		case needed && argued:
-			fmt.Println("needed after all, so not to be argued for:", permission)
-		case !needed && !argued:
+		if !needed {
 			fmt.Println("nothing has needed this permission of template.yaml:", permission)
-		default:
-			continue
+			ok = false
 		}
-		ok = false
 	}
 	return ok
 }
-
-// unneeded are the permissions that are there although nothing in a run needs them, and why.
-var unneeded = map[awstest.Permission]string{
-	{Function: "publish", Action: "s3:GetObject", Resource: inbox + "keys/*"}:          oneStatement,
-	{Function: "publish", Action: "s3:GetObject", Resource: inbox + "modules/*"}:       oneStatement,
-	{Function: "publish", Action: "s3:GetObject", Resource: inbox + "mirror/*"}:        noMirrorYet,
-	{Function: "publish", Action: "s3:GetObjectVersion", Resource: inbox + "mirror/*"}: noMirrorYet,
-}
-
-const (
-	inbox        = "arn:aws:s3:::<name>/"
-	oneStatement = "the inbox has one statement, and who may read all versions may read the current one"
-	noMirrorYet  = "packages of a mirror are not published yet"
-)
