@@ -301,6 +301,9 @@ func TestAdopt(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(whole)); !slices.Equal(names, slices.Sorted(maps.Keys(adopted))) {
 		t.Fatalf("adopt.yaml does not take %v", names)
 	}
+	if adopted["Table"]["TimeToLiveSpecification"] == nil {
+		t.Error("adopt.yaml says nothing of the table's TTL: the deployment would enable it, and DynamoDB refuses that twice")
+	}
 	for name, properties := range adopted {
 		for property, value := range properties {
 			if name == "BucketPolicy" && property == "PolicyDocument" {
