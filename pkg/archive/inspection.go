@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // An inspection is one archive being judged. Its methods note what they find
@@ -24,6 +26,7 @@ type inspection struct {
 	expanded   int64 // as the headers say, before it is read
 	exceeded   bool  // a limit is: nothing more is expanded
 	buf        []byte
+	beside     []byte // more of them, once a large file needs them
 }
 
 // content is what is kept of a file.
@@ -119,12 +122,55 @@ func (in *inspection) expand(size uint64) {
 // read reads a file to its end and keeps its checksum.
 func (in *inspection) read(name string, r io.Reader) error {
 	h := sha256.New()
-	n, err := io.CopyBuffer(h, r, in.buf)
+	n, err := io.CopyBuffer(h, io.LimitReader(r, smallFile), in.buf)
+	if err == nil && n == smallFile {
+		var more int64
+		more, err = in.copyBeside(h, r)
+		n += more
+	}
 	if err != nil {
 		return err
 	}
 	in.files = append(in.files, content{name, n, [sha256.Size]byte(h.Sum(nil))})
 	return nil
+}
+
+// smallFile is how much of a file is read, in bytes, before its checksum is
+// computed beside the reading.
+const smallFile = 1 << 20
+
+// copyBeside copies what it reads to a hash in a goroutine of its own, which
+// ends before it returns: to expand a large file takes a processor, and to hash
+// it another.
+func (in *inspection) copyBeside(h hash.Hash, r io.Reader) (n int64, err error) {
+	const buffers = 8
+	if in.beside == nil {
+		in.beside = make([]byte, buffers*len(in.buf))
+	}
+	filled, free := make(chan []byte, buffers), make(chan []byte, buffers)
+	for buf := range slices.Chunk(in.beside, len(in.buf)) {
+		free <- buf
+	}
+	var hashing sync.WaitGroup
+	hashing.Go(func() {
+		for buf := range filled {
+			h.Write(buf)
+			free <- buf[:cap(buf)]
+		}
+	})
+	for err == nil {
+		buf := <-free
+		var read int
+		read, err = r.Read(buf)
+		n += int64(read)
+		filled <- buf[:read]
+	}
+	close(filled)
+	hashing.Wait()
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
 }
 
 // h1 returns the hash of the files, with prefix cut from their names, and of
