@@ -42,6 +42,9 @@ func closing(f io.Closer, err error) error {
 	return err
 }
 
+// fetchBuffer is how much of an upload is read and written at once, in bytes.
+const fetchBuffer = 512 << 10
+
 // fetch reads an upload to scratch.
 func (p *Publisher) fetch(ctx context.Context, o Object) (*scratch, error) {
 	body, described, err := p.bucket.Open(ctx, o.Key, o.Version)
@@ -53,7 +56,7 @@ func (p *Publisher) fetch(ctx context.Context, o Object) (*scratch, error) {
 		return nil, reject("the file has %d bytes; up to %d are published", described.Size, int64(MaxUpload))
 	}
 	return p.newScratch(func(w io.Writer) error {
-		n, err := io.Copy(w, io.LimitReader(body, described.Size+1))
+		n, err := io.CopyBuffer(w, io.LimitReader(body, described.Size+1), make([]byte, min(described.Size+1, fetchBuffer)))
 		if err == nil && n != described.Size {
 			err = fmt.Errorf("read %d of %d bytes of %s", n, described.Size, o.Key)
 		}
