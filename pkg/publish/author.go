@@ -150,17 +150,38 @@ func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, file
 	if file.upload.kind == releaseSignature {
 		mine, other = signatureEnd, sumsEnd
 	}
-	status, reasons, err := conclude(other)
-	if err != nil {
-		return err
-	}
-	if err := p.report(ctx, Outcome{
-		Key: counterpart.object.Key, Version: counterpart.object.Version, Status: status, Reasons: reasons,
-		Subject: counterpart.upload.String(), SHA256: hexSHA256(counterpart.data), Time: now(),
-	}); err != nil {
+	if err := p.reportCounterpart(ctx, s, *counterpart, other); err != nil {
 		return err
 	}
 	return mine
+}
+
+// reportCounterpart writes the outcome of a file that another one was judged
+// with. Meanwhile somebody else may have made a release the one that is served,
+// and have reported what that means for this file first: then that stands.
+func (p *Publisher) reportCounterpart(ctx context.Context, s *registry.ProviderVersion, f releaseFile, end error) error {
+	status, reasons, err := conclude(end)
+	if err != nil {
+		return err
+	}
+	o := Outcome{
+		Key: f.object.Key, Version: f.object.Version, Status: status, Reasons: reasons,
+		Subject: f.upload.String(), SHA256: hexSHA256(f.data), Time: now(),
+	}
+	if err := p.report(ctx, o); err != nil || status == Published {
+		return err
+	}
+	if err := p.catchUp(ctx, s); err != nil {
+		return err
+	}
+	published, err := releaseFilePublished(s, f)
+	if !published && err == nil {
+		return nil
+	}
+	if o.Status, o.Reasons, err = conclude(err); err != nil || o.Status == status {
+		return err
+	}
+	return p.report(ctx, o)
 }
 
 // adoptPair is adopt for a pair that is complete. It returns what becomes of

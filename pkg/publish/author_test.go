@@ -251,3 +251,42 @@ func TestAKeyOfAnotherNamespaceDoesNotCount(t *testing.T) {
 		t.Errorf("keys of acme: %q", got)
 	}
 }
+
+// meanwhile does something of others once, right before a call is made.
+type meanwhile struct {
+	before string
+	others func()
+}
+
+func (m *meanwhile) call(name string, do func() error) error {
+	if others := m.others; others != nil && name == m.before {
+		m.others = nil
+		others()
+	}
+	return do()
+}
+
+// Whoever judged a signature beside a wrong SHA256SUMS is about to report that
+// when the right one comes and is served. The report is late, and does not
+// stand.
+func TestALateReportOfAReleaseDoesNotStand(t *testing.T) {
+	w := newWorld(t)
+	for n, delivered := range []string{"", ".sig"} {
+		r := newRelease(t, fmt.Sprint("acme", n))
+		w.upload("keys/"+r.namespace+"/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
+		w.s3.Upload(t, r.sumsKey(), []byte(strings.Repeat("0", 64)+"  x\n"), nil)
+		w.s3.Upload(t, r.sumsKey()+".sig", r.signature, nil)
+		late := &meanwhile{before: "tag " + r.sumsKey() + ".sig", others: func() { w.upload(r.sumsKey(), r.sums) }}
+		if err := w.publisher(faultyBucket{late, w.bucket}, w.index, w.key).PublishKey(t.Context(), r.sumsKey()+delivered); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.served(w.provider(r.namespace, "widget", "1.0.0")); got != string(r.sums) {
+			t.Errorf("served is %s", got)
+		}
+		for _, key := range []string{r.sumsKey(), r.sumsKey() + ".sig"} {
+			if got := w.status(key); got != publish.Published {
+				t.Errorf("after the event of SHA256SUMS%s, %s is %s", delivered, key, got)
+			}
+		}
+	}
+}

@@ -38,8 +38,13 @@ func (f *faults) call(name string, do func() error) error {
 	return fmt.Errorf("%s: %w", name, errFault)
 }
 
+// caller is in the way of the calls that leave the process.
+type caller interface {
+	call(name string, do func() error) error
+}
+
 type faultyBucket struct {
-	*faults
+	caller
 	publish.Bucket
 }
 
@@ -91,7 +96,7 @@ func (b faultyBucket) list(name string, all iter.Seq2[publish.Object, error]) it
 }
 
 type faultyIndex struct {
-	*faults
+	caller
 	publish.Index
 }
 
@@ -114,7 +119,7 @@ func (i faultyIndex) PutProviderVersion(ctx context.Context, p registry.Provider
 }
 
 type faultySigner struct {
-	*faults
+	caller
 	*signing.Key
 }
 

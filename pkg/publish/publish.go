@@ -77,16 +77,29 @@ func (p *Publisher) Publish(ctx context.Context, key, version string) (Outcome, 
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := p.report(ctx, outcome); err != nil || outcome.Status != Pending {
-		return outcome, err
+	for {
+		if err := p.report(ctx, outcome); err != nil || !passing(outcome) {
+			return outcome, err
+		}
+		// What it waited for, or was wrong beside, may have come or been
+		// replaced since, and what came of that may have been reported before
+		// this was: look again. Whatever comes from now on reports later.
+		again, err := p.decide(ctx, key, version)
+		if err != nil || again.Status == outcome.Status {
+			return outcome, err
+		}
+		outcome = again
 	}
-	// What it waited for may have come since, and may have been reported
-	// before this was: look again. Whatever comes from now on reports later.
-	again, err := p.decide(ctx, key, version)
-	if err != nil || again.Status == Pending {
-		return outcome, err
+}
+
+// passing says whether another upload can change an outcome: a file of an
+// author's release is judged together with the others.
+func passing(o Outcome) bool {
+	if o.Status == Pending {
+		return true
 	}
-	return again, p.report(ctx, again)
+	u, err := parseKey(o.Key)
+	return err == nil && o.Status == Rejected && (u.kind == releaseSHA256SUMS || u.kind == releaseSignature)
 }
 
 // decide takes an upload as far as it can go.
