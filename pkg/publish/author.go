@@ -58,11 +58,7 @@ func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object Obj
 }
 
 func (p *Publisher) readReleaseFile(ctx context.Context, u upload, object Object) (releaseFile, error) {
-	limit := int64(signing.MaxSignature)
-	if u.kind == releaseSHA256SUMS {
-		limit = shasums.MaxSize
-	}
-	data, err := p.readAll(ctx, object.Key, object.Version, limit)
+	data, err := p.readAll(ctx, object.Key, object.Version, u.maxSize())
 	return releaseFile{object, u, data}, err
 }
 

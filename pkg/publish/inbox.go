@@ -76,6 +76,21 @@ func parseKey(key string) (upload, error) {
 	}
 }
 
+// ModuleKey is the key under which a module's archive is uploaded, whose format
+// the ending of its file name says.
+func ModuleKey(a registry.ModuleAddress, v registry.Version, filename string) string {
+	ext := path.Ext(filename)
+	if at := archiveExtension(filename); at >= 0 {
+		ext = archiveExtensions[at]
+	}
+	return modulesFolder + a.String() + "/" + v.String() + ext
+}
+
+// ProviderKey is the key under which a file of a provider's release is uploaded.
+func ProviderKey(a registry.ProviderAddress, filename string) string {
+	return providersFolder + a.String() + "/" + filename
+}
+
 // archiveExtensions are the endings by which an archive is told from a stray
 // file. Of these the first three can be published.
 var archiveExtensions = []string{
@@ -83,9 +98,15 @@ var archiveExtensions = []string{
 	".tar", ".gz", ".bz2", ".xz", ".zst", ".lz", ".lzma", ".tbz2", ".txz", ".tzst", ".7z", ".rar", ".jar",
 }
 
+// archiveExtension is the position of a file name's ending, in any case, among
+// the archiveExtensions, or -1.
+func archiveExtension(name string) int {
+	return slices.IndexFunc(archiveExtensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(name), ext) })
+}
+
 func parseModuleKey(parts []string) (upload, error) {
 	name := parts[len(parts)-1]
-	at := slices.IndexFunc(archiveExtensions, func(ext string) bool { return strings.HasSuffix(strings.ToLower(name), ext) })
+	at := archiveExtension(name)
 	if at < 0 {
 		return upload{}, ignore("it is not an archive: modules are .zip, .tar.gz or .tgz files")
 	}

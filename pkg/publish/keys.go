@@ -48,16 +48,12 @@ func newestForms(keys []signing.PublicKey) []signing.PublicKey {
 // publishKeys takes a file of an author's public keys, and completes the
 // releases that waited for one of them.
 func (p *Publisher) publishKeys(ctx context.Context, u upload, object Object, o *Outcome) error {
-	data, err := p.readAll(ctx, object.Key, object.Version, signing.MaxKeyFile)
+	data, err := p.readAll(ctx, object.Key, object.Version, u.maxSize())
 	if err != nil {
 		return gone(err)
 	}
 	o.SHA256 = hexSHA256(data)
-	keys, err := signing.ParseKeyFile(data)
-	var v signing.Violations
-	if errors.As(err, &v) {
-		return &verdict{Rejected, v}
-	}
+	keys, err := parseKeys(data)
 	if err != nil {
 		return err
 	}
@@ -68,6 +64,16 @@ func (p *Publisher) publishKeys(ctx context.Context, u upload, object Object, o 
 		}
 	}
 	return p.completeReleases(ctx, u.namespace)
+}
+
+// parseKeys returns the keys of a file of public keys, or rejects it.
+func parseKeys(data []byte) ([]signing.PublicKey, error) {
+	keys, err := signing.ParseKeyFile(data)
+	var v signing.Violations
+	if errors.As(err, &v) {
+		return nil, &verdict{Rejected, v}
+	}
+	return keys, err
 }
 
 // completeReleases publishes the signatures of a namespace that lie in the

@@ -1,5 +1,11 @@
 package publish
 
+import (
+	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/shasums"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
 // Limits of what is published. What an archive may hold is limited by package
 // archive.
 const (
@@ -15,3 +21,27 @@ const (
 	// on, and a version has few.
 	maxAttempts = 1000
 )
+
+// maxSize is the largest upload of its kind, in bytes.
+func (u upload) maxSize() int64 {
+	switch u.kind {
+	case releaseSHA256SUMS:
+		return shasums.MaxSize
+	case releaseSignature:
+		return signing.MaxSignature
+	case releaseManifest:
+		return archive.MaxManifest
+	case authorKeys:
+		return signing.MaxKeyFile
+	default:
+		return MaxUpload
+	}
+}
+
+// checkSize rejects a file that is too large to be read.
+func checkSize(size, limit int64) error {
+	if size > limit {
+		return reject("the file has %d bytes; such a file has %d at most", size, limit)
+	}
+	return nil
+}

@@ -152,14 +152,14 @@ func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
 }
 
 func (p *Publisher) publishManifest(ctx context.Context, u upload, object Object, o *Outcome) error {
-	data, err := p.readAll(ctx, object.Key, object.Version, archive.MaxManifest)
+	data, err := p.readAll(ctx, object.Key, object.Version, u.maxSize())
 	if err != nil {
 		return gone(err)
 	}
 	o.SHA256 = hexSHA256(data)
-	protocols, err := archive.ParseManifest(bytes.TrimSpace(data))
+	protocols, err := parseManifest(data)
 	if err != nil {
-		return reject("it is not a registry manifest: %v", err)
+		return err
 	}
 	s, err := p.loadProvider(ctx, u.provider, u.version)
 	if err != nil {
@@ -184,4 +184,14 @@ func (p *Publisher) publishManifest(ctx context.Context, u upload, object Object
 		return err
 	}
 	return p.settle(ctx, s)
+}
+
+// parseManifest returns the protocol versions of a registry manifest, or rejects
+// it.
+func parseManifest(data []byte) ([]string, error) {
+	protocols, err := archive.ParseManifest(bytes.TrimSpace(data))
+	if err != nil {
+		return nil, reject("it is not a registry manifest: %v", err)
+	}
+	return protocols, nil
 }

@@ -52,8 +52,8 @@ func (p *Publisher) fetch(ctx context.Context, o Object) (*scratch, error) {
 		return nil, gone(err)
 	}
 	defer body.Close() //nolint:errcheck // read only
-	if described.Size > MaxUpload {
-		return nil, reject("the file has %d bytes; up to %d are published", described.Size, int64(MaxUpload))
+	if err := checkSize(described.Size, MaxUpload); err != nil {
+		return nil, err
 	}
 	return p.newScratch(func(w io.Writer) error {
 		n, err := io.CopyBuffer(w, io.LimitReader(body, described.Size+1), make([]byte, min(described.Size+1, fetchBuffer)))
@@ -71,8 +71,8 @@ func (p *Publisher) readAll(ctx context.Context, key, version string, limit int6
 		return nil, err
 	}
 	defer body.Close() //nolint:errcheck // read only
-	if described.Size > limit {
-		return nil, reject("the file has %d bytes; such a file has %d at most", described.Size, limit)
+	if err := checkSize(described.Size, limit); err != nil {
+		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(body, limit))
 	if err != nil {

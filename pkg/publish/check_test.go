@@ -1,0 +1,90 @@
+package publish_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+const checkedProvider = "providers/acme/widget/terraform-provider-widget_1.0.0_"
+
+func TestCheck(t *testing.T) {
+	private := []byte("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n-----END PGP PRIVATE KEY BLOCK-----\n")
+	for _, test := range []struct {
+		name, key string
+		file      []byte
+		status    publish.Status
+		reasons   []string // what they say, one each
+	}{
+		{"a module", "modules/acme/vpc/aws/1.0.0.tar.gz", tarOf(map[string]string{"main.tf": ""}), "", nil},
+		{"a package", checkedProvider + "linux_amd64.zip", widget("fine"), "", nil},
+		{"a SHA256SUMS", checkedProvider + "SHA256SUMS", []byte(strings.Repeat("a", 64) + "  a.zip\n"), "", nil},
+		{"a manifest", checkedProvider + "manifest.json", []byte(`{"version": 1, "metadata": {"protocol_versions": ["6.0"]}}`), "", nil},
+		{"a key", "keys/acme/key.asc", []byte(newKey(t, "author").PublicKey().ASCIIArmor), "", nil},
+
+		{"no module", "modules/acme/vpc/aws/1.0.0.zip", []byte("PK\x03\x04"), publish.Rejected, []string{"central directory"}},
+		{"a wrong key", "modules/acme/vpc_/a-b/v1.zip", tarOf(map[string]string{"main.tf": ""}), publish.Rejected, []string{"acme/vpc_/a-b", "leading v"}},
+		{"no package", checkedProvider + "linux_amd64.zip", []byte("PK\x03\x04"), publish.Rejected, []string{"central directory"}},
+		{"no SHA256SUMS", checkedProvider + "SHA256SUMS", []byte("zip\n"), publish.Rejected, []string{"two spaces", "64 hexadecimal"}},
+		{"no signature", checkedProvider + "SHA256SUMS.sig", []byte("signed"), publish.Rejected, []string{""}},
+		{"a large signature", checkedProvider + "SHA256SUMS.sig", make([]byte, signing.MaxSignature+1), publish.Rejected, []string{"at most"}},
+		{"no manifest", checkedProvider + "manifest.json", []byte(`{"version": 2}`), publish.Rejected, []string{"not a registry manifest"}},
+		{"a private key", "keys/acme/key.asc", private, publish.Rejected, []string{"private"}},
+		{"nothing", "providers/acme/widget/README.md", nil, publish.Ignored, []string{"terraform-provider-widget_"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := publish.Check(t.Context(), test.key, bytes.NewReader(test.file), int64(len(test.file)))
+			if err != nil || got.Status != test.status || len(got.Reasons) != len(test.reasons) {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			for i, want := range test.reasons {
+				if !strings.Contains(got.Reasons[i], want) {
+					t.Errorf("%q does not say %q", got.Reasons[i], want)
+				}
+			}
+			if test.status == "" && got.Subject == "" {
+				t.Error("what it is is not said")
+			}
+		})
+	}
+}
+
+// A file that cannot be read is not said to be a bad one.
+func TestCheckOfUnreadableFile(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := publish.Check(cancelled, checkedProvider+"linux_amd64.zip", bytes.NewReader(widget("fine")), 10); !errors.Is(err, context.Canceled) || got.Status != "" {
+		t.Errorf("cancelled: %+v, %v", got, err)
+	}
+	for _, key := range []string{checkedProvider + "linux_amd64.zip", checkedProvider + "manifest.json"} {
+		if got, err := publish.Check(t.Context(), key, brokenFile{}, 10); !errors.Is(err, io.ErrClosedPipe) || got.Status != "" {
+			t.Errorf("%s: %+v, %v", key, got, err)
+		}
+	}
+}
+
+type brokenFile struct{}
+
+func (brokenFile) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestModuleKey(t *testing.T) {
+	address := registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+	v, err := registry.ParseVersion("1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for filename, want := range map[string]string{
+		"vpc.zip": ".zip", "dist/vpc-1.2.3.tar.gz": ".tar.gz", "vpc.TGZ": ".tgz", "vpc.tar": ".tar", "notes.txt": ".txt", "vpc": "",
+	} {
+		if got := publish.ModuleKey(address, v, filename); got != "modules/acme/vpc/aws/1.2.3"+want {
+			t.Errorf("%s: %s", filename, got)
+		}
+	}
+}
