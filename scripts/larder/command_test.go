@@ -17,6 +17,7 @@ func TestWrongCommandLines(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_DEFAULT_REGION", "")
 	t.Setenv("AWS_PROFILE", "")
+	t.Setenv("LARDER_BUCKET", "")
 	t.Setenv("HOME", t.TempDir())
 	for line, want := range map[string]string{
 		"doctor":                                  "accepts 1 arg",
@@ -26,11 +27,24 @@ func TestWrongCommandLines(t *testing.T) {
 		"doctor a.example.com --provider acme":    "--provider",
 		"doctor a.example.com --platform x_y":     "give --provider",
 		"doctor a.example.com --token-env NOBODY": "no token in NOBODY",
-		"preflight":                             "BucketName",
-		"preflight --bucket-name acme-registry": "--region",
-		"preflight extra":                       "unknown command",
-		"reindex --bucket b":                    `"table" not set`,
-		"reindex --bucket b --table t":          "--region",
+		"preflight":                                             "BucketName",
+		"preflight --bucket-name acme-registry":                 "--region",
+		"preflight extra":                                       "unknown command",
+		"publish a.zip":                                         "[to module]",
+		"publish --to acme/widget":                              "at least 1 arg",
+		"publish a.zip --to acme":                               "--to",
+		"publish a.zip --to Acme/widget":                        "lower-case",
+		"publish a.zip --to acme/w --version 1":                 "[module version]",
+		"publish . --module acme/vpc/aws":                       "[version]",
+		"publish . --module acme/vpc --version 1.0.0":           "<namespace>/<name>/<system>",
+		"publish . --module acme/vpc/aws --version v1.0.0":      "leading v",
+		"publish a b --module acme/vpc/aws --version 1.0.0":     "these are 2",
+		"publish a.zip --to acme/w":                             "LARDER_BUCKET",
+		"publish a.zip --to acme/w --bucket b":                  "--region",
+		"publish a.zip --to acme/w --bucket b --timeout 0s":     "--no-wait",
+		"publish nowhere --module acme/vpc/aws --version 1.0.0": "nowhere",
+		"reindex --bucket b":                                    `"table" not set`,
+		"reindex --bucket b --table t":                          "--region",
 	} {
 		command := newCommand()
 		command.SetArgs(strings.Fields(line))

@@ -29,6 +29,6 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newServeCommand(), newDoctorCommand(), newPreflightCommand(), newReindexCommand())
+	root.AddCommand(newServeCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(), newReindexCommand())
 	return root
 }

@@ -1,0 +1,244 @@
+package upload
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/larder-registry/larder/internal/s3test"
+)
+
+// long is more time than any of this takes.
+const long = time.Minute
+
+// open starts an S3 and opens it as an inbox, with nothing of the environment of
+// the one who runs the tests.
+func open(t *testing.T, o Options) *Inbox {
+	t.Helper()
+	server := s3test.Start(t)
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "AWS_") {
+			t.Setenv(name, "")
+		}
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("AWS_ENDPOINT_URL_S3", server.Endpoint)
+	t.Setenv("AWS_REGION", server.Region)
+	t.Setenv("AWS_ACCESS_KEY_ID", server.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", server.SecretKey)
+	o.Bucket = server.Bucket
+	inbox, err := Open(t.Context(), o, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inbox
+}
+
+// files are new files of the given size, under keys that nothing has yet.
+func files(t *testing.T, size int64, names ...string) []File {
+	t.Helper()
+	dir := t.TempDir()
+	all := make([]File, len(names))
+	for i, name := range names {
+		all[i] = File{Name: name, Path: filepath.Join(dir, name), Key: "inbox/" + filepath.Base(dir) + "/" + name}
+		if err := os.WriteFile(all[i].Path, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(all[i].Path, max(size, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// tag plays the registry: it gives an upload its outcome.
+func (in *Inbox) tag(t *testing.T, f File, version, status, reason string) {
+	t.Helper()
+	request := &s3.PutObjectTaggingInput{Bucket: &in.options.Bucket, Key: &f.Key, Tagging: &types.Tagging{TagSet: []types.Tag{
+		{Key: aws.String("larder-status"), Value: &status}, {Key: aws.String("larder-reason"), Value: &reason}}}}
+	if version != "" {
+		request.VersionId = &version
+	}
+	if _, err := in.s3.PutObjectTagging(t.Context(), request); err != nil {
+		t.Error(err)
+	}
+}
+
+// registry tags every file, once it is there, with what its name says.
+func (in *Inbox) registry(t *testing.T, all []File) (done chan struct{}) {
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, f := range all {
+			for deadline := time.Now().Add(long); ; time.Sleep(5 * time.Millisecond) {
+				if _, err := in.s3.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &in.options.Bucket, Key: &f.Key}); err == nil {
+					break
+				} else if time.Now().After(deadline) {
+					t.Error(err)
+					return
+				}
+			}
+			in.tag(t, f, "", f.Name, "because of "+f.Name)
+		}
+	}()
+	return done
+}
+
+func TestPublishTellsEveryOutcome(t *testing.T) {
+	inbox := open(t, Options{Timeout: long})
+	for _, test := range []struct {
+		names []string
+		want  []string // lines of the table
+		err   string
+	}{
+		{[]string{"published"}, []string{"published  published"}, ""},
+		{[]string{"published", "ignored"}, []string{"published  published", "ignored    ignored    warning"}, ""},
+		{[]string{"pending"}, []string{"pending  pending  because of pending"}, ""},
+		{[]string{"rejected", "pending", "published"}, []string{"rejected   rejected   because of rejected", "pending    pending    because of pending"}, "of 3 files: 1 rejected"},
+	} {
+		all := files(t, 10, test.names...)
+		done := inbox.registry(t, all)
+		var out, log strings.Builder
+		err := inbox.Publish(t.Context(), all, &out, &log, false)
+		<-done
+		if got := errorText(err); got != test.err {
+			t.Errorf("%v: %q, want %q", test.names, got, test.err)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%v: no %q in\n%s", test.names, want, out.String())
+			}
+		}
+		for _, name := range test.names {
+			if !strings.Contains(log.String(), "100 %  "+name) {
+				t.Errorf("%v: the log is\n%s", test.names, log.String())
+			}
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// The outcome is that of the uploaded version, whatever comes after it.
+func TestOutcomeIsOfTheVersionUploaded(t *testing.T) {
+	inbox := open(t, Options{Timeout: long})
+	f := files(t, 10, "file")[0]
+	quiet := newProgress(io.Discard, false)
+	mine, err := inbox.put(t.Context(), f, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, err := inbox.put(t.Context(), f, quiet)
+	if err != nil || mine == others {
+		t.Fatalf("versions %q and %q, %v", mine, others, err)
+	}
+	inbox.tag(t, f, others, "rejected", "another")
+	inbox.tag(t, f, mine, "published", "")
+	r := &result{File: f, version: mine}
+	inbox.wait(t.Context(), []*result{r})
+	if r.status != "published" || r.err != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A file that is pending until another one has come is waited for.
+func TestPendingThatIsPublishedAfterAll(t *testing.T) {
+	inbox := open(t, Options{Timeout: long})
+	f := files(t, 10, "sums")[0]
+	version, err := inbox.put(t.Context(), f, newProgress(io.Discard, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inbox.tag(t, f, version, "pending", "its signature is not here yet")
+	r := &result{File: f, version: version}
+	inbox.look(t.Context(), r)
+	if r.status != "pending" || !r.mayChange() || r.unknown() {
+		t.Fatalf("%+v", r)
+	}
+	inbox.tag(t, f, version, "published", "")
+	inbox.wait(t.Context(), []*result{r})
+	if r.status != "published" || r.reason != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestPublishWithoutAnOutcome(t *testing.T) {
+	inbox := open(t, Options{Timeout: time.Millisecond})
+	var out strings.Builder
+	err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, io.Discard, false)
+	if errorText(err) != "of 1 file: 1 without an outcome after 1ms" || !strings.Contains(out.String(), "unknown") {
+		t.Errorf("in no time: %v\n%s", err, out.String())
+	}
+	inbox.options.NoWait = true
+	out.Reset()
+	if err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, io.Discard, false); err != nil || !strings.Contains(out.String(), "uploaded") {
+		t.Errorf("without a wait: %v\n%s", err, out.String())
+	}
+	missing := files(t, 10, "missing", "there")
+	if err := os.Remove(missing[0].Path); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := inbox.Publish(t.Context(), missing, &out, io.Discard, false); errorText(err) != "of 2 files: 1 failed" || !strings.Contains(out.String(), "uploaded  there") {
+		t.Errorf("one that cannot be read: %v\n%s", err, out.String())
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := inbox.Publish(cancelled, files(t, 10, "one"), io.Discard, io.Discard, false); !strings.Contains(errorText(err), "interrupted") {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+func TestPublishWithoutRights(t *testing.T) {
+	inbox := open(t, Options{Timeout: long})
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+	stranger, err := Open(t.Context(), inbox.options, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := files(t, 10, "file")
+	var out strings.Builder
+	if err := stranger.Publish(t.Context(), f, &out, io.Discard, false); errorText(err) != "of 1 file: 1 failed" || !strings.Contains(out.String(), "it could not be uploaded") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	version, err := inbox.put(t.Context(), f[0], newProgress(io.Discard, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &result{File: f[0], version: version}
+	stranger.wait(t.Context(), []*result{r})
+	if r.err == nil || !strings.Contains(r.err.Error(), "s3:GetObjectVersionTagging") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A large file goes up in parts, as it is, and its progress is told.
+func TestLargeFileGoesUpInParts(t *testing.T) {
+	inbox := open(t, Options{NoWait: true})
+	const size = 34 << 20
+	f := files(t, size, "large")[0]
+	var log strings.Builder
+	if err := inbox.Publish(t.Context(), []File{f}, io.Discard, &log, false); err != nil {
+		t.Fatal(err)
+	}
+	head, err := inbox.s3.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &inbox.options.Bucket, Key: &f.Key})
+	if err != nil || aws.ToInt64(head.ContentLength) != size || !strings.Contains(aws.ToString(head.ETag), "-5") {
+		t.Errorf("%d bytes, ETag %s, %v", aws.ToInt64(head.ContentLength), aws.ToString(head.ETag), err)
+	}
+	if !strings.Contains(log.String(), " 25 %  large\n") || !strings.Contains(log.String(), " 100 %  large\n") {
+		t.Errorf("the log is\n%s", log.String())
+	}
+}
