@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"errors"
@@ -39,16 +40,19 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, s3: s3test.Start(t), key: newKey(t, "registry")}
 	var err error
-	w.bucket, err = s3blob.New(s3blob.Config{
-		Bucket: w.s3.Bucket, Region: w.s3.Region, Endpoint: w.s3.Endpoint, PathStyle: true,
-		Credentials: s3blob.StaticCredentials(w.s3.AccessKey, w.s3.SecretKey), URLLifetime: time.Minute,
-	})
-	if err != nil {
+	if w.bucket, err = openBucket(w.s3); err != nil {
 		t.Fatal(err)
 	}
 	w.index = w.newCatalog()
 	w.Publisher = w.publisher(w.bucket, w.index, w.key)
 	return w
+}
+
+func openBucket(s *s3test.Server) (*s3blob.Bucket, error) {
+	return s3blob.New(s3blob.Config{
+		Bucket: s.Bucket, Region: s.Region, Endpoint: s.Endpoint, PathStyle: true,
+		Credentials: s3blob.StaticCredentials(s.AccessKey, s.SecretKey), URLLifetime: time.Minute,
+	})
 }
 
 func (w *world) newCatalog() *boltcatalog.Catalog {
@@ -72,16 +76,20 @@ func newKey(t *testing.T, name string) *signing.Key {
 	keysLock.Lock()
 	defer keysLock.Unlock()
 	if keys[name] == nil {
-		private, err := rsa.GenerateKey(rand.Reader, 2048)
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys[name], err = signing.NewKey(t.Context(), private, time.Now().Add(-time.Hour), name)
-		if err != nil {
+		var err error
+		if keys[name], err = makeKey(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return keys[name]
+}
+
+func makeKey(ctx context.Context, name string) (*signing.Key, error) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil, err
+	}
+	return signing.NewKey(ctx, private, time.Now().Add(-time.Hour), name)
 }
 
 var (

@@ -1,0 +1,230 @@
+package publish_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/blob/blobtest"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// memoryBucket is a versioned bucket for tests that make more requests than a
+// server takes in a few seconds. It passes the suite of the real drivers.
+type memoryBucket struct {
+	lock     sync.Mutex
+	keys     []string // sorted
+	versions map[string][]*memoryObject
+	written  int
+}
+
+// memoryObject is an object version, or a delete marker.
+type memoryObject struct {
+	publish.Object
+	body    []byte
+	tags    map[string]string
+	deleted bool
+}
+
+func newMemoryBucket() *memoryBucket {
+	return &memoryBucket{versions: map[string][]*memoryObject{}}
+}
+
+func TestTheBucketInMemoryIsOne(t *testing.T) {
+	blobtest.Test(t, func(*testing.T) (publish.Bucket, blobtest.User) {
+		b := newMemoryBucket()
+		return b, b
+	})
+}
+
+// write adds a version. The lock is held.
+func (b *memoryBucket) write(key string, body []byte, tags map[string]string, deleted bool) *memoryObject {
+	if at, found := slices.BinarySearch(b.keys, key); !found {
+		b.keys = slices.Insert(b.keys, at, key)
+	}
+	b.written++
+	o := &memoryObject{publish.Object{
+		Key: key, Version: fmt.Sprintf("%026d", b.written), Size: int64(len(body)), Modified: time.Now(),
+	}, body, tags, deleted}
+	b.versions[key] = append(b.versions[key], o)
+	return o
+}
+
+// find is an object version, or the current one. The lock is held.
+func (b *memoryBucket) find(key, version string) (*memoryObject, error) {
+	for _, o := range slices.Backward(b.versions[key]) {
+		switch {
+		case version == "" && o.deleted:
+			return nil, registry.ErrNotFound
+		case version == "" || version == o.Version && !o.deleted:
+			return o, nil
+		}
+	}
+	return nil, registry.ErrNotFound
+}
+
+func (b *memoryBucket) locked(ctx context.Context, do func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return do()
+}
+
+func (b *memoryBucket) Open(ctx context.Context, key, version string) (body io.ReadCloser, found publish.Object, err error) {
+	err = b.locked(ctx, func() error {
+		o, err := b.find(key, version)
+		if err == nil {
+			body, found = io.NopCloser(bytes.NewReader(o.body)), o.Object
+		}
+		return err
+	})
+	return body, found, err
+}
+
+func (b *memoryBucket) Head(ctx context.Context, key string) (publish.Object, error) {
+	_, found, err := b.Open(ctx, key, "")
+	return found, err
+}
+
+func (b *memoryBucket) Create(ctx context.Context, key string, body []byte) error {
+	return b.locked(ctx, func() error {
+		if _, err := b.find(key, ""); err == nil {
+			return publish.ErrExists
+		}
+		b.write(key, bytes.Clone(body), nil, false)
+		return nil
+	})
+}
+
+func (b *memoryBucket) Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error {
+	data, err := io.ReadAll(io.LimitReader(body, size))
+	if err != nil {
+		return err
+	}
+	return b.locked(ctx, func() error {
+		b.write(key, data, nil, false)
+		return nil
+	})
+}
+
+func (b *memoryBucket) Copy(ctx context.Context, from, version, to string) error {
+	return b.locked(ctx, func() error {
+		o, err := b.find(from, version)
+		if err == nil {
+			b.write(to, o.body, nil, false)
+		}
+		return err
+	})
+}
+
+func (b *memoryBucket) Tag(ctx context.Context, key, version string, tags map[string]string) error {
+	return b.locked(ctx, func() error {
+		o, err := b.find(key, version)
+		if err != nil {
+			return err
+		}
+		merged := map[string]string{}
+		maps.Copy(merged, o.tags)
+		maps.Copy(merged, tags)
+		maps.DeleteFunc(merged, func(name, value string) bool {
+			_, set := tags[name]
+			return set && value == ""
+		})
+		if len(merged) > 10 {
+			return publish.ErrTagsFull
+		}
+		o.tags = merged
+		return nil
+	})
+}
+
+func (b *memoryBucket) List(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+	return b.walk(ctx, prefix, after, func(versions []*memoryObject) []*memoryObject {
+		if last := versions[max(0, len(versions)-1):]; len(last) == 1 && !last[0].deleted {
+			return last
+		}
+		return nil
+	})
+}
+
+func (b *memoryBucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+	return b.walk(ctx, prefix, after, func(versions []*memoryObject) []*memoryObject {
+		kept := slices.DeleteFunc(slices.Clone(versions), func(o *memoryObject) bool { return o.deleted })
+		slices.Reverse(kept)
+		return kept
+	})
+}
+
+// walk lists what pick takes of the versions of each key.
+func (b *memoryBucket) walk(ctx context.Context, prefix, after string, pick func([]*memoryObject) []*memoryObject) iter.Seq2[publish.Object, error] {
+	return func(yield func(publish.Object, error) bool) {
+		after := after
+		for {
+			var page []publish.Object
+			err := b.locked(ctx, func() error {
+				at, _ := slices.BinarySearch(b.keys, max(prefix, after))
+				for ; at < len(b.keys) && page == nil && strings.HasPrefix(b.keys[at], prefix); at++ {
+					if key := b.keys[at]; key > after {
+						after = key
+						for _, o := range pick(b.versions[key]) {
+							page = append(page, o.Object)
+						}
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				yield(publish.Object{}, err)
+			}
+			if page == nil {
+				return
+			}
+			for _, o := range page {
+				if !yield(o, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (b *memoryBucket) Upload(_ testing.TB, key string, body []byte, tags map[string]string) string {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return b.write(key, body, tags, false).Version
+}
+
+func (b *memoryBucket) Delete(_ testing.TB, key string) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.write(key, nil, nil, true)
+}
+
+func (b *memoryBucket) Tags(t testing.TB, key, version string) map[string]string {
+	t.Helper()
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	o, err := b.find(key, version)
+	if err != nil {
+		t.Fatalf("tags of %s: %v", key, err)
+	}
+	return maps.Clone(o.tags)
+}
+
+// expire removes an object version for good, as a lifecycle rule does.
+func (b *memoryBucket) expire(key, version string) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.versions[key] = slices.DeleteFunc(b.versions[key], func(o *memoryObject) bool { return o.Version == version })
+}

@@ -1,0 +1,434 @@
+package publish_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// sent is one upload, as its sender knows it.
+type sent struct {
+	key  string
+	body []byte
+	sha  string
+	kind sentKind
+
+	subject  string // the address: "acme/vpc/aws" or "acme/widget"
+	version  string // as written
+	platform string // of a package
+	h1       string // of a module: of its files, unwrapped
+
+	object  string // its object version, once it is in the bucket
+	expired bool   // it was removed from the bucket for good
+}
+
+type sentKind int
+
+const (
+	sentModule sentKind = iota
+	sentPackage
+	sentManifest
+	sentSums
+	sentSignature
+	sentKey
+	sentBroken // it is rejected, whatever else there is
+	sentStray  // it is ignored
+)
+
+// sender makes uploads at random, into one namespace.
+type sender struct {
+	*rand.Rand
+	namespace        string
+	author, stranger *signing.Key
+	uploads          []*sent
+
+	// unsure says that the tags of a release's files, which publishers write
+	// on each other's uploads, may be those of an earlier moment: one
+	// publisher was late with them, and died before it looked again.
+	unsure bool
+}
+
+var (
+	sentVersions  = []string{"1.0.0", "1.0.0", "1.0.0+a", "1.1.0", "1.1.0", "2.0.0-rc.1", "10.0.0"}
+	sentPlatforms = []string{"linux_amd64", "darwin_arm64", "windows_amd64"}
+	sentTypes     = []string{"widget", "gadget"}
+	sentManifests = []string{
+		`{"version":1,"metadata":{"protocol_versions":["6.0"]}}`,
+		`{"version":1,"metadata":{"protocol_versions":["5.1"]}}`,
+	}
+)
+
+func oneOf[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
+
+// chance is true so many times of a hundred.
+func chance(r *rand.Rand, percent int) bool { return r.IntN(100) < percent }
+
+// send makes n uploads and more, in an order of their own.
+func (s *sender) send(t *testing.T, n int) {
+	for range n {
+		switch roll := s.IntN(100); {
+		case roll < 40:
+			s.add(s.module())
+		case roll < 85:
+			s.add(s.packageOf(oneOf(s.Rand, sentTypes), oneOf(s.Rand, sentVersions)))
+		case roll < 90:
+			s.add(s.manifest(oneOf(s.Rand, sentTypes), oneOf(s.Rand, sentVersions)))
+		default:
+			s.add(s.broken())
+		}
+	}
+	for _, typ := range sentTypes {
+		for _, version := range []string{"1.0.0", "1.0.0+a", "1.1.0", "10.0.0"} {
+			if chance(s.Rand, 50) {
+				s.release(t, typ, version)
+			}
+		}
+	}
+	if chance(s.Rand, 80) {
+		s.add(&sent{kind: sentKey, key: "keys/" + s.namespace + "/author.asc", body: []byte(s.author.PublicKey().ASCIIArmor)})
+	}
+	s.Shuffle(len(s.uploads), func(i, j int) { s.uploads[i], s.uploads[j] = s.uploads[j], s.uploads[i] })
+}
+
+func (s *sender) add(u *sent) {
+	u.sha = shaOf(u.body)
+	s.uploads = append(s.uploads, u)
+	if chance(s.Rand, 15) { // the same upload again
+		again := *u
+		s.uploads = append(s.uploads, &again)
+	}
+}
+
+func shaOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// content differs now and then.
+func (s *sender) content() string {
+	if chance(s.Rand, 20) {
+		return "b"
+	}
+	return "a"
+}
+
+func (s *sender) module() *sent {
+	files := map[string]string{"main.tf": s.content(), "docs/readme.md": "x"}
+	u := &sent{kind: sentModule, subject: s.namespace + "/vpc/aws", version: oneOf(s.Rand, sentVersions)}
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	u.h1, _ = dirhash.Hash1(names, func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(files[name])), nil })
+	if chance(s.Rand, 20) {
+		for _, name := range names {
+			files["vpc-main/"+name] = files[name]
+			delete(files, name)
+		}
+	}
+	folder := u.subject
+	if chance(s.Rand, 20) {
+		folder = strings.ToUpper(s.namespace) + "/Vpc/AWS"
+	}
+	extension := oneOf(s.Rand, []string{".zip", ".zip", ".tar.gz", ".tgz"})
+	u.key, u.body = "modules/"+folder+"/"+u.version+extension, tarOf(files)
+	if extension == ".zip" {
+		u.body = zipOf(files)
+	}
+	return u
+}
+
+func providerName(typ, version, rest string) string {
+	return "terraform-provider-" + typ + "_" + version + "_" + rest
+}
+
+func (s *sender) packageOf(typ, version string) *sent {
+	u := &sent{kind: sentPackage, subject: s.namespace + "/" + typ, version: version, platform: oneOf(s.Rand, sentPlatforms)}
+	u.body = packageBody(typ, u.platform, s.content())
+	u.key = s.folder(typ, version) + providerName(typ, version, u.platform+".zip")
+	return u
+}
+
+func packageBody(typ, platform, content string) []byte {
+	return zipOf(map[string]string{"terraform-provider-" + typ: platform + content})
+}
+
+// folder is a provider's, with or without that of the version.
+func (s *sender) folder(typ, version string) string {
+	folder := "providers/" + s.namespace + "/" + typ + "/"
+	if chance(s.Rand, 25) {
+		folder += version + "/"
+	}
+	return folder
+}
+
+func (s *sender) manifest(typ, version string) *sent {
+	return &sent{
+		kind: sentManifest, subject: s.namespace + "/" + typ, version: version,
+		key:  s.folder(typ, version) + providerName(typ, version, "manifest.json"),
+		body: []byte(oneOf(s.Rand, append(sentManifests, sentManifests[0]))),
+	}
+}
+
+// broken is what no other upload makes right.
+func (s *sender) broken() *sent {
+	folder := "providers/" + s.namespace + "/widget/"
+	return oneOf(s.Rand, []*sent{
+		{kind: sentBroken, key: folder + providerName("widget", "v1.0.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
+		{kind: sentBroken, key: folder + providerName("widget", "1.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
+		{kind: sentBroken, key: folder + providerName("widget", "3.0.0", "linux_amd64.zip"), body: []byte("no zip")},
+		{kind: sentBroken, key: folder + providerName("widget", "3.0.0", "linux_arm64.zip"), body: packageBody("gadget", "linux_arm64", "a")},
+		{kind: sentBroken, key: folder + "2.0.0/" + providerName("widget", "3.0.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
+		{kind: sentBroken, key: "modules/" + s.namespace + "/vpc/aws/3.0.0.zip", body: tarOf(map[string]string{"main.tf": ""})},
+		{kind: sentBroken, key: "modules/" + s.namespace + "/vpc/01.0.0.zip", body: zipOf(map[string]string{"main.tf": ""})},
+		{kind: sentBroken, key: "keys/" + s.namespace + "/junk.asc", body: []byte("no key")},
+		{kind: sentStray, key: folder + "README.md", body: []byte("x")},
+		{kind: sentStray, key: "dist/" + s.namespace + "/metadata.json", body: []byte("{}")},
+	})
+}
+
+// release is an author's, right or wrong, whole or in parts, and now and then
+// one after another under the same keys.
+func (s *sender) release(t *testing.T, typ, version string) {
+	sumsFolder := s.folder(typ, version)
+	signatureFolder := sumsFolder
+	if chance(s.Rand, 20) {
+		signatureFolder = s.folder(typ, version)
+	}
+	for again := true; again; again = chance(s.Rand, 25) {
+		signer, document := s.author, s.sums(typ, version)
+		if chance(s.Rand, 10) {
+			signer = s.stranger
+		}
+		signed := document
+		if chance(s.Rand, 10) {
+			signed = []byte(strings.Repeat("0", 64) + "  x\n")
+		}
+		signature, err := signer.Sign(t.Context(), signed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := providerName(typ, version, "SHA256SUMS")
+		if !chance(s.Rand, 10) {
+			s.add(&sent{kind: sentSums, subject: s.namespace + "/" + typ, version: version, key: sumsFolder + name, body: document})
+		}
+		if !chance(s.Rand, 10) {
+			s.add(&sent{kind: sentSignature, subject: s.namespace + "/" + typ, version: version, key: signatureFolder + name + ".sig", body: signature})
+		}
+	}
+}
+
+func (s *sender) sums(typ, version string) []byte {
+	var lines strings.Builder
+	list := func(body []byte, name string) {
+		fmt.Fprintf(&lines, "%s  %s\n", shaOf(body), providerName(typ, version, name))
+	}
+	for _, platform := range sentPlatforms {
+		list(packageBody(typ, platform, s.content()), platform+".zip")
+		if chance(s.Rand, 5) {
+			break
+		}
+	}
+	if chance(s.Rand, 50) {
+		list([]byte(sentManifests[0]), "manifest.json")
+	}
+	if chance(s.Rand, 5) {
+		lines.WriteString("\n")
+	}
+	return []byte(lines.String())
+}
+
+// A model says what a namespace must have come to, by the rules alone: from the
+// uploads, and from which of those that exclude each other was accepted.
+type model struct {
+	*testing.T
+	uploads []*sent
+	keys    bool // the author's key is here
+	author  *signing.Key
+}
+
+func newModel(t *testing.T, s *sender) *model {
+	m := &model{T: t, uploads: s.uploads, author: s.author}
+	m.keys = slices.ContainsFunc(s.uploads, func(u *sent) bool { return u.kind == sentKey })
+	return m
+}
+
+// identity is address and version without build metadata: of it, there is one.
+func (u *sent) identity() string {
+	version, _, _ := strings.Cut(u.version, "+")
+	return u.subject + " " + version
+}
+
+// byIdentity are the uploads of some kinds.
+func (m *model) byIdentity(kinds ...sentKind) map[string][]*sent {
+	found := map[string][]*sent{}
+	for _, u := range m.uploads {
+		if slices.Contains(kinds, u.kind) && u.object != "" {
+			found[u.identity()] = append(found[u.identity()], u)
+		}
+	}
+	return found
+}
+
+// module checks the one module that there is of an identity, and returns the
+// statuses of all uploads of it.
+func (m *model) module(identity string, uploads []*sent, got *registry.ModuleVersion) map[*sent]publish.Status {
+	statuses := map[*sent]publish.Status{}
+	won := false
+	for _, u := range uploads {
+		statuses[u] = publish.Rejected
+		if got != nil && u.version == got.Version.String() && u.sha == got.Archive.UploadSHA256 {
+			won = true
+			statuses[u] = publish.Published
+			if u.h1 != got.Archive.H1 {
+				m.Errorf("%s has %s, want %s", identity, got.Archive.H1, u.h1)
+			}
+		}
+	}
+	missing := slices.ContainsFunc(uploads, func(u *sent) bool { return !u.expired })
+	if got == nil && missing || got != nil && !won {
+		m.Errorf("%s is %+v, want one of %d uploads", identity, got, len(uploads))
+	}
+	return statuses
+}
+
+// provider does for a provider what module does for a module.
+func (m *model) provider(identity string, uploads []*sent, got registry.ProviderVersion, sums string) map[*sent]publish.Status {
+	statuses := map[*sent]publish.Status{}
+	accepted := map[string]bool{} // what some upload accounts for
+	version := got.Version.String()
+	byAuthor := got.Release != nil && got.Release.Author
+	for _, u := range uploads {
+		var have, name string
+		switch u.kind {
+		case sentPackage:
+			name = "package " + u.platform
+			for _, pkg := range got.Packages {
+				if pkg.Platform.String() == u.platform {
+					have = pkg.SHA256
+				}
+			}
+		case sentManifest:
+			name = "manifest"
+			if got.Manifest != nil {
+				have = got.Manifest.SHA256
+			}
+		default:
+			continue
+		}
+		statuses[u] = publish.Rejected
+		switch {
+		case got.Revision > 0 && u.version != version:
+		case have == u.sha:
+			statuses[u] = publish.Published
+			accepted[name] = true
+		case have == "" && !u.expired && (!byAuthor || m.lists(sums, u)):
+			m.Errorf("%s has no %s, which was uploaded", identity, name)
+		}
+	}
+	want := len(got.Packages)
+	if got.Manifest != nil {
+		want++
+	}
+	if len(accepted) != want {
+		m.Errorf("%s has more than was uploaded: %+v, uploaded %v", identity, got, accepted)
+	}
+	return statuses
+}
+
+// lists says whether an author's SHA256SUMS lets an upload in.
+func (m *model) lists(sums string, u *sent) bool {
+	name := u.key[strings.LastIndex(u.key, "/")+1:]
+	if strings.Contains(sums, u.sha+"  "+name+"\n") {
+		return true
+	}
+	return u.kind == sentManifest && !strings.Contains(sums, "  "+name+"\n")
+}
+
+// release checks what is served of an author, and returns the statuses of the
+// files of its releases that are in the bucket last.
+func (m *model) release(identity string, uploads []*sent, got registry.ProviderVersion, sums string) map[*sent]publish.Status {
+	byAuthor := got.Release != nil && got.Release.Author
+	statuses := map[*sent]publish.Status{}
+	last := map[string]*sent{} // by version, and kind
+	adopted := false
+	for _, u := range uploads {
+		if u.kind != sentSums && u.kind != sentSignature {
+			continue
+		}
+		if before := last[fmt.Sprint(u.version, u.kind)]; before == nil || before.object < u.object {
+			last[fmt.Sprint(u.version, u.kind)] = u
+		}
+		if u.kind == sentSums && byAuthor && u.sha == got.Release.SHA256 && u.version == got.Version.String() {
+			adopted = true
+		}
+	}
+	if byAuthor && (!adopted || !m.keys || got.Release.Keys[0].KeyID != m.author.PublicKey().KeyID) {
+		m.Errorf("%s is served with a release of another author", identity)
+	}
+	if byAuthor {
+		for _, u := range last {
+			statuses[u] = publish.Rejected
+			if u.sha == got.Release.SHA256 || u.sha == got.Release.Signature {
+				statuses[u] = publish.Published
+			}
+		}
+		return statuses
+	}
+	for _, version := range []string{"1.0.0", "1.0.0+a", "1.1.0", "10.0.0"} {
+		m.waiting(identity, last[fmt.Sprint(version, sentSums)], last[fmt.Sprint(version, sentSignature)], got, statuses)
+	}
+	return statuses
+}
+
+// waiting says what becomes of a SHA256SUMS and a signature, one of which may
+// be nil, of a version that is not served with any.
+func (m *model) waiting(identity string, sums, signature *sent, got registry.ProviderVersion, statuses map[*sent]publish.Status) {
+	broken := sums != nil && strings.HasSuffix(string(sums.body), "\n\n")
+	for _, u := range []*sent{sums, signature} {
+		if u != nil {
+			statuses[u] = publish.Pending
+		}
+	}
+	if broken {
+		statuses[sums] = publish.Rejected
+	}
+	if sums == nil || signature == nil || broken || !m.keys {
+		return
+	}
+	issuer, err := signing.InspectSignature(signature.body)
+	if err != nil {
+		m.Fatal(err)
+	}
+	if issuer != m.author.PublicKey().KeyID {
+		return
+	}
+	if _, err := signing.Verify([]signing.PublicKey{m.author.PublicKey()}, sums.body, signature.body); err != nil {
+		statuses[signature] = publish.Rejected
+		return
+	}
+	statuses[sums] = publish.Rejected
+	contradicts := got.Revision > 0 && got.Version.String() != sums.version
+	for _, pkg := range got.Packages {
+		line := pkg.SHA256 + "  " + got.Address.PackageFilename(got.Version, pkg.Platform) + "\n"
+		contradicts = contradicts || !strings.Contains(string(sums.body), line)
+	}
+	if got.Manifest != nil {
+		name := "  " + got.Address.ManifestFilename(got.Version) + "\n"
+		contradicts = contradicts || strings.Contains(string(sums.body), name) && !strings.Contains(string(sums.body), got.Manifest.SHA256+name)
+	}
+	if !contradicts {
+		m.Errorf("%s is not served with the release of its author, which is complete", identity)
+	}
+}
