@@ -50,7 +50,7 @@ func TestARandomRunEndsAsTheModelSays(t *testing.T) {
 }
 
 func TestARandomRunOnDynamoDBEndsAsTheModelSays(t *testing.T) {
-	rounds := 4 // one of each sort
+	rounds := 2
 	if testing.Short() {
 		rounds = 1
 	}
