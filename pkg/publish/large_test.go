@@ -77,8 +77,11 @@ type largeResult struct {
 // and S3 is in another process.
 func TestALargePackageIsPublishedInLittleMemory(t *testing.T) {
 	size, limit := int64(32<<20), int64(64<<20)
-	if os.Getenv(largeVariable) != "" {
+	switch {
+	case os.Getenv(largeVariable) != "":
 		size, limit = 1<<30, 256<<20
+	case testing.Short():
+		size = 8 << 20
 	}
 	w := newWorld(t)
 	file := filepath.Join(t.TempDir(), "large.zip")
@@ -150,7 +153,7 @@ type executable struct {
 
 func (e *executable) Read(p []byte) (n int, err error) {
 	for len(e.words) < 512 {
-		word := make([]byte, 16+e.random.IntN(16))
+		word := make([]byte, 10+e.random.IntN(11))
 		for i := range word {
 			word[i] = byte(e.random.Uint32())
 		}
