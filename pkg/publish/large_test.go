@@ -7,6 +7,7 @@ import (
 	"compress/flate"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -160,6 +161,10 @@ func (e *executable) Read(p []byte) (n int, err error) {
 		e.words = append(e.words, word)
 	}
 	for n < len(p) {
+		if e.random.IntN(7) == 0 { // what occurs once
+			n += copy(p[n:], binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, e.random.Uint64()), e.random.Uint64()))
+			continue
+		}
 		n += copy(p[n:], e.words[e.random.IntN(1+e.random.IntN(len(e.words)))])
 	}
 	return n, nil
