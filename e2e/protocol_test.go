@@ -37,22 +37,22 @@ func TestRequests(t *testing.T) {
 		sharedProvider + "1.0.0/download/linux/amd64": {200},
 
 		// A slash at the end.
-		sharedModule + "versions/":     {200, 404},
-		sharedProvider + "versions/":   {200, 404},
-		"/.well-known/terraform.json/": {200, 404},
+		sharedModule + "versions/":     {404},
+		sharedProvider + "versions/":   {404},
+		"/.well-known/terraform.json/": {404},
 
 		// Versions are looked up as the clients canonicalise them.
 		sharedModule + "v1.2/download":   {204},
 		sharedModule + "1.2/download":    {204},
-		sharedModule + "01.2.0/download": {204, 404},
+		sharedModule + "01.2.0/download": {204},
 		sharedModule + "01.2.3/download": {404},
 		sharedModule + "1.2.3/download":  {404},
-		sharedModule + "latest/download": {400, 404},
+		sharedModule + "latest/download": {404},
 
 		// Build metadata, raw and encoded.
 		sharedModule + "1.3.0+build.5/download":   {204},
 		sharedModule + "1.3.0%2Bbuild.5/download": {204},
-		sharedModule + "1.3.0%20build.5/download": {400, 404},
+		sharedModule + "1.3.0%20build.5/download": {404},
 
 		// What no segment can hold.
 		"/v1/modules/%2e%2e/network/aws/versions":     {400, 404},
@@ -69,20 +69,20 @@ func TestRequests(t *testing.T) {
 		sharedModule + "%2e%2e/download":              {400, 404},
 		sharedProvider + "..%2f/download/linux/amd64": {400, 404},
 		sharedProvider + "1.0.0/download/%00/amd64":   {400, 404},
-		"/v1/modules//network/aws/versions":           {400, 404},
+		"/v1/modules//network/aws/versions":           {404},
 		"/../v1/modules/wire/network/aws/versions":    {400, 404},
 
 		// What no address can be, or is none that is known.
-		"/v1/modules/" + long + "/network/aws/versions": {400, 404},
-		"/v1/modules/-wire/network/aws/versions":        {400, 404},
-		"/v1/modules/w%C3%AFre/network/aws/versions":    {400, 404},
-		"/v1/modules/wire/network/a--b/versions":        {400, 404},
-		"/v1/modules/Wire/Network/aws/versions":         {200, 404},
-		"/v1/providers/" + long + "/widget/versions":    {400, 404},
-		"/v1/providers/-wire/widget/versions":           {400, 404},
-		"/v1/providers/wi--re/widget/versions":          {400, 404},
-		"/v1/providers/w%C3%AFre/widget/versions":       {400, 404},
-		"/v1/providers/Wire/Widget/versions":            {200, 404},
+		"/v1/modules/" + long + "/network/aws/versions": {404},
+		"/v1/modules/-wire/network/aws/versions":        {404},
+		"/v1/modules/w%C3%AFre/network/aws/versions":    {404},
+		"/v1/modules/wire/network/a--b/versions":        {404},
+		"/v1/modules/Wire/Network/aws/versions":         {200},
+		"/v1/providers/" + long + "/widget/versions":    {404},
+		"/v1/providers/-wire/widget/versions":           {404},
+		"/v1/providers/wi--re/widget/versions":          {404},
+		"/v1/providers/w%C3%AFre/widget/versions":       {404},
+		"/v1/providers/Wire/Widget/versions":            {404},
 		"/v1/modules/nobody/network/aws/versions":       {404},
 		"/v1/providers/nobody/widget/versions":          {404},
 
