@@ -48,6 +48,7 @@ var onlyIn = map[string][]string{
 	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "scripts/larder/internal", "internal/s3test", "internal/dynamotest", "internal/awstest"},
 	"github.com/aws/smithy-go":                        {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "scripts/larder/internal/preflight"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
+	"github.com/klauspost/compress":                   {"pkg/archive"},
 	"github.com/versity/versitygw":                    {"scripts/larder/internal", "internal/s3test"},
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
 	"github.com/ProtonMail/go-crypto":                 {"pkg/signing"},

@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/klauspost/compress/flate"
 )
 
 // zipFile is a file in a zip, under the name that it was admitted by.
@@ -61,6 +63,9 @@ func (in *inspection) openZip() *zip.Reader {
 		in.violate("The zip has no readable central directory at its end: it is truncated or damaged.")
 		return nil
 	}
+	// It takes two thirds of the time of the standard library's, and to expand
+	// a large package is most of what publishing it takes.
+	zr.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	return zr
 }
 
