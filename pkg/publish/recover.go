@@ -215,7 +215,9 @@ func (p *Publisher) PublishKey(ctx context.Context, key string) error {
 }
 
 // waiting is what lies under a key and has no final outcome yet: the uploads
-// since the one whose outcome was written last, in their order.
+// since the one whose outcome was written last, in their order. That one is
+// among them where another upload can change its outcome, or has: a publisher
+// may have died between an outcome that was late and the second look.
 func (p *Publisher) waiting(ctx context.Context, key string) ([]Object, error) {
 	last, err := p.readOutcome(ctx, key)
 	if err != nil {
@@ -227,7 +229,7 @@ func (p *Publisher) waiting(ctx context.Context, key string) ([]Object, error) {
 			return nil, fmt.Errorf("list the versions of %s: %w", key, err)
 		}
 		done := object.Version == last.Version
-		if object.Key != key || done && last.Status != Pending {
+		if object.Key != key || done && !passing(last) {
 			break
 		}
 		waiting = append(waiting, object)
