@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,9 +88,32 @@ func conclude(err error) (Status, []string, error) {
 	}
 }
 
-// report writes an outcome where the publisher looks for it. The document
-// comes last: an upload without one is tried again.
+// report writes an outcome where the publisher looks for it, and announces it
+// where it is news. The document comes last: an upload without one is tried
+// again.
 func (p *Publisher) report(ctx context.Context, o Outcome) error {
+	last, err := p.readOutcome(ctx, o.Key)
+	if err != nil {
+		return err
+	}
+	if err := p.tag(ctx, o); err != nil {
+		return err
+	}
+	p.logOutcome(ctx, o)
+	if p.announce != nil && !o.repeats(last) {
+		if err := p.announce(ctx, o); err != nil {
+			return fmt.Errorf("announce the outcome of %s: %w", o.Key, err)
+		}
+	}
+	return p.writeOutcome(ctx, o)
+}
+
+// repeats says whether an outcome tells nothing that another one has not.
+func (o Outcome) repeats(last Outcome) bool {
+	return o.Version == last.Version && o.Status == last.Status && slices.Equal(o.Reasons, last.Reasons)
+}
+
+func (p *Publisher) tag(ctx context.Context, o Outcome) error {
 	tags := map[string]string{StatusTag: string(o.Status), ReasonTag: ""}
 	if o.Status == Rejected || o.Status == Pending {
 		tags[ReasonTag] = TagValue(o.Reasons)
@@ -97,17 +121,22 @@ func (p *Publisher) report(ctx context.Context, o Outcome) error {
 	err := p.bucket.Tag(ctx, o.Key, o.Version, tags)
 	switch {
 	case errors.Is(err, ErrTagsFull):
-		p.log.WarnContext(ctx, "the upload has no room for the tags of its outcome", "key", o.Key, "version", o.Version)
+		p.log.WarnContext(ctx, "the upload has no room for the tags of its outcome", "key", o.Key, "version_id", o.Version)
 	case errors.Is(err, registry.ErrNotFound): // deleted meanwhile
 	case err != nil:
 		return fmt.Errorf("tag %s: %w", o.Key, err)
 	}
+	return nil
+}
+
+// logOutcome has the fields of the document, under the same names.
+func (p *Publisher) logOutcome(ctx context.Context, o Outcome) {
 	level := slog.LevelInfo
 	if o.Status == Rejected {
 		level = slog.LevelWarn
 	}
-	p.log.Log(ctx, level, "upload "+string(o.Status), "key", o.Key, "version", o.Version, "subject", o.Subject, "sha256", o.SHA256, "reasons", o.Reasons)
-	return p.writeOutcome(ctx, o)
+	p.log.Log(ctx, level, "upload "+string(o.Status), "key", o.Key, "version_id", o.Version,
+		"status", o.Status, "subject", o.Subject, "reasons", o.Reasons, "sha256", o.SHA256)
 }
 
 func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {

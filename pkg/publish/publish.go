@@ -16,7 +16,8 @@
 //     SHA256SUMS gets a new one, signed, stored and recorded in the same way.
 //  7. The catalog gets the state that the log adds up to, and with it the
 //     version is listed.
-//  8. The outcome is written: tags, a log line, a document under registry/.
+//  8. The outcome is written: tags, a log line, a document under registry/. Where
+//     there is somebody to tell, they are told.
 //
 // Every step finds the work of an earlier try done, or does it again to the
 // same end. So an upload may be delivered twice, late, or at the same time as
@@ -43,13 +44,18 @@ type Signer interface {
 	PublicKey() signing.PublicKey
 }
 
-// Config is what a [Publisher] works with. Every field is required.
+// Config is what a [Publisher] works with. Every field but Announce is required.
 type Config struct {
 	Bucket  Bucket
 	Index   Index
 	Signer  Signer
 	Scratch string // a folder with room for the largest upload times the number of them at once
 	Log     *slog.Logger
+
+	// Announce is told of every outcome that differs from the one that was
+	// written before it for the same upload. An error of it makes the upload
+	// be tried again; so an outcome may be announced more than once.
+	Announce func(context.Context, Outcome) error
 }
 
 // Publisher publishes uploads. It is safe for concurrent use, also together
@@ -60,11 +66,13 @@ type Publisher struct {
 	signer  Signer
 	scratch string
 	log     *slog.Logger
+
+	announce func(context.Context, Outcome) error // or nil
 }
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	return &Publisher{bucket: c.Bucket, index: c.Index, signer: c.Signer, scratch: c.Scratch, log: c.Log}
+	return &Publisher{bucket: c.Bucket, index: c.Index, signer: c.Signer, scratch: c.Scratch, log: c.Log, announce: c.Announce}
 }
 
 // Publish takes one object version from the inbox as far as it can go, writes

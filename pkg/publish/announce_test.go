@@ -1,0 +1,75 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// announcing is a publisher that keeps what it announces, or fails to.
+func (w *world) announcing(fail *bool) (p *publish.Publisher, announced func() []publish.Status) {
+	var statuses []publish.Status
+	p = publish.New(publish.Config{
+		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Announce: func(_ context.Context, o publish.Outcome) error {
+			if *fail {
+				return errFault
+			}
+			statuses = append(statuses, o.Status)
+			return nil
+		},
+	})
+	return p, func() []publish.Status { return statuses }
+}
+
+// What is news is announced, and what is not is not: not an event that comes
+// twice, nor the look at what still waits.
+func TestOutcomesAreAnnouncedOnce(t *testing.T) {
+	w := newWorld(t)
+	fail := false
+	p, announced := w.announcing(&fail)
+	r := newRelease(t, "acme")
+	version := w.s3.Upload(t, r.sumsKey(), r.sums, nil)
+	for range 2 {
+		if _, err := p.Publish(t.Context(), r.sumsKey(), version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := announced(); !slices.Equal(got, []publish.Status{publish.Pending}) {
+		t.Errorf("announced %q of a SHA256SUMS that waits", got)
+	}
+	w.s3.Upload(t, r.sumsKey(), []byte("no checksums"), nil)
+	if err := p.PublishKey(t.Context(), r.sumsKey()); err != nil {
+		t.Fatal(err)
+	}
+	if got := announced(); got[len(got)-1] != publish.Rejected {
+		t.Errorf("announced %q, and not that the next one was rejected", got)
+	}
+}
+
+// An announcement that fails is made up for when the event comes again, and the
+// upload is listed all the same.
+func TestAnAnnouncementThatFailsComesAgain(t *testing.T) {
+	w := newWorld(t)
+	fail := true
+	p, announced := w.announcing(&fail)
+	key := packageKey("1.0.0", "linux_amd64")
+	version := w.s3.Upload(t, key, widget("1"), nil)
+	if _, err := p.Publish(t.Context(), key, version); !errors.Is(err, errFault) {
+		t.Fatalf("the announcement failed: %v", err)
+	}
+	if got := w.listed("acme/widget"); len(got) != 1 {
+		t.Errorf("listed %q meanwhile", got)
+	}
+	fail = false
+	if err := p.PublishKey(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if got := announced(); !slices.Equal(got, []publish.Status{publish.Published}) {
+		t.Errorf("announced %q", got)
+	}
+}
