@@ -1,9 +1,13 @@
 package registry
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
-// Listing is every listed version of one module or provider, in ascending
-// order of precedence.
+// Listing is every version of one module or provider, in ascending order of
+// precedence. Withdrawn ones stay in it, for a writer that is late must not list
+// them again: clients are shown what [Listing.Offered] has.
 type Listing []Listed
 
 // Listed is one version in a listing. A module's has a version and a revision
@@ -13,6 +17,18 @@ type Listed struct {
 	Revision  int        `json:"revision"`
 	Protocols []string   `json:"protocols,omitempty"` // each major once, with its highest minor
 	Platforms []Platform `json:"platforms,omitempty"`
+	Standing  Standing   `json:"standing,omitzero"`
+}
+
+// Offered is the versions that may be chosen: all but those withdrawn.
+func (l Listing) Offered() iter.Seq[Listed] {
+	return func(yield func(Listed) bool) {
+		for _, entry := range l {
+			if entry.Standing.State != Withdrawn && !yield(entry) {
+				return
+			}
+		}
+	}
 }
 
 // With is the listing with an entry added, or replaced where it holds an older

@@ -19,6 +19,7 @@ type ProviderVersion struct {
 	Packages []Package       `json:"packages"` // all accepted ones, by platform
 	Manifest *Manifest       `json:"manifest,omitempty"`
 	Release  *Release        `json:"release,omitempty"`
+	Standing Standing        `json:"standing,omitzero"`
 }
 
 // Apply adds the next record of the log. A record that this version of Larder
@@ -37,6 +38,8 @@ func (p *ProviderVersion) Apply(r Record) error {
 		release := *r.Release
 		release.Sequence = sequence
 		p.Release = &release
+	case r.Kind == KindStanding && r.Standing.known():
+		p.Standing = r.Standing.folded()
 	default:
 		return unknownRecord(p.Address, sequence, r.Kind)
 	}
@@ -91,7 +94,7 @@ func (p *ProviderVersion) Protocols(pkg Package) []string {
 // Listed is the version's entry in the provider's listing. It has no platforms
 // when nothing can be served yet.
 func (p *ProviderVersion) Listed() Listed {
-	entry := Listed{Version: p.Version, Revision: p.Revision}
+	entry := Listed{Version: p.Version, Revision: p.Revision, Standing: p.Standing}
 	var protocols []string
 	for _, pkg := range p.Packages {
 		if p.covers(pkg) {

@@ -14,6 +14,7 @@ const (
 	KindPackage  Kind = "package"  // a provider version's package for one platform was accepted
 	KindManifest Kind = "manifest" // a provider version's registry manifest was accepted
 	KindRelease  Kind = "release"  // a provider version's SHA256SUMS was signed and is now the one that is served
+	KindStanding Kind = "standing" // a version was deprecated, withdrawn or restored
 )
 
 // Record is one entry in the log of a version. Exactly the field that its kind
@@ -28,6 +29,7 @@ type Record struct {
 	Package  *Package       `json:"package,omitempty"`
 	Manifest *Manifest      `json:"manifest,omitempty"`
 	Release  *Release       `json:"release,omitempty"`
+	Standing *Standing      `json:"standing,omitempty"`
 }
 
 // ModuleArchive is the archive of one module version.
@@ -76,30 +78,6 @@ type Release struct {
 type SigningKey struct {
 	KeyID      string `json:"key_id"` // 16 upper-case hex digits
 	ASCIIArmor string `json:"ascii_armor"`
-}
-
-// ModuleVersion is what the log of a module version adds up to.
-type ModuleVersion struct {
-	Address  ModuleAddress `json:"address"`
-	Version  Version       `json:"version"`
-	Revision int           `json:"revision"`
-	Archive  ModuleArchive `json:"archive"`
-}
-
-// Apply adds the next record of the log. A record that this version of Larder
-// does not know is an error: a newer one wrote it.
-func (m *ModuleVersion) Apply(r Record) error {
-	if r.Kind != KindModule || r.Module == nil {
-		return unknownRecord(m.Address, m.Revision+1, r.Kind)
-	}
-	m.Version, m.Archive = r.Version, *r.Module
-	m.Revision++
-	return nil
-}
-
-// Listed is the version's entry in the module's listing.
-func (m *ModuleVersion) Listed() Listed {
-	return Listed{Version: m.Version, Revision: m.Revision}
 }
 
 func unknownRecord(address fmt.Stringer, sequence int, kind Kind) error {

@@ -1,0 +1,31 @@
+package registry
+
+// ModuleVersion is what the log of a module version adds up to.
+type ModuleVersion struct {
+	Address  ModuleAddress `json:"address"`
+	Version  Version       `json:"version"`
+	Revision int           `json:"revision"`
+	Archive  ModuleArchive `json:"archive"`
+	Standing Standing      `json:"standing,omitzero"`
+}
+
+// Apply adds the next record of the log. A record that this version of Larder
+// does not know is an error: a newer one wrote it.
+func (m *ModuleVersion) Apply(r Record) error {
+	switch {
+	case r.Kind == KindModule && r.Module != nil:
+		m.Archive = *r.Module
+	case r.Kind == KindStanding && r.Standing.known():
+		m.Standing = r.Standing.folded()
+	default:
+		return unknownRecord(m.Address, m.Revision+1, r.Kind)
+	}
+	m.Version = r.Version
+	m.Revision++
+	return nil
+}
+
+// Listed is the version's entry in the module's listing.
+func (m *ModuleVersion) Listed() Listed {
+	return Listed{Version: m.Version, Revision: m.Revision, Standing: m.Standing}
+}

@@ -1,0 +1,65 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Standing is how a version stands with those who publish it. The zero Standing
+// is that of every version at first.
+type Standing struct {
+	State   State  `json:"state"`
+	Message string `json:"message,omitempty"` // for those who use the version; one line, see [NewStanding]
+}
+
+// State is what was said of a version last.
+type State string
+
+// The states. Bytes, hashes and signatures are the same in all of them, and
+// exact downloads work.
+const (
+	Deprecated State = "deprecated" // listed, with a warning to those who ask for a list
+	Withdrawn  State = "withdrawn"  // not listed
+	Restored   State = "restored"   // neither any more; a state of records, whose version has the zero Standing
+)
+
+// MaxMessage is the longest message of a [Standing], in bytes: listings hold
+// one for every deprecated version.
+const MaxMessage = 500
+
+// NewStanding is a standing for a record. The error says what is wrong with the
+// message: a deprecation has one, a restoration has none, and it is a line of
+// text, for the clients print it as it is.
+func NewStanding(state State, message string) (Standing, error) {
+	message = strings.TrimSpace(message)
+	switch {
+	case state == Deprecated && message == "":
+		return Standing{}, fmt.Errorf("a deprecation needs a message that says what to use instead")
+	case state == Restored && message != "":
+		return Standing{}, fmt.Errorf("a restoration has no message")
+	case len(message) > MaxMessage:
+		return Standing{}, fmt.Errorf("the message has %d bytes, %d are allowed", len(message), MaxMessage)
+	case !utf8.ValidString(message) || strings.ContainsFunc(message, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return Standing{}, fmt.Errorf("the message must be one line of text without control characters")
+	}
+	s := Standing{state, message}
+	if !s.known() {
+		return Standing{}, fmt.Errorf("%q is no state of a version: it is %s, %s or %s", state, Deprecated, Withdrawn, Restored)
+	}
+	return s, nil
+}
+
+// known is false for nil, and for what a newer larder may have written.
+func (s *Standing) known() bool {
+	return s != nil && (s.State == Deprecated || s.State == Withdrawn || s.State == Restored)
+}
+
+// folded is the standing of a version after a record of it.
+func (s *Standing) folded() Standing {
+	if s.State == Restored {
+		return Standing{}
+	}
+	return *s
+}
