@@ -20,6 +20,13 @@ type moduleVersions struct {
 
 type moduleVersion struct {
 	Version string `json:"version"`
+
+	// Deprecation is for people and tools: no client reads it.
+	Deprecation *deprecation `json:"deprecation,omitempty"`
+}
+
+type deprecation struct {
+	Reason string `json:"reason"`
 }
 
 func (h *handler) moduleVersions(ctx context.Context, caller registry.Caller, request Request) (response, error) {
@@ -27,9 +34,13 @@ func (h *handler) moduleVersions(ctx context.Context, caller registry.Caller, re
 	if err != nil {
 		return response{}, orMissing(err, "there is no module %s", request.Module)
 	}
-	versions := make([]moduleVersion, len(listing))
-	for i, listed := range listing {
-		versions[i] = moduleVersion{listed.Version.String()}
+	versions := make([]moduleVersion, 0, len(listing))
+	for listed := range listing.Offered() {
+		version := moduleVersion{Version: listed.Version.String()}
+		if listed.Standing.State == registry.Deprecated {
+			version.Deprecation = &deprecation{listed.Standing.Message}
+		}
+		versions = append(versions, version)
 	}
 	document := moduleVersionsDocument{[1]moduleVersions{{versions}}}
 	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil

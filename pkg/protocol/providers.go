@@ -4,12 +4,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
 type providerVersionsDocument struct {
 	Versions []providerVersion `json:"versions"`
+
+	// Warnings are printed by both clients, whichever version they choose:
+	// "Additional provider information from registry".
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // providerVersion has no null for an empty list, which clients read otherwise.
@@ -30,7 +35,9 @@ func (h *handler) providerVersions(ctx context.Context, caller registry.Caller, 
 	if err != nil {
 		return response{}, orMissing(err, "there is no provider %s", request.Provider)
 	}
-	return response{status: http.StatusOK, cache: revalidate, body: encode(newProviderVersionsDocument(listing))}, nil
+	document := newProviderVersionsDocument(listing)
+	document.Warnings = warnings(request.Provider, listing)
+	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil
 }
 
 // newProviderVersionsDocument keeps the platforms of all versions in one array:
@@ -41,15 +48,40 @@ func newProviderVersionsDocument(listing registry.Listing) providerVersionsDocum
 		count += len(listed.Platforms)
 	}
 	platforms := make([]platform, 0, count)
-	versions := make([]providerVersion, len(listing))
-	for i, listed := range listing {
+	versions := make([]providerVersion, 0, len(listing))
+	for listed := range listing.Offered() {
 		first := len(platforms)
 		for _, p := range listed.Platforms {
 			platforms = append(platforms, platform(p))
 		}
-		versions[i] = providerVersion{listed.Version.String(), notNull(listed.Protocols), platforms[first:]}
+		versions = append(versions, providerVersion{listed.Version.String(), notNull(listed.Protocols), platforms[first:]})
 	}
-	return providerVersionsDocument{versions}
+	return providerVersionsDocument{Versions: versions}
+}
+
+// maxWarnings is how many versions a list of versions warns of. The clients
+// print all of them at every init.
+const maxWarnings = 20
+
+// warnings is a line for each version whose publisher has something to say to
+// those who use it, the newest first.
+func warnings(a registry.ProviderAddress, listing registry.Listing) []string {
+	var lines []string
+	more := 0
+	for _, listed := range slices.Backward(listing) {
+		if listed.Standing.Message == "" {
+			continue
+		}
+		if len(lines) == maxWarnings {
+			more++
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s %s is %s: %s", a, listed.Version, listed.Standing.State, listed.Standing.Message))
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("%d older versions of %s are deprecated or withdrawn, too", more, a))
+	}
+	return lines
 }
 
 // packageDocument is all that a client needs to download a package and to
