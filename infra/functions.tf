@@ -41,6 +41,7 @@ locals {
         LARDER_BUCKET    = aws_s3_bucket.registry.bucket
         LARDER_KMS_KEY   = aws_kms_key.signing.arn
         LARDER_QUEUE_URL = aws_sqs_queue.uploads.url
+        LARDER_TOPIC_ARN = aws_sns_topic.outcomes.arn
       }
     }
   }

@@ -113,6 +113,12 @@ locals {
         ]
         Resource = aws_kms_key.signing.arn
       },
+      {
+        Sid      = "Announce"
+        Effect   = "Allow"
+        Action   = "sns:Publish"
+        Resource = aws_sns_topic.outcomes.arn
+      },
     ]
   }
 }

@@ -42,3 +42,8 @@ output "dead_letter_queue_url" {
   description = "Where uploads end that could not be taken to an outcome"
   value       = aws_sqs_queue.dead_letters.url
 }
+
+output "outcomes_topic_arn" {
+  description = "The topic that tells what became of uploads"
+  value       = aws_sns_topic.outcomes.arn
+}

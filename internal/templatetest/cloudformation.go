@@ -395,6 +395,7 @@ var attributes = map[string]struct {
 	"AWS::SQS::Queue Ref":                                {"QueueName", Values.queueURL},
 	"AWS::SQS::Queue Arn":                                {"QueueName", func(v Values, id string) string { return v.arn("sqs", id) }},
 	"AWS::SQS::Queue QueueName":                          {"QueueName", plain},
+	"AWS::SNS::Topic Ref":                                {"TopicName", func(v Values, id string) string { return v.arn("sns", id) }},
 	"AWS::Serverless::Function Ref":                      {"FunctionName", plain},
 	"AWS::Serverless::Function Arn":                      {"FunctionName", func(v Values, id string) string { return v.arn("lambda", "function:"+id) }},
 	"AWS::IAM::Role Arn":                                 {"RoleName", func(v Values, id string) string { return v.iamARN("role/" + id) }},

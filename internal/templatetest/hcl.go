@@ -449,6 +449,8 @@ func (m *module) answered(kind, address string, settings tree) (map[string]cty.V
 		return texts("key_id", v.KeyID, "arn", v.arn("kms", "key/"+v.KeyID)), nil
 	case "aws_sqs_queue":
 		return texts("arn", v.arn("sqs", name("name")), "url", v.queueURL(name("name"))), nil
+	case "aws_sns_topic":
+		return texts("arn", v.arn("sns", name("name"))), nil
 	case "aws_lambda_function":
 		return texts("arn", v.arn("lambda", "function:"+name("function_name"))), nil
 	case "aws_iam_role":

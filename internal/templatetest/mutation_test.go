@@ -48,6 +48,10 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"SqsManagedSseEnabled: true # S3", "SqsManagedSseEnabled: false # S3"},
 		{"VisibilityTimeout: 1800", "VisibilityTimeout: 300"},
 		{"maxReceiveCount: 5", "maxReceiveCount: 1"},
+		{"TopicName: !Sub ${BucketName}-outcomes", "TopicName: outcomes"},
+		{"      TopicName:", "      KmsMasterKeyId: alias/aws/sns\n      TopicName:"},
+		{"Topics: [!Ref OutcomesTopic]", "Topics: [!Ref Queue]"},
+		{"Action: sns:Publish", "Action: sns:Subscribe"},
 		{"BatchSize: 1", "BatchSize: 10"},
 		{"MaximumConcurrency: !Ref PublishConcurrency", "MaximumConcurrency: 9"},
 		{"ScheduleExpression: rate(1 day)", "ScheduleExpression: rate(1 hour)"},
@@ -60,7 +64,7 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"Value: !GetAtt SigningKey.Arn", "Value: !Ref SigningKey"},
 		{"      RecursiveLoop: Allow", "      RecursiveLoop: Terminate"},
 		{"  DeadLetterQueueUrl:\n", "  DeadLetters:\n"},
-		{"  DiscoveryPermission:\n", "  Extra:\n    Type: AWS::SNS::Topic\n  DiscoveryPermission:\n"},
+		{"  DiscoveryPermission:\n", "  Extra:\n    Type: AWS::SSM::Parameter\n  DiscoveryPermission:\n"},
 	} {
 		file := changed(t, c.old, c.changed)
 		if sam, err := templatetest.Load(file, v); err == nil && reflect.DeepEqual(sam, terraform) {

@@ -13,6 +13,7 @@ const (
 	tableARN  = "arn:aws:dynamodb:eu-central-1:111122223333:table/acme-registry"
 	keyARN    = "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000"
 	queueARN  = "arn:aws:sqs:eu-central-1:111122223333:acme-registry-uploads"
+	topicARN  = "arn:aws:sns:eu-central-1:111122223333:acme-registry-outcomes"
 )
 
 // TestRights holds what each function may do, and what it may not.
@@ -71,6 +72,11 @@ func TestRights(t *testing.T) {
 		{"publish", "sqs:SendMessage", queueARN, nil, true},
 		{"publish", "sqs:ReceiveMessage", queueARN, nil, true},
 		{"publish", "sqs:PurgeQueue", queueARN, nil, false},
+		{"publish", "sns:Publish", topicARN, nil, true},
+		{"publish", "sns:Publish", topicARN, map[string]string{"aws:SecureTransport": "false"}, false},
+		{"publish", "sns:Publish", topicARN + "2", nil, false},
+		{"publish", "sns:Subscribe", topicARN, nil, false},
+		{"versions", "sns:Publish", topicARN, nil, false},
 	} {
 		for name, d := range map[string]*templatetest.Deployment{"template.yaml": sam, "infra/": terraform} {
 			if got := d.Allows(c.function, c.action, c.resource, c.context); got != c.want {
@@ -80,7 +86,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestResourcePolicies holds what the policies of bucket, key and queue say to
+// TestResourcePolicies holds what the policies of bucket, key, queue and topic say to
 // others than the functions.
 func TestResourcePolicies(t *testing.T) {
 	d, _ := load(t, deployments["the least"])
@@ -118,6 +124,10 @@ func TestResourcePolicies(t *testing.T) {
 		{"another's bucket of that name", d.Queue.Policy, "sqs:SendMessage", queueARN, map[string]string{"aws:SourceArn": bucketARN, "aws:SourceAccount": "999999999999"}, false},
 		{"another bucket", d.Queue.Policy, "sqs:SendMessage", queueARN, map[string]string{"aws:SourceArn": bucketARN + "x", "aws:SourceAccount": "111122223333"}, false},
 		{"the bucket receives", d.Queue.Policy, "sqs:ReceiveMessage", queueARN, map[string]string{"aws:SourceArn": bucketARN, "aws:SourceAccount": "111122223333"}, false},
+
+		{"an administrator subscribes", with(d.Outcomes.Policy), "sns:Subscribe", topicARN, as("admin"), true},
+		{"another account subscribes", d.Outcomes.Policy, "sns:Subscribe", topicARN, nil, false},
+		{"another account publishes", d.Outcomes.Policy, "sns:Publish", topicARN, nil, false},
 	} {
 		if got := c.policy.Allows(c.action, c.resource, c.context); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
@@ -176,7 +186,7 @@ func TestNothingIsWide(t *testing.T) {
 	found := map[string]bool{}
 	for _, d := range []*templatetest.Deployment{sam, terraform} {
 		policies := map[string]templatetest.Policy{
-			"bucket": d.Bucket.Policy, "key": d.SigningKey.Policy, "queue": d.Queue.Policy, "uploader": d.Uploader, "reconcile": d.Reconcile.Policy,
+			"bucket": d.Bucket.Policy, "key": d.SigningKey.Policy, "queue": d.Queue.Policy, "topic": d.Outcomes.Policy, "uploader": d.Uploader, "reconcile": d.Reconcile.Policy,
 		}
 		for name, f := range d.Functions {
 			policies[name] = f.Policy

@@ -26,6 +26,7 @@ func Load(file string, v Values) (*Deployment, error) {
 		Bucket:     s.bucket(),
 		Table:      s.table(),
 		SigningKey: s.key(),
+		Outcomes:   s.topic(),
 		LogGroups:  s.logGroups(),
 		Alarms:     s.alarms(),
 		Dashboard:  s.only("AWS::CloudWatch::Dashboard").at("Properties", "DashboardBody").json(),
@@ -240,6 +241,21 @@ func (s *samTemplate) queue(name string) Queue {
 	}
 	q.ARN, q.URL = s.values.arn("sqs", q.Name), s.values.queueURL(q.Name)
 	return q
+}
+
+func (s *samTemplate) topic() Topic {
+	p := s.only("AWS::SNS::Topic").at("Properties")
+	policy := s.only("AWS::SNS::TopicPolicy").at("Properties")
+	topic := Topic{
+		Name:   p.at("TopicName").text(),
+		ARN:    s.values.arn("sns", p.at("TopicName").text()),
+		KMSKey: p.at("KmsMasterKeyId").or("").text(),
+		Policy: policy.at("PolicyDocument").policy(),
+	}
+	if of := policy.at("Topics").texts(); !slices.Equal(of, []string{topic.ARN}) {
+		policy.failf("the policy is of %v", of)
+	}
+	return topic
 }
 
 func (s *samTemplate) routes(functions map[string]Function) map[string]string {

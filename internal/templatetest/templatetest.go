@@ -81,6 +81,7 @@ type Deployment struct {
 	SigningKey      Key
 	Queue           Queue
 	DeadLetterQueue Queue
+	Outcomes        Topic
 	Events          EventSource // from Queue to publish
 	Reconcile       Schedule
 	Uploader        Policy         // nil where there is none
@@ -193,6 +194,13 @@ type Queue struct {
 	Policy         Policy
 }
 
+// Topic is an SNS topic.
+type Topic struct {
+	Name, ARN string
+	KMSKey    string // that encrypts it; empty for none
+	Policy    Policy
+}
+
 // EventSource is how a queue's messages come to a function.
 type EventSource struct {
 	Queue, Function string
@@ -220,14 +228,14 @@ type Alarm struct {
 }
 
 // Allows reports whether AWS would let a function's role do something, by the
-// role's own policy and those of the bucket, the queue and the signing key. The
-// context holds the condition keys of the request; those that follow from the
+// role's own policy and those of the bucket, the queue, the topic and the signing
+// key. The context holds the condition keys of the request; those that follow from the
 // function are added. Names of condition keys are as in the policies.
 func (d *Deployment) Allows(function, action, resource string, context map[string]string) bool {
 	f := d.Functions[function]
 	request := map[string]string{"aws:PrincipalArn": f.Role, "aws:SecureTransport": "true", "s3:TlsVersion": "1.3"}
 	maps.Copy(request, context)
-	for _, p := range []Policy{f.Policy, d.Bucket.Policy, d.Queue.Policy} {
+	for _, p := range []Policy{f.Policy, d.Bucket.Policy, d.Queue.Policy, d.Outcomes.Policy} {
 		if p.decide(action, resource, request) == denied {
 			return false
 		}

@@ -174,6 +174,7 @@ func TestEnvironment(t *testing.T) {
 			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry",
 			"LARDER_KMS_KEY":   "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000",
 			"LARDER_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/acme-registry-uploads",
+			"LARDER_TOPIC_ARN": "arn:aws:sns:eu-central-1:111122223333:acme-registry-outcomes",
 		},
 	}
 	got := map[string]map[string]string{}

@@ -28,6 +28,7 @@ func LoadTerraform(dir string, v Values) (*Deployment, error) {
 		SigningKey:      t.key(),
 		Queue:           t.queue("uploads"),
 		DeadLetterQueue: t.queue("dead_letters"),
+		Outcomes:        t.topic(),
 		LogGroups:       t.logGroups(),
 		Alarms:          t.alarms(),
 		Dashboard:       t.only("aws_cloudwatch_dashboard").at("dashboard_body").json(),
@@ -276,6 +277,20 @@ func (t *terraform) queue(name string) Queue {
 	}
 	q.ARN, q.URL = t.values.arn("sqs", q.Name), t.values.queueURL(q.Name)
 	return q
+}
+
+func (t *terraform) topic() Topic {
+	r, policy := t.only("aws_sns_topic"), t.only("aws_sns_topic_policy")
+	topic := Topic{
+		Name:   r.at("name").text(),
+		ARN:    t.values.arn("sns", r.at("name").text()),
+		KMSKey: r.at("kms_master_key_id").or("").text(),
+		Policy: policy.at("policy").policy(),
+	}
+	if of := policy.at("arn").text(); of != topic.ARN {
+		policy.failf("the policy is of %s", of)
+	}
+	return topic
 }
 
 func (t *terraform) routes(functions map[string]Function) map[string]string {

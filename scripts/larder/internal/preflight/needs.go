@@ -31,6 +31,7 @@ func (c check) needs(who caller) []need {
 		{[]string{"kms:CreateAlias"}, []string{c.arn(who, "kms", "alias/"+b)}},
 		{[]string{"sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes", "sqs:TagQueue"},
 			[]string{c.arn(who, "sqs", b+"-uploads"), c.arn(who, "sqs", b+"-dead-letters")}},
+		{[]string{"sns:CreateTopic", "sns:GetTopicAttributes", "sns:SetTopicAttributes", "sns:TagResource"}, []string{c.arn(who, "sns", b+"-outcomes")}},
 		{[]string{"scheduler:CreateSchedule", "scheduler:GetSchedule"}, []string{c.arn(who, "scheduler", "schedule/default/"+b+"-reconcile")}},
 		{[]string{"apigateway:GET", "apigateway:PATCH", "apigateway:POST"}, c.gatewayResources(who)},
 		{[]string{"cloudwatch:PutMetricAlarm"}, []string{c.arn(who, "cloudwatch", "alarm:"+b+"-dead-letters")}},
