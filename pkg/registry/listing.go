@@ -47,6 +47,16 @@ func (l Listing) With(entry Listed) (Listing, bool) {
 	return updated, true
 }
 
+// Without is the listing without a version, whatever its build metadata. It
+// reports whether anything changed; l itself never does.
+func (l Listing) Without(v Version) (Listing, bool) {
+	at, found := l.find(v)
+	if !found {
+		return l, false
+	}
+	return slices.Delete(slices.Clone(l), at, at+1), true
+}
+
 // Revision is the revision at which a version is listed, whatever its build
 // metadata, and 0 where it is not.
 func (l Listing) Revision(v Version) int {

@@ -55,6 +55,33 @@ func TestListingWith(t *testing.T) {
 	}
 }
 
+func TestListingWithout(t *testing.T) {
+	before := Listing{
+		{Version: version(t, "1.0.0-rc.1"), Revision: 2}, {Version: version(t, "1.0.0+b"), Revision: 3}, {Version: version(t, "1.10.0"), Revision: 4},
+	}
+	for v, want := range map[string][]int{
+		"1.0.0-rc.1": {3, 4}, "1.0.0": {2, 4}, "1.0.0+c": {2, 4}, "1.10.0": {2, 3}, "1.2.0": {2, 3, 4}, "2.0.0": {2, 3, 4},
+	} {
+		after, changed := before.Without(version(t, v))
+		if got := revisions(after); !slices.Equal(got, want) || changed != (len(want) < 3) {
+			t.Errorf("Without(%s) has the revisions %v, changed %t; want %v", v, got, changed, want)
+		}
+		if got := revisions(before); !slices.Equal(got, []int{2, 3, 4}) {
+			t.Errorf("after Without(%s), the listing itself has the revisions %v", v, got)
+		}
+	}
+	if after, changed := Listing(nil).Without(version(t, "1.0.0")); changed || len(after) != 0 {
+		t.Errorf("Without of an empty listing = %v, %t", after, changed)
+	}
+}
+
+func revisions(l Listing) (all []int) {
+	for _, entry := range l {
+		all = append(all, entry.Revision)
+	}
+	return all
+}
+
 func TestListingRevision(t *testing.T) {
 	l := Listing{
 		{Version: version(t, "1.0.0-rc.1"), Revision: 2}, {Version: version(t, "1.0.0+b"), Revision: 3}, {Version: version(t, "1.10.0"), Revision: 4},
