@@ -87,8 +87,8 @@ func TestDependencies(t *testing.T) {
 	}
 	for function, without := range map[string][]string{
 		"discovery": {sdk, "github.com/aws/smithy-go"},
-		"versions":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", "github.com/ProtonMail/go-crypto"},
-		"download":  {sdk + "/service/kms", sdk + "/service/sqs"},
+		"versions":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", "github.com/ProtonMail/go-crypto"},
+		"download":  {sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns"},
 		"publish":   nil,
 	} {
 		command := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", "./functions/"+function)

@@ -281,6 +281,9 @@ func TestUploads(t *testing.T) {
 			if got := w.s3.Tags(t, key, versions[key])[publish.StatusTag]; got != string(status) {
 				t.Errorf("%s: %s is %q, want %q", name, key, got, status)
 			}
+			if got := w.heard(key); got != string(status) {
+				t.Errorf("%s: the topic was told that %s is %q, want %q", name, key, got, status)
+			}
 		}
 		if len(versions) != len(want.statuses) {
 			t.Errorf("%s tells of %v", name, versions)

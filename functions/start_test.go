@@ -27,7 +27,7 @@ const (
 
 // environment is enough for every function to start.
 var environment = append([]string{
-	"LARDER_TABLE=larder", "LARDER_BUCKET=larder", "LARDER_QUEUE_URL=" + queueURL,
+	"LARDER_TABLE=larder", "LARDER_BUCKET=larder", "LARDER_QUEUE_URL=" + queueURL, "LARDER_TOPIC_ARN=" + topicARN,
 	"LARDER_KMS_KEY=arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
 }, credentials...)
 
@@ -109,7 +109,7 @@ func TestStartFails(t *testing.T) {
 	for function, missing := range map[string][]string{
 		"versions": {"LARDER_TABLE"},
 		"download": {"LARDER_TABLE", "LARDER_BUCKET"},
-		"publish":  {"LARDER_TABLE", "LARDER_BUCKET", "LARDER_KMS_KEY", "LARDER_QUEUE_URL"},
+		"publish":  {"LARDER_TABLE", "LARDER_BUCKET", "LARDER_KMS_KEY", "LARDER_QUEUE_URL", "LARDER_TOPIC_ARN"},
 	} {
 		_, err := lambdatest.Start(t, bootstrap(t, function), nil).Invoke(t.Context(), []byte(`{}`))
 		for _, name := range append(missing, "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") {

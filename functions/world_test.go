@@ -8,6 +8,7 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -89,22 +90,29 @@ type world struct {
 	catalog *dynamocatalog.Catalog
 	publish *lambdatest.Function
 
-	mu   sync.Mutex
-	sent []string // to the queue
+	mu        sync.Mutex
+	sent      []string          // to the queue
+	announced map[string]string // to the topic: the last status of each key
 }
 
-const queueURL = "https://sqs.us-east-1.amazonaws.com/111122223333/larder-uploads"
+const (
+	queueURL = "https://sqs.us-east-1.amazonaws.com/111122223333/larder-uploads"
+	topicARN = "arn:aws:sns:us-east-1:111122223333:larder-outcomes"
+)
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dynamo := dynamotest.Start(t)
 	table := dynamo.CreateTable(t, dynamocatalog.TableSchema)
 	kms := kmstest.Start(t, 4096)
-	w := &world{T: t, s3: s3test.Start(t), catalog: newCatalog(t, table)}
+	w := &world{T: t, s3: s3test.Start(t), catalog: newCatalog(t, table), announced: map[string]string{}}
 	queue := httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(queue.Close)
+	topic := httptest.NewServer(http.HandlerFunc(w.hear))
+	t.Cleanup(topic.Close)
 	w.publish = lambdatest.Start(t, bootstrap(t, "publish"), append([]string{
 		"LARDER_TABLE=" + table, "LARDER_BUCKET=" + w.s3.Bucket, "LARDER_KMS_KEY=" + kms.Key().ARN(), "LARDER_QUEUE_URL=" + queueURL,
+		"LARDER_TOPIC_ARN=" + topicARN, "AWS_ENDPOINT_URL_SNS=" + topic.URL,
 		"AWS_ENDPOINT_URL_S3=" + w.s3.Endpoint, "AWS_ENDPOINT_URL_DYNAMODB=" + dynamo.Endpoint,
 		"AWS_ENDPOINT_URL_KMS=" + kms.Endpoint, "AWS_ENDPOINT_URL_SQS=" + queue.URL,
 	}, credentials...))
@@ -146,6 +154,27 @@ func (w *world) received() []string {
 	sent := w.sent
 	w.sent = nil
 	return sent
+}
+
+// hear is the topic: it takes a message as SNS does.
+func (w *world) hear(answer http.ResponseWriter, r *http.Request) {
+	var outcome struct{ Key, Status string }
+	err := json.Unmarshal([]byte(r.FormValue("Message")), &outcome)
+	if err != nil || r.FormValue("Action") != "Publish" || r.FormValue("TopicArn") != topicARN {
+		http.Error(answer, "", http.StatusBadRequest)
+		return
+	}
+	w.mu.Lock()
+	w.announced[outcome.Key] = outcome.Status
+	w.mu.Unlock()
+	_, _ = fmt.Fprint(answer, `<PublishResponse><PublishResult><MessageId>1</MessageId></PublishResult></PublishResponse>`)
+}
+
+// heard is the status that the topic was last told of an upload.
+func (w *world) heard(key string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.announced[key]
 }
 
 // content is what an upload with a key may hold so that nothing is wrong with

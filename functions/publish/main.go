@@ -14,6 +14,7 @@ import (
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/queue"
 	"github.com/larder-registry/larder/functions/internal/signingkey"
+	"github.com/larder-registry/larder/functions/internal/topic"
 	"github.com/larder-registry/larder/pkg/awskms"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -30,7 +31,7 @@ func main() {
 }
 
 func newIntake(logger *slog.Logger) (*intake.Intake, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.SigningKey, config.QueueURL)
+	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.SigningKey, config.QueueURL, config.Topic)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,9 @@ func newIntake(logger *slog.Logger) (*intake.Intake, error) {
 		if err != nil {
 			return nil, err
 		}
-		return publish.New(publish.Config{Bucket: bucket, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger}), nil
+		return publish.New(publish.Config{
+			Bucket: bucket, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger, Announce: topic.New(cfg).Announce,
+		}), nil
 	}
 	return intake.New(intake.Config{Bucket: cfg.Bucket, Open: open, Send: queue.New(cfg).Send, Log: logger}), nil
 }

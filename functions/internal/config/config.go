@@ -39,6 +39,10 @@ type Config struct {
 	// QueueURL is LARDER_QUEUE_URL, the URL of the queue of uploads.
 	QueueURL string
 
+	// Topic is LARDER_TOPIC_ARN, the ARN of the topic that outcomes of uploads
+	// are announced to.
+	Topic string
+
 	// Region is AWS_REGION.
 	Region string
 
@@ -47,8 +51,8 @@ type Config struct {
 	Credentials aws.CredentialsProvider
 
 	// The endpoints of other servers than Amazon's, http:// or https://:
-	// AWS_ENDPOINT_URL_DYNAMODB, _S3, _KMS and _SQS.
-	DynamoDBEndpoint, S3Endpoint, KMSEndpoint, SQSEndpoint string
+	// AWS_ENDPOINT_URL_DYNAMODB, _S3, _KMS, _SQS and _SNS.
+	DynamoDBEndpoint, S3Endpoint, KMSEndpoint, SQSEndpoint, SNSEndpoint string
 }
 
 const (
@@ -70,6 +74,7 @@ const (
 	URLLifetime Variable = "LARDER_URL_LIFETIME"
 	SigningKey  Variable = "LARDER_KMS_KEY"
 	QueueURL    Variable = "LARDER_QUEUE_URL"
+	Topic       Variable = "LARDER_TOPIC_ARN"
 )
 
 // readers read the variables; the value of one that is not set is empty.
@@ -77,6 +82,7 @@ var readers = map[Variable]func(c *Config, value string) error{
 	Table:      func(c *Config, value string) error { return required(&c.Table, value) },
 	Bucket:     func(c *Config, value string) error { return required(&c.Bucket, value) },
 	SigningKey: func(c *Config, value string) error { return required(&c.SigningKey, value) },
+	Topic:      func(c *Config, value string) error { return required(&c.Topic, value) },
 	QueueURL: func(c *Config, value string) error {
 		return errors.Join(required(&c.QueueURL, value), endpoint(&c.QueueURL, value))
 	},
@@ -122,6 +128,7 @@ func Read(getenv func(string) string, wanted ...Variable) (Config, error) {
 	for variable, value := range map[Variable]*string{
 		"AWS_ENDPOINT_URL_DYNAMODB": &c.DynamoDBEndpoint, "AWS_ENDPOINT_URL_S3": &c.S3Endpoint,
 		"AWS_ENDPOINT_URL_KMS": &c.KMSEndpoint, "AWS_ENDPOINT_URL_SQS": &c.SQSEndpoint,
+		"AWS_ENDPOINT_URL_SNS": &c.SNSEndpoint,
 	} {
 		check(variable, endpoint(value, getenv(string(variable))))
 	}

@@ -18,6 +18,7 @@ var whole = map[string]string{
 	"LARDER_URL_LIFETIME":       "20m",
 	"LARDER_KMS_KEY":            "arn:aws:kms:eu-central-1:111122223333:key/1",
 	"LARDER_QUEUE_URL":          "https://sqs.eu-central-1.amazonaws.com/111122223333/larder",
+	"LARDER_TOPIC_ARN":          "arn:aws:sns:eu-central-1:111122223333:larder-outcomes",
 	"AWS_REGION":                "eu-central-1",
 	"AWS_ACCESS_KEY_ID":         "id",
 	"AWS_SECRET_ACCESS_KEY":     "s3cret",
@@ -26,9 +27,10 @@ var whole = map[string]string{
 	"AWS_ENDPOINT_URL_S3":       "http://127.0.0.1:2",
 	"AWS_ENDPOINT_URL_KMS":      "http://127.0.0.1:3",
 	"AWS_ENDPOINT_URL_SQS":      "http://127.0.0.1:4",
+	"AWS_ENDPOINT_URL_SNS":      "http://127.0.0.1:5",
 }
 
-var every = []Variable{Table, Bucket, Auth, URLLifetime, SigningKey, QueueURL}
+var every = []Variable{Table, Bucket, Auth, URLLifetime, SigningKey, QueueURL, Topic}
 
 // with is the environment with some variables changed.
 func with(changes ...string) func(string) string {
@@ -52,9 +54,9 @@ func TestRead(t *testing.T) {
 	c.Credentials = nil
 	want := Config{
 		Table: "larder", Bucket: "larder-bucket", Open: true, URLLifetime: 20 * time.Minute,
-		SigningKey: whole["LARDER_KMS_KEY"], QueueURL: whole["LARDER_QUEUE_URL"], Region: "eu-central-1",
+		SigningKey: whole["LARDER_KMS_KEY"], QueueURL: whole["LARDER_QUEUE_URL"], Topic: whole["LARDER_TOPIC_ARN"], Region: "eu-central-1",
 		DynamoDBEndpoint: "http://127.0.0.1:1", S3Endpoint: "http://127.0.0.1:2",
-		KMSEndpoint: "http://127.0.0.1:3", SQSEndpoint: "http://127.0.0.1:4",
+		KMSEndpoint: "http://127.0.0.1:3", SQSEndpoint: "http://127.0.0.1:4", SNSEndpoint: "http://127.0.0.1:5",
 	}
 	if c != want {
 		t.Errorf("Read = %+v, want %+v", c, want)
@@ -78,11 +80,11 @@ func TestReadDefaults(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	for _, change := range []string{
-		"LARDER_TABLE=", "LARDER_BUCKET=", "LARDER_KMS_KEY=", "LARDER_QUEUE_URL=", "LARDER_QUEUE_URL=larder",
+		"LARDER_TABLE=", "LARDER_BUCKET=", "LARDER_KMS_KEY=", "LARDER_QUEUE_URL=", "LARDER_QUEUE_URL=larder", "LARDER_TOPIC_ARN=",
 		"LARDER_AUTH=Open", "LARDER_AUTH=none",
 		"LARDER_URL_LIFETIME=15", "LARDER_URL_LIFETIME=0s", "LARDER_URL_LIFETIME=-15m", "LARDER_URL_LIFETIME=31m",
 		"AWS_REGION=", "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=",
-		"AWS_ENDPOINT_URL_S3=127.0.0.1:9000", "AWS_ENDPOINT_URL_DYNAMODB=ftp://127.0.0.1", "AWS_ENDPOINT_URL_KMS=http://", "AWS_ENDPOINT_URL_SQS=:",
+		"AWS_ENDPOINT_URL_S3=127.0.0.1:9000", "AWS_ENDPOINT_URL_DYNAMODB=ftp://127.0.0.1", "AWS_ENDPOINT_URL_KMS=http://", "AWS_ENDPOINT_URL_SQS=:", "AWS_ENDPOINT_URL_SNS=sns",
 	} {
 		_, err := Read(with(change), every...)
 		if name, _, _ := strings.Cut(change, "="); err == nil || !strings.HasPrefix(err.Error(), name+" is ") {
@@ -90,7 +92,7 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	_, err := Read(func(string) string { return "" }, every...)
-	for _, name := range []string{"LARDER_TABLE", "LARDER_BUCKET", "LARDER_KMS_KEY", "LARDER_QUEUE_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+	for _, name := range []string{"LARDER_TABLE", "LARDER_BUCKET", "LARDER_KMS_KEY", "LARDER_QUEUE_URL", "LARDER_TOPIC_ARN", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
 			t.Errorf("nothing is set: Read = %v, want an error with %s", err, name)
 		}
