@@ -6,7 +6,7 @@
 // which function, what the bucket tells the queue and how often a message is
 // tried: all of that is read from template.yaml. S3 is a real S3 (versitygw)
 // and DynamoDB is DynamoDB Local; KMS is that of kmstest; the gateway, the
-// queue with its poller and the bucket's events are this package's.
+// queue with its poller, the topic and the bucket's events are this package's.
 //
 // Every request that a function makes is written down with the permissions
 // that it takes, which [Stack.Close] holds against the function's policies.
@@ -84,6 +84,7 @@ type Stack struct {
 	s3       *s3.Client // as the owner
 	routes   routes
 	queue    *queue
+	topic    *topic
 	locks    keyLocks
 
 	functions map[string]*function
@@ -127,6 +128,7 @@ func Start(t testing.TB, c Config) *Stack {
 		KMS:       kmstest.New(private),
 		s3:        c.S3.Client(),
 		routes:    newRoutes(deployment.Routes),
+		topic:     &topic{arn: deployment.Outcomes.ARN},
 		functions: map[string]*function{},
 		sessions:  map[string]*function{},
 	}

@@ -36,6 +36,13 @@ func KMSInternal() Fault {
 	})
 }
 
+// SNSInternal is how SNS answers when it fails itself: 500.
+func SNSInternal() Fault {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuseQuery(w, http.StatusInternalServerError, "InternalError", "Internal server error.")
+	})
+}
+
 // refuseXML answers with an error in the form that S3 has for them.
 func refuseXML(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/xml")

@@ -117,9 +117,10 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 		"SSL_CERT_FILE":            trusted,
 
 		"AWS_ENDPOINT_URL_S3":       bucket,
-		"AWS_ENDPOINT_URL_DYNAMODB": s.endpoint(t, f.name, made, inJSON(dynamoCalls(s.tableARN)), s.dynamodb),
-		"AWS_ENDPOINT_URL_KMS":      s.endpoint(t, f.name, made, inJSON(kmsCalls), s.KMS),
-		"AWS_ENDPOINT_URL_SQS":      s.endpoint(t, f.name, made, inJSON(sqsCalls(s.Deployment.Queue.ARN)), s.queue.serve(s.Deployment.Queue.URL)),
+		"AWS_ENDPOINT_URL_DYNAMODB": s.endpoint(t, f.name, made, inBody(dynamoCalls(s.tableARN)), s.dynamodb),
+		"AWS_ENDPOINT_URL_KMS":      s.endpoint(t, f.name, made, inBody(kmsCalls), s.KMS),
+		"AWS_ENDPOINT_URL_SQS":      s.endpoint(t, f.name, made, inBody(sqsCalls(s.Deployment.Queue.ARN)), s.queue.serve(s.Deployment.Queue.URL)),
+		"AWS_ENDPOINT_URL_SNS":      s.endpoint(t, f.name, made, inBody(snsCalls), http.HandlerFunc(s.topic.serve)),
 	}
 	maps.Copy(variables, s.Deployment.Functions[f.name].Environment)
 	var environment []string

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// maxJSON is the largest request in AWS JSON, in bytes: DynamoDB's.
-const maxJSON = 16 << 20
+// maxRequest is the largest request that says in its body what it asks for, in
+// bytes: DynamoDB's.
+const maxRequest = 16 << 20
 
 // Fault answers a request in place of AWS; nil leaves the answer to AWS.
 type Fault http.Handler
@@ -59,11 +60,11 @@ func (s *Stack) endpoint(t testing.TB, function string, made *calls, needs permi
 // permissions are what a request takes, at least one.
 type permissions func(r *http.Request) ([]Call, error)
 
-// inJSON reads what a request in AWS JSON asks for, and leaves it to be read
-// again.
-func inJSON(needs func(r *http.Request, body []byte) ([]Call, error)) permissions {
+// inBody reads what a request asks for that says so in its body, and leaves it
+// to be read again.
+func inBody(needs func(r *http.Request, body []byte) ([]Call, error)) permissions {
 	return func(r *http.Request) ([]Call, error) {
-		body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxJSON))
+		body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxRequest))
 		if err != nil {
 			return nil, fmt.Errorf("read a request: %w", err)
 		}
