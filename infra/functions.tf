@@ -39,7 +39,7 @@ locals {
       environment = {
         LARDER_TABLE     = aws_dynamodb_table.catalog.name
         LARDER_BUCKET    = aws_s3_bucket.registry.bucket
-        LARDER_KMS_KEY   = aws_kms_key.signing.arn
+        LARDER_KMS_KEY   = local.signing_key_arn
         LARDER_QUEUE_URL = aws_sqs_queue.uploads.url
         LARDER_TOPIC_ARN = aws_sns_topic.outcomes.arn
       }

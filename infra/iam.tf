@@ -111,7 +111,7 @@ locals {
           "kms:GetPublicKey",
           "kms:Sign",
         ]
-        Resource = aws_kms_key.signing.arn
+        Resource = local.signing_key_arn
       },
       {
         Sid      = "Announce"
@@ -251,6 +251,26 @@ resource "aws_iam_policy" "uploader" {
             ]
           }
         }
+      },
+    ]
+  })
+}
+
+# To attach to whoever deprecates, withdraws, verifies and the like with the larder command. The function does all
+# of it, with its own rights, and so needs nothing else from them.
+resource "aws_iam_policy" "operator" {
+  name        = "${var.bucket_name}-operate"
+  description = "Operates the registry ${var.bucket_name} with the larder command"
+  tags        = local.tags
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid      = "Ask"
+        Effect   = "Allow"
+        Action   = "lambda:InvokeFunction"
+        Resource = aws_lambda_function.this["publish"].arn
       },
     ]
   })

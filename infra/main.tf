@@ -18,8 +18,9 @@ locals {
   bucket_arn       = "arn:${local.partition}:s3:::${var.bucket_name}"
   publish_role_arn = "arn:${local.partition}:iam::${local.account}:role/${var.bucket_name}-publish"
 
-  inbox         = ["keys/", "modules/", "providers/", "mirror/"]
-  has_domain    = var.domain_name != ""
-  alarm_actions = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
-  tags          = merge({ application = "larder" }, var.tags)
+  inbox           = ["keys/", "modules/", "providers/", "mirror/"]
+  has_domain      = var.domain_name != ""
+  signing_key_arn = var.signing_key_arn == "" ? aws_kms_key.signing.arn : var.signing_key_arn
+  alarm_actions   = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
+  tags            = merge({ application = "larder" }, var.tags)
 }

@@ -23,6 +23,11 @@ output "uploader_policy_arn" {
   value       = one(aws_iam_policy.uploader[*].arn)
 }
 
+output "operator_policy_arn" {
+  description = "IAM policy for those who operate the registry with the larder command"
+  value       = aws_iam_policy.operator.arn
+}
+
 output "table" {
   description = "The table of the catalog"
   value       = aws_dynamodb_table.catalog.name
@@ -30,7 +35,7 @@ output "table" {
 
 output "signing_key_arn" {
   description = "The key that signs SHA256SUMS"
-  value       = aws_kms_key.signing.arn
+  value       = local.signing_key_arn
 }
 
 output "queue_url" {

@@ -164,6 +164,18 @@ variable "migration_principal_arn" {
   }
 }
 
+variable "signing_key_arn" {
+  description = "KMS key that signs in the place of the module's own, after a rotation. Empty, the module's own signs."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[a-zA-Z0-9-]+$", var.signing_key_arn))
+    error_message = "signing_key_arn must be the ARN of a key in KMS, and not of an alias."
+  }
+}
+
 variable "alarm_topic_arn" {
   description = "SNS topic that alarms are sent to. Empty, they are seen in CloudWatch alone."
   type        = string

@@ -1,6 +1,7 @@
 package templatetest_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +139,7 @@ func TestResourcePolicies(t *testing.T) {
 // TestUploader holds what uploaders of a namespace may do.
 func TestUploader(t *testing.T) {
 	d, _ := load(t, deployments["everything"])
+	uploader := d.Managed["acme-registry-upload-acme"]
 	for _, c := range []struct {
 		action, resource, prefix string
 		want                     bool
@@ -164,10 +166,57 @@ func TestUploader(t *testing.T) {
 		if c.prefix != "" {
 			context["s3:prefix"] = c.prefix
 		}
-		if got := d.Uploader.Allows(c.action, bucketARN+c.resource, context); got != c.want {
+		if got := uploader.Allows(c.action, bucketARN+c.resource, context); got != c.want {
 			t.Errorf("an uploader of acme may %s on %s %s: %t, want %t", c.action, c.resource, c.prefix, got, c.want)
 		}
 	}
+}
+
+// TestOperator holds what operators may do: ask publish, which does the rest.
+func TestOperator(t *testing.T) {
+	d, _ := load(t, deployments["the least"])
+	operator := d.Managed["acme-registry-operate"]
+	publish := functionARN(d.Functions["publish"])
+	for _, c := range []struct {
+		action, resource string
+		want             bool
+	}{
+		{"lambda:InvokeFunction", publish, true},
+		{"lambda:InvokeFunction", functionARN(d.Functions["download"]), false},
+		{"lambda:InvokeFunction", publish + "2", false},
+		{"lambda:GetFunction", publish, false}, // which has the settings
+		{"lambda:UpdateFunctionCode", publish, false},
+		{"s3:PutObject", bucketARN + "/registry/records/x", false},
+		{"s3:GetObject", bucketARN + "/registry/records/x", false},
+		{"dynamodb:PutItem", tableARN, false},
+		{"kms:Sign", keyARN, false},
+	} {
+		if got := operator.Allows(c.action, c.resource, nil); got != c.want {
+			t.Errorf("an operator may %s on %s: %t, want %t", c.action, c.resource, got, c.want)
+		}
+	}
+}
+
+// TestAnotherKey holds that after a rotation the other key signs, and the
+// deployment's own does not.
+func TestAnotherKey(t *testing.T) {
+	for _, d := range both(load(t, deployments["everything"])) {
+		if got := d.Functions["publish"].Environment["LARDER_KMS_KEY"]; got != otherKey {
+			t.Errorf("publish signs with %s", got)
+		}
+		for _, action := range []string{"kms:Sign", "kms:GetPublicKey", "kms:DescribeKey"} {
+			if !d.Allows("publish", action, otherKey, nil) || d.Allows("publish", action, keyARN, nil) {
+				t.Errorf("%s is not allowed for the other key alone", action)
+			}
+		}
+		if d.Outputs["SigningKeyArn"] != otherKey {
+			t.Errorf("the output is %s", d.Outputs["SigningKeyArn"])
+		}
+	}
+}
+
+func both(sam, terraform *templatetest.Deployment) []*templatetest.Deployment {
+	return []*templatetest.Deployment{sam, terraform}
 }
 
 // wide are the statements that may say * for a resource, or for all actions of
@@ -186,8 +235,9 @@ func TestNothingIsWide(t *testing.T) {
 	found := map[string]bool{}
 	for _, d := range []*templatetest.Deployment{sam, terraform} {
 		policies := map[string]templatetest.Policy{
-			"bucket": d.Bucket.Policy, "key": d.SigningKey.Policy, "queue": d.Queue.Policy, "topic": d.Outcomes.Policy, "uploader": d.Uploader, "reconcile": d.Reconcile.Policy,
+			"bucket": d.Bucket.Policy, "key": d.SigningKey.Policy, "queue": d.Queue.Policy, "topic": d.Outcomes.Policy, "reconcile": d.Reconcile.Policy,
 		}
+		maps.Copy(policies, d.Managed)
 		for name, f := range d.Functions {
 			policies[name] = f.Policy
 		}

@@ -27,6 +27,7 @@ func Load(file string, v Values) (*Deployment, error) {
 		Table:      s.table(),
 		SigningKey: s.key(),
 		Outcomes:   s.topic(),
+		Managed:    s.managed(),
 		LogGroups:  s.logGroups(),
 		Alarms:     s.alarms(),
 		Dashboard:  s.only("AWS::CloudWatch::Dashboard").at("Properties", "DashboardBody").json(),
@@ -36,9 +37,6 @@ func Load(file string, v Values) (*Deployment, error) {
 	d.Queue.Policy = s.only("AWS::SQS::QueuePolicy").at("Properties", "PolicyDocument").policy()
 	d.Routes, d.API = s.routes(d.Functions), s.api(d.Functions)
 	d.Events, d.Reconcile = s.events(d.Functions), s.reconcile(d.Functions)
-	if policies := byType["AWS::IAM::ManagedPolicy"]; len(policies) > 0 {
-		d.Uploader = s.only("AWS::IAM::ManagedPolicy").at("Properties", "PolicyDocument").policy()
-	}
 	s.refuseUnread()
 	for _, resources := range byType {
 		for _, r := range resources {
@@ -135,6 +133,15 @@ func (s *samTemplate) role(arn string) (trust, policy Policy) {
 	}
 	s.errs = append(s.errs, fmt.Errorf("there is no role %s", arn))
 	return nil, nil
+}
+
+func (s *samTemplate) managed() map[string]Policy {
+	policies := map[string]Policy{}
+	for _, r := range s.all("AWS::IAM::ManagedPolicy") {
+		p := r.at("Properties")
+		policies[p.at("ManagedPolicyName").text()] = p.at("PolicyDocument").policy()
+	}
+	return policies
 }
 
 func (s *samTemplate) bucket() Bucket {

@@ -78,14 +78,14 @@ type Deployment struct {
 	API             API
 	Bucket          Bucket
 	Table           Table
-	SigningKey      Key
+	SigningKey      Key // the deployment's own
 	Queue           Queue
 	DeadLetterQueue Queue
 	Outcomes        Topic
 	Events          EventSource // from Queue to publish
 	Reconcile       Schedule
-	Uploader        Policy         // nil where there is none
-	LogGroups       map[string]int // from a name to the days that its logs are kept
+	Managed         map[string]Policy // by name: to attach to users and their roles
+	LogGroups       map[string]int    // from a name to the days that its logs are kept
 	Alarms          map[string]Alarm
 	Dashboard       any               // as JSON is decoded
 	Outputs         map[string]string // by the template's names for them
@@ -240,8 +240,9 @@ func (d *Deployment) Allows(function, action, resource string, context map[strin
 			return false
 		}
 	}
-	// A key's policy says "*" for the key, and without it nobody has rights to the key.
-	if resource == d.SigningKey.ARN && !d.SigningKey.Policy.Allows(action, resource, request) {
+	// A key's policy says "*" for the key, and without it nobody has rights to the key. One that takes the place of
+	// the deployment's own is made with the same policy.
+	if strings.HasPrefix(action, "kms:") && !d.SigningKey.Policy.Allows(action, resource, request) {
 		return false
 	}
 	return f.Policy.Allows(action, resource, request)

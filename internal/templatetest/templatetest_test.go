@@ -19,7 +19,10 @@ const (
 	terraformDir = "../../infra"
 )
 
-const certificate = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+const (
+	certificate = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+	otherKey    = "arn:aws:kms:eu-central-1:111122223333:key/11111111-1111-1111-1111-111111111111"
+)
 
 // deployments are parameters under which both descriptions must say the same.
 var deployments = map[string]map[string]string{
@@ -29,6 +32,7 @@ var deployments = map[string]map[string]string{
 		"DomainName": "registry.example.com", "CertificateArn": certificate, "HostedZoneId": "Z0123456789",
 		"RequestRate": "7", "RequestBurst": "9", "PublishConcurrency": "3", "UploaderNamespace": "acme",
 		"MigrationPrincipalArn": "arn:aws:iam::111122223333:role/mover", "AlarmTopicArn": "arn:aws:sns:eu-central-1:111122223333:alarms",
+		"SigningKeyArn": otherKey,
 	},
 	"a domain elsewhere": {"BucketName": "acme-registry", "DomainName": "registry.example.com", "CertificateArn": certificate},
 }
@@ -134,6 +138,10 @@ func TestTwinsRefuse(t *testing.T) {
 		{"UploaderNamespace", "Acme", false},
 		{"MigrationPrincipalArn", "arn:aws:iam::111122223333:user/ann", true},
 		{"MigrationPrincipalArn", "*", false},
+		{"SigningKeyArn", otherKey, true},
+		{"SigningKeyArn", "arn:aws:kms:eu-central-1:111122223333:alias/acme-registry", false}, // policies know no aliases
+		{"SigningKeyArn", "11111111-1111-1111-1111-111111111111", false},
+		{"SigningKeyArn", "arn:aws:kms:eu-central-1:111122223333:key/*", false},
 		{"AlarmTopicArn", "arn:aws:sns:eu-central-1:111122223333:alarms", true},
 		{"AlarmTopicArn", "ops@example.com", false},
 		{"NoSuchParameter", "1", false},

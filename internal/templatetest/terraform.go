@@ -29,6 +29,7 @@ func LoadTerraform(dir string, v Values) (*Deployment, error) {
 		Queue:           t.queue("uploads"),
 		DeadLetterQueue: t.queue("dead_letters"),
 		Outcomes:        t.topic(),
+		Managed:         t.managed(),
 		LogGroups:       t.logGroups(),
 		Alarms:          t.alarms(),
 		Dashboard:       t.only("aws_cloudwatch_dashboard").at("dashboard_body").json(),
@@ -37,9 +38,6 @@ func LoadTerraform(dir string, v Values) (*Deployment, error) {
 	d.Queue.Policy = t.only("aws_sqs_queue_policy").at("policy").policy()
 	d.Routes, d.API = t.routes(d.Functions), t.api(d.Functions)
 	d.Events, d.Reconcile = t.events(d.Functions), t.reconcile(d.Functions)
-	for _, policy := range t.all("aws_iam_policy") {
-		d.Uploader = policy.at("policy").policy()
-	}
 	for address, body := range m.bodies {
 		if kind, _, _ := strings.Cut(address, "."); !slices.Contains(t.read, kind) {
 			t.errs = append(t.errs, fmt.Errorf("the resource type %s is not known here", kind))
@@ -148,6 +146,14 @@ func (t *terraform) role(arn string) (trust, policy Policy) {
 	}
 	t.errs = append(t.errs, fmt.Errorf("there is no role %s", arn))
 	return nil, nil
+}
+
+func (t *terraform) managed() map[string]Policy {
+	policies := map[string]Policy{}
+	for _, r := range t.all("aws_iam_policy") {
+		policies[r.at("name").text()] = r.at("policy").policy()
+	}
+	return policies
 }
 
 // publicAccess are Terraform's names for what CloudFormation says of public

@@ -50,6 +50,7 @@ func (c check) functionNeeds(who caller) []need {
 		{[]string{"lambda:AddPermission", "lambda:CreateFunction", "lambda:GetFunction", "lambda:TagResource"}, []string{c.arn(who, "lambda", "function:"+c.BucketName+"-publish")}},
 		{[]string{"lambda:CreateEventSourceMapping", "lambda:GetEventSourceMapping"}, []string{"*"}},
 		{[]string{"iam:CreateRole", "iam:GetRole", "iam:PassRole", "iam:PutRolePolicy"}, []string{c.iamARN(who, "role/"+c.BucketName+"-publish")}},
+		{[]string{"iam:CreatePolicy"}, []string{c.iamARN(who, "policy/"+c.BucketName+"-operate")}},
 	}
 }
 
