@@ -114,7 +114,7 @@ func readAnnouncement(form url.Values) (Announcement, error) {
 	case !subjectLine.MatchString(a.Subject):
 		return a, fmt.Errorf("Subject: %q", a.Subject)
 	case size > maxAnnouncement:
-		return a, fmt.Errorf("Message too long: %d bytes", size)
+		return a, fmt.Errorf("the message is too long: %d bytes", size)
 	}
 	return a, nil
 }
