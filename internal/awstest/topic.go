@@ -103,16 +103,16 @@ func readAnnouncement(form url.Values) (Announcement, error) {
 		}
 		kind, value := form.Get(entry+"Value.DataType"), form.Get(entry+"Value.StringValue")
 		if kind != "String" || !announced.MatchString(value) {
-			return a, fmt.Errorf("MessageAttributes: %s is a %s, %q", name, kind, value)
+			return a, fmt.Errorf("the attribute %s is a %s, %q", name, kind, value)
 		}
 		a.Attributes[name] = value
 		size += len(name) + len(kind) + len(value)
 	}
 	switch {
 	case !utf8.ValidString(a.Message) || !announced.MatchString(a.Message):
-		return a, fmt.Errorf("Message: %q", a.Message)
+		return a, fmt.Errorf("the message is %q", a.Message)
 	case !subjectLine.MatchString(a.Subject):
-		return a, fmt.Errorf("Subject: %q", a.Subject)
+		return a, fmt.Errorf("the subject is %q", a.Subject)
 	case size > maxAnnouncement:
 		return a, fmt.Errorf("the message is too long: %d bytes", size)
 	}
