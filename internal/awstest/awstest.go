@@ -6,7 +6,8 @@
 // which function, what the bucket tells the queue and how often a message is
 // tried: all of that is read from template.yaml. S3 is a real S3 (versitygw)
 // and DynamoDB is DynamoDB Local; KMS is that of kmstest; the gateway, the
-// queue with its poller, the topic and the bucket's events are this package's.
+// queue with its poller, the topic, the bucket's events and the API by which
+// operators invoke functions are this package's.
 //
 // Every request that a function makes is written down with the permissions
 // that it takes, which [Stack.Close] holds against the function's policies.
@@ -75,7 +76,15 @@ type Stack struct {
 	Bucket               string // versioned, and empty at first
 	CA                   []byte // in PEM; clients have to trust it
 
+	// Operator has the template's policy for operators, and Admin may call
+	// every function. LambdaEndpoint and KMSEndpoint are for them.
+	Operator, Admin             Credentials
+	LambdaEndpoint, KMSEndpoint string
+
 	KMS *kmstest.Handler
+
+	config Config
+	values templatetest.Values
 
 	twin     *templatetest.Deployment // by Terraform
 	gateway  http.Handler             // the local S3
@@ -125,6 +134,8 @@ func Start(t testing.TB, c Config) *Stack {
 	s := &Stack{
 		Deployment: deployment, twin: twin, Region: region, Bucket: bucket,
 		AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey,
+		Operator: newCredentials(), Admin: newCredentials(),
+		config: c, values: values,
 		KMS:       kmstest.New(private),
 		s3:        c.S3.Client(),
 		routes:    newRoutes(deployment.Routes),
@@ -162,6 +173,8 @@ func (s *Stack) serve(t testing.TB, c Config) {
 		s.startFunction(t, f, c.Binaries, count)
 	}
 	s.Host = serveTLS(t, certificate, http.HandlerFunc(s.serveHTTP))
+	s.LambdaEndpoint = "https://" + serveTLS(t, certificate, http.HandlerFunc(s.serveLambda))
+	s.KMSEndpoint = "https://" + serveTLS(t, certificate, s.KMS)
 }
 
 // serveTLS serves until the test ends, and returns where.

@@ -22,6 +22,7 @@ import (
 // which call.
 type function struct {
 	name        string
+	deployed    string // its name on AWS
 	timeout     time.Duration
 	credentials aws.Credentials // of its role
 	instances   []*instance
@@ -64,8 +65,9 @@ const readInstances = 2
 func (s *Stack) newFunction(name string) *function {
 	d := s.Deployment.Functions[name]
 	f := &function{
-		name:    name,
-		timeout: time.Duration(d.Timeout) * time.Second,
+		name:     name,
+		deployed: d.Name,
+		timeout:  time.Duration(d.Timeout) * time.Second,
 		credentials: aws.Credentials{
 			AccessKeyID:     "ASIA" + rand.Text()[:16],
 			SecretAccessKey: rand.Text() + rand.Text(),

@@ -71,17 +71,24 @@ func (s *Stack) verify(t testing.TB) {
 	for _, err := range s.problems {
 		t.Error(err)
 	}
+	s.verifyCalls(t)
+	for _, r := range s.Requests() {
+		if err := r.check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// verifyCalls fails the test where template.yaml or infra/ does not allow what
+// was done.
+func (s *Stack) verifyCalls(t testing.TB) {
+	t.Helper()
 	for name, d := range map[string]*templatetest.Deployment{"template.yaml": s.Deployment, "infra/": s.twin} {
 		for _, c := range Denied(d, s.Calls()) {
 			t.Errorf("%s does not allow %s: %s on %s %v", name, c.Function, c.Action, c.Resource, c.Context)
 		}
 		for _, err := range uninvited(d) {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for _, r := range s.Requests() {
-		if err := r.check(); err != nil {
-			t.Error(err)
 		}
 	}
 }

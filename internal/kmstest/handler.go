@@ -14,7 +14,9 @@ import (
 
 // The operations.
 const (
+	CreateKey    = "CreateKey"
 	DescribeKey  = "DescribeKey"
+	GetKeyPolicy = "GetKeyPolicy"
 	GetPublicKey = "GetPublicKey"
 	Sign         = "Sign"
 )
@@ -25,10 +27,11 @@ const (
 	maxBody      = 64 << 10
 )
 
-// Handler is a KMS with one key.
+// Handler is a KMS with a key, and those that are created beside it.
 type Handler struct {
 	mu       sync.Mutex
 	key      Key
+	created  []Key
 	requests map[string]int
 	failures map[string]failure
 }
@@ -82,7 +85,7 @@ func operationOf(r *http.Request) string {
 
 // answer does what the request asks for.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
-	output, err := handle(h.Key(), r)
+	output, err := h.handle(r)
 	if refused := (*exception)(nil); errors.As(err, &refused) {
 		writeError(w, refused)
 		return
@@ -94,22 +97,50 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, output)
 }
 
-func handle(key Key, r *http.Request) (any, error) {
+func (h *Handler) handle(r *http.Request) (any, error) {
 	if r.Method != http.MethodPost || r.URL.Path != "/" || r.Header.Get("Content-Type") != contentType {
 		return nil, &exception{http.StatusNotFound, "UnknownOperationException", "not a request of AWS JSON 1.1"}
 	}
-	if err := checkAuthorization(key.Region, r); err != nil {
+	if err := checkAuthorization(h.Key().Region, r); err != nil {
+		return nil, err
+	}
+	key, err := h.meant(r)
+	if err != nil {
 		return nil, err
 	}
 	switch r.Header.Get("X-Amz-Target") {
+	case targetPrefix + CreateKey:
+		return serve(key, r, h.create)
 	case targetPrefix + DescribeKey:
 		return serve(key, r, describeKey)
+	case targetPrefix + GetKeyPolicy:
+		return serve(key, r, getKeyPolicy)
 	case targetPrefix + GetPublicKey:
 		return serve(key, r, getPublicKey)
 	case targetPrefix + Sign:
 		return serve(key, r, sign)
 	}
 	return nil, refuse("UnknownOperationException", "no operation %q", operationOf(r))
+}
+
+// meant is the key that a request names, and the first one where it names none
+// that is there. It leaves the body to be read again.
+func (h *Handler) meant(r *http.Request) (Key, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return Key{}, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var input keyInput
+	_ = json.Unmarshal(body, &input) // whatever is wrong with it is said by who reads it strictly
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, key := range h.created {
+		if key.find(input.KeyID) == nil {
+			return key, nil
+		}
+	}
+	return h.key, nil
 }
 
 // serve reads the input of an operation, strictly, and runs it.

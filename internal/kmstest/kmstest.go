@@ -1,7 +1,8 @@
-// Package kmstest is a KMS for tests: a server with one RSA key that speaks the
+// Package kmstest is a KMS for tests: a server with an RSA key that speaks the
 // wire protocol of AWS KMS, JSON 1.1 over HTTP, for the operations DescribeKey,
-// GetPublicKey and Sign. It really signs, it counts requests, and it fails when
-// a test wants it to.
+// GetPublicKey and Sign, and for GetKeyPolicy and CreateKey, by which a key is
+// replaced. It really signs, it counts requests, and it fails when a test wants
+// it to.
 //
 // It knows of each operation what a client that signs needs, and refuses
 // everything else, even where KMS would let it pass: fields that it does not
@@ -36,7 +37,8 @@ type Key struct {
 
 	ID         string // a UUID
 	Region     string // such as us-east-1
-	Alias      string // begins with alias/
+	Alias      string // begins with alias/; empty for none
+	Policy     string // a JSON document
 	Created    time.Time
 	State      string   // Enabled, Disabled, PendingDeletion, …
 	Usage      string   // SIGN_VERIFY or ENCRYPT_DECRYPT
@@ -52,6 +54,7 @@ func NewKey(private *rsa.PrivateKey) Key {
 		ID:         fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:16]),
 		Region:     "us-east-1",
 		Alias:      "alias/larder-test",
+		Policy:     `{"Version":"2012-10-17","Statement":[]}`,
 		Created:    time.Date(2025, 1, 1, 12, 0, 0, 678_000_000, time.UTC),
 		State:      "Enabled",
 		Usage:      "SIGN_VERIFY",

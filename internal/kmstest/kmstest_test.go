@@ -86,6 +86,42 @@ func TestKeyNames(t *testing.T) {
 	}
 }
 
+// TestCreateKey makes another key with the policy of the first, as who replaces
+// a key does.
+func TestCreateKey(t *testing.T) {
+	server := kmstest.Start(t, 2048)
+	client, first := clientOf(server), server.Key()
+	policy, err := client.GetKeyPolicy(t.Context(), &kms.GetKeyPolicyInput{KeyId: &first.Alias})
+	if err != nil || *policy.Policy != first.Policy {
+		t.Fatalf("GetKeyPolicy: %+v, error %v", policy, err)
+	}
+	input := &kms.CreateKeyInput{KeySpec: types.KeySpecRsa2048, KeyUsage: types.KeyUsageTypeSignVerify, Policy: policy.Policy}
+	created, err := client.CreateKey(t.Context(), input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := created.KeyMetadata.Arn
+	if again, err := client.GetKeyPolicy(t.Context(), &kms.GetKeyPolicyInput{KeyId: second}); err != nil || *again.Policy != first.Policy {
+		t.Errorf("the policy of the other key: %+v, error %v", again, err)
+	}
+	digest := sha512.Sum512(nil)
+	for _, arn := range []string{first.ARN(), *second} {
+		output, err := client.Sign(t.Context(), &kms.SignInput{
+			KeyId: &arn, Message: digest[:], MessageType: types.MessageTypeDigest, SigningAlgorithm: types.SigningAlgorithmSpecRsassaPkcs1V15Sha512,
+		})
+		if err != nil || *output.KeyId != arn {
+			t.Fatalf("Sign with %s: %+v, error %v", arn, output, err)
+		}
+		byFirst := rsa.VerifyPKCS1v15(&first.Private.PublicKey, crypto.SHA512, digest[:], output.Signature) == nil
+		if byFirst != (arn == first.ARN()) {
+			t.Errorf("%s did not sign itself", arn)
+		}
+	}
+	input.Policy = aws.String("{")
+	_, err = client.CreateKey(t.Context(), input)
+	checkCode(t, "a policy that is none", err, "MalformedPolicyDocumentException")
+}
+
 func TestSign(t *testing.T) {
 	server := kmstest.Start(t, 2048)
 	client, key := clientOf(server), server.Key()

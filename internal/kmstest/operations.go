@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 const maxMessage = 4096 // bytes that KMS hashes itself
@@ -38,17 +40,62 @@ func describeKey(key Key, input keyInput) (any, error) {
 	if err := key.find(input.KeyID); err != nil {
 		return nil, err
 	}
+	return map[string]any{"KeyMetadata": key.metadata()}, nil
+}
+
+func (k Key) metadata() keyMetadata {
 	metadata := keyMetadata{
-		AWSAccountID: account, KeyID: key.ID, Arn: key.ARN(),
-		CreationDate: float64(key.Created.UnixMilli()) / 1000,
-		Enabled:      key.State == "Enabled",
-		KeyUsage:     key.Usage, KeyState: key.State, Origin: "AWS_KMS", KeyManager: "CUSTOMER",
-		CustomerMasterKeySpec: key.spec(), KeySpec: key.spec(), SigningAlgorithms: key.Algorithms,
+		AWSAccountID: account, KeyID: k.ID, Arn: k.ARN(),
+		CreationDate: float64(k.Created.UnixMilli()) / 1000,
+		Enabled:      k.State == "Enabled",
+		KeyUsage:     k.Usage, KeyState: k.State, Origin: "AWS_KMS", KeyManager: "CUSTOMER",
+		CustomerMasterKeySpec: k.spec(), KeySpec: k.spec(), SigningAlgorithms: k.Algorithms,
 	}
-	if key.State == "PendingDeletion" {
-		metadata.DeletionDate = float64(key.Created.AddDate(1, 0, 0).Unix())
+	if k.State == "PendingDeletion" {
+		metadata.DeletionDate = float64(k.Created.AddDate(1, 0, 0).Unix())
 	}
-	return map[string]any{"KeyMetadata": metadata}, nil
+	return metadata
+}
+
+type policyInput struct {
+	KeyID      string `json:"KeyId"`
+	PolicyName string // a key has one policy, which is called default
+}
+
+func getKeyPolicy(key Key, input policyInput) (any, error) {
+	if err := key.find(input.KeyID); err != nil {
+		return nil, err
+	}
+	if input.PolicyName != "" && input.PolicyName != "default" {
+		return nil, refuse("NotFoundException", "No such policy exists")
+	}
+	return map[string]string{"Policy": key.Policy, "PolicyName": "default"}, nil
+}
+
+type createInput struct {
+	KeySpec, KeyUsage, Policy, Description string
+	Tags                                   []struct{ TagKey, TagValue string }
+}
+
+// create makes a key for signing like the first one, beside it and without an
+// alias.
+func (h *Handler) create(first Key, input createInput) (any, error) {
+	switch {
+	case input.KeySpec != first.spec() || input.KeyUsage != first.Usage:
+		return nil, refuse("UnsupportedOperationException", "This KMS makes keys for %s of the spec %s alone.", first.Usage, first.spec())
+	case !json.Valid([]byte(input.Policy)):
+		return nil, refuse("MalformedPolicyDocumentException", "The policy is no JSON document: %q", input.Policy)
+	}
+	private, err := rsa.GenerateKey(rand.Reader, first.Private.N.BitLen())
+	if err != nil {
+		return nil, err
+	}
+	key := NewKey(private)
+	key.Alias, key.Policy, key.Created = "", input.Policy, time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.created = append(h.created, key)
+	return map[string]any{"KeyMetadata": key.metadata()}, nil
 }
 
 func getPublicKey(key Key, input keyInput) (any, error) {
@@ -144,7 +191,7 @@ func (k Key) find(id string) error {
 		resource = "key/" + id
 	}
 	switch {
-	case resource == "key/"+k.ID, resource == k.Alias:
+	case resource == "key/"+k.ID, resource == k.Alias && resource != "":
 		return nil
 	case strings.HasPrefix(resource, "alias/"):
 		return refuse("NotFoundException", "Alias %s is not found.", k.arnOf(resource))

@@ -107,6 +107,15 @@ func (f *Function) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return response, err
 }
 
+// Setenv changes a variable of the function's environment. The next invocation
+// has a new process, as after a change of a function's configuration.
+func (f *Function) Setenv(name, value string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.env = append(f.env, name+"="+value)
+	f.retire()
+}
+
 // Logs is what the function has written to its standard output and error, in
 // all its environments.
 func (f *Function) Logs() string { return f.logs.String() }

@@ -53,6 +53,8 @@ func handle(ctx context.Context, e event) (string, error) {
 		return fmt.Sprint(invocation.AwsRequestID != "", invocation.InvokedFunctionArn != "", time.Until(deadline) > 0, os.Getpid() != 0, len(os.Environ())), nil
 	case "pid":
 		return fmt.Sprint(os.Getpid()), nil
+	case "environment":
+		return os.Getenv(e.Text), nil
 	case "fail":
 		return "", errors.New(e.Text)
 	case "exit":
@@ -104,6 +106,23 @@ func TestInvoke(t *testing.T) {
 	}
 	if logs := f.Logs(); !strings.HasPrefix(logs, "started\ninvoked a\n") {
 		t.Errorf("logs %q", logs)
+	}
+}
+
+// A change of the environment is seen by the next invocation, and what was
+// logged before stays.
+func TestSetenv(t *testing.T) {
+	f := start(t, "works")
+	for _, want := range []string{"", "first", "second"} {
+		if want != "" {
+			f.Setenv("LARDER_TABLE", want)
+		}
+		if got, err := invoke(t, f, "environment", "LARDER_TABLE"); err != nil || got != want {
+			t.Errorf("LARDER_TABLE is %q, %v, want %q", got, err, want)
+		}
+	}
+	if got := strings.Count(f.Logs(), "started"); got != 3 {
+		t.Errorf("%d processes were started, want 3", got)
 	}
 }
 
