@@ -96,12 +96,25 @@ locals {
         Sid    = "WriteCatalog"
         Effect = "Allow"
         Action = [
+          "dynamodb:DeleteItem", # TransactWriteItems, which has deletes and puts alone
           "dynamodb:GetItem",
-          "dynamodb:PutItem", # TransactWriteItems, too, which has puts alone
+          "dynamodb:PutItem", # TransactWriteItems, too
           "dynamodb:Query",
         ]
         Resource  = aws_dynamodb_table.catalog.arn
         Condition = local.catalog_items
+      },
+      # A Scan has no leading keys, and so it meets what else the table may hold, but may take no more of it than these
+      # attributes.
+      {
+        Sid      = "WalkCatalog"
+        Effect   = "Allow"
+        Action   = "dynamodb:Scan"
+        Resource = aws_dynamodb_table.catalog.arn
+        Condition = {
+          StringEquals                = { "dynamodb:Select" = "SPECIFIC_ATTRIBUTES" }
+          "ForAllValues:StringEquals" = { "dynamodb:Attributes" = ["PK", "SK", "revision"] }
+        }
       },
       {
         Sid    = "Sign"

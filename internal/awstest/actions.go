@@ -45,6 +45,8 @@ type dynamoInput struct {
 	TableName                 string
 	Key, Item                 item
 	KeyConditionExpression    string
+	ProjectionExpression      string
+	Select                    string
 	ExpressionAttributeNames  map[string]string
 	ExpressionAttributeValues item
 	TransactItems             []map[string]dynamoInput
@@ -87,8 +89,29 @@ func (in dynamoInput) calls(operation string, tableARN func(string) string) []Ca
 			call(operation, table, dynamoInput{Key: key}.partition())
 		}
 	}
-	if in.TableName != "" {
+	switch {
+	case in.TableName == "":
+	case operation == "Scan":
+		made = append(made, in.scanCalls(tableARN(in.TableName))...)
+	default:
 		call(operation, in.TableName, in.partition())
+	}
+	return made
+}
+
+// scanCalls are one call for each attribute that is asked for: a condition on
+// all of them holds where it holds for each. A Scan has no leading keys.
+func (in dynamoInput) scanCalls(table string) []Call {
+	var made []Call
+	for attribute := range strings.SplitSeq(in.ProjectionExpression, ",") {
+		context := map[string]string{}
+		if in.Select != "" {
+			context["dynamodb:Select"] = in.Select
+		}
+		if attribute = strings.TrimSpace(attribute); attribute != "" {
+			context["dynamodb:Attributes"] = cmp.Or(in.ExpressionAttributeNames[attribute], attribute)
+		}
+		made = append(made, Call{Action: "dynamodb:Scan", Resource: table, Context: context})
 	}
 	return made
 }

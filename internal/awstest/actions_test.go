@@ -83,7 +83,11 @@ func TestDynamoCalls(t *testing.T) {
 			[]string{"dynamodb:TransactWriteItems: dynamodb:PutItem arn/t dynamodb:LeadingKeys=M#a", "dynamodb:ConditionCheckItem arn/t dynamodb:LeadingKeys=M#b"}},
 		{"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"PK":{"S":"A#x"}},{"PK":{"S":"M#a"}}]}}}`,
 			[]string{"dynamodb:BatchGetItem: dynamodb:BatchGetItem arn/t dynamodb:LeadingKeys=A#x", "dynamodb:BatchGetItem arn/t dynamodb:LeadingKeys=M#a"}},
-		{"Scan", `{"TableName":"t"}`, []string{"dynamodb:Scan: dynamodb:Scan arn/t dynamodb:LeadingKeys=<nil>"}},
+		{"TransactWriteItems", `{"TransactItems":[{"Delete":{"TableName":"t","Key":{"PK":{"S":"M#a"}}}}]}`,
+			[]string{"dynamodb:TransactWriteItems: dynamodb:DeleteItem arn/t dynamodb:LeadingKeys=M#a"}},
+		{"Scan", `{"TableName":"t"}`, []string{"dynamodb:Scan: dynamodb:Scan arn/t"}},
+		{"Scan", `{"TableName":"t","Select":"SPECIFIC_ATTRIBUTES","ProjectionExpression":"PK, #r","ExpressionAttributeNames":{"#r":"revision"}}`,
+			[]string{"dynamodb:Scan: dynamodb:Scan arn/t dynamodb:Attributes=PK dynamodb:Select=SPECIFIC_ATTRIBUTES", "dynamodb:Scan arn/t dynamodb:Attributes=revision dynamodb:Select=SPECIFIC_ATTRIBUTES"}},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+c.operation)

@@ -20,6 +20,9 @@ const (
 // TestRights holds what each function may do, and what it may not.
 func TestRights(t *testing.T) {
 	sam, terraform := load(t, deployments["the least"])
+	scan := func(attribute string) map[string]string {
+		return map[string]string{"dynamodb:Select": "SPECIFIC_ATTRIBUTES", "dynamodb:Attributes": attribute}
+	}
 	item := func(partition string) map[string]string { return map[string]string{"dynamodb:LeadingKeys": partition} }
 	for _, c := range []struct {
 		function, action, resource string
@@ -50,7 +53,12 @@ func TestRights(t *testing.T) {
 
 		{"publish", "dynamodb:PutItem", tableARN, item("P#acme/widget"), true},
 		{"publish", "dynamodb:PutItem", tableARN, item("A#token"), false},
-		{"publish", "dynamodb:DeleteItem", tableARN, item("P#acme/widget"), false},
+		{"publish", "dynamodb:DeleteItem", tableARN, item("P#acme/widget"), true},
+		{"publish", "dynamodb:DeleteItem", tableARN, item("A#token"), false},
+		{"publish", "dynamodb:UpdateItem", tableARN, item("P#acme/widget"), false},
+		{"publish", "dynamodb:Scan", tableARN, scan("revision"), true},
+		{"publish", "dynamodb:Scan", tableARN, scan("data"), false},
+		{"publish", "dynamodb:Scan", tableARN, nil, false},
 		{"publish", "kms:Sign", keyARN, nil, true},
 		{"publish", "kms:GetPublicKey", keyARN, nil, true},
 		{"publish", "kms:DescribeKey", keyARN, nil, true},
