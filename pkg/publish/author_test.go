@@ -17,6 +17,7 @@ import (
 // release is what an author uploads for one version of <namespace>/widget.
 type release struct {
 	namespace string
+	version   string
 	files     map[string][]byte // by name, without SHA256SUMS and signature
 	sums      []byte
 	signature []byte
@@ -27,15 +28,16 @@ const manifestJSON = `{"version":1,"metadata":{"protocol_versions":["6.0"]}}`
 
 func newRelease(t *testing.T, namespace string) release {
 	t.Helper()
-	r := release{namespace: namespace, key: newKey(t, "author"), files: map[string][]byte{
-		"terraform-provider-widget_1.0.0_linux_amd64.zip":  widget("amd64"),
-		"terraform-provider-widget_1.0.0_darwin_arm64.zip": widget("arm64"),
-		"terraform-provider-widget_1.0.0_manifest.json":    []byte(manifestJSON),
+	return newReleaseOf(t, namespace, "1.0.0")
+}
+
+func newReleaseOf(t *testing.T, namespace, version string) release {
+	t.Helper()
+	linux, darwin, manifest := providerName("widget", version, "linux_amd64.zip"), providerName("widget", version, "darwin_arm64.zip"), providerName("widget", version, "manifest.json")
+	r := release{namespace: namespace, version: version, key: newKey(t, "author"), files: map[string][]byte{
+		linux: widget("amd64"), darwin: widget("arm64"), manifest: []byte(manifestJSON),
 	}}
-	r.sums = []byte(
-		line(r.files, "terraform-provider-widget_1.0.0_linux_amd64.zip") +
-			line(r.files, "terraform-provider-widget_1.0.0_darwin_arm64.zip") +
-			line(r.files, "terraform-provider-widget_1.0.0_manifest.json"))
+	r.sums = []byte(line(r.files, linux) + line(r.files, darwin) + line(r.files, manifest))
 	r.sign(t, r.key)
 	return r
 }
@@ -55,20 +57,19 @@ func (r *release) sign(t *testing.T, key *signing.Key) {
 
 // uploads is every file of the release by its key in the inbox.
 func (r *release) uploads() map[string][]byte {
-	folder := "providers/" + r.namespace + "/widget/"
 	all := map[string][]byte{
-		folder + "terraform-provider-widget_1.0.0_SHA256SUMS":     r.sums,
-		folder + "terraform-provider-widget_1.0.0_SHA256SUMS.sig": r.signature,
-		"keys/" + r.namespace + "/author.asc":                     []byte(r.key.PublicKey().ASCIIArmor),
+		r.sumsKey():                           r.sums,
+		r.sumsKey() + ".sig":                  r.signature,
+		"keys/" + r.namespace + "/author.asc": []byte(r.key.PublicKey().ASCIIArmor),
 	}
 	for name, body := range r.files {
-		all[folder+name] = body
+		all["providers/"+r.namespace+"/widget/"+name] = body
 	}
 	return all
 }
 
 func (r *release) sumsKey() string {
-	return "providers/" + r.namespace + "/widget/terraform-provider-widget_1.0.0_SHA256SUMS"
+	return "providers/" + r.namespace + "/widget/" + providerName("widget", r.version, "SHA256SUMS")
 }
 
 func (w *world) status(key string) publish.Status {
@@ -77,7 +78,7 @@ func (w *world) status(key string) publish.Status {
 }
 
 func TestAnAuthorsReleaseIsServedInWhateverOrderItsFilesCome(t *testing.T) {
-	w := newWorld(t)
+	w := newWorldOn(t, inMemory, onBolt)
 	orders := 24
 	if testing.Short() {
 		orders = 6

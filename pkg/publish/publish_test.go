@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/publish"
@@ -106,56 +105,6 @@ func TestOtherBytesAreRejected(t *testing.T) {
 				t.Errorf("the rejected upload left a record")
 			}
 		})
-	}
-}
-
-func TestFourteenPlatformsAtOnceEndInOneSHA256SUMS(t *testing.T) {
-	w := newWorld(t)
-	platforms := []string{
-		"darwin_amd64", "darwin_arm64", "freebsd_386", "freebsd_amd64", "freebsd_arm", "linux_386", "linux_amd64",
-		"linux_arm", "linux_arm64", "linux_s390x", "openbsd_amd64", "windows_386", "windows_amd64", "windows_arm64",
-	}
-	others := w.publisher(w.bucket, w.index, w.key) // as another function instance would be
-	var group sync.WaitGroup
-	for n, platform := range platforms {
-		key := packageKey("1.0.0", platform)
-		version := w.s3.Upload(t, key, widget(platform), nil)
-		for _, publisher := range []*publish.Publisher{w.Publisher, others} {
-			if n%3 == 0 && publisher == others {
-				continue // only some events come twice
-			}
-			group.Go(func() {
-				if outcome, err := publisher.Publish(t.Context(), key, version); err != nil || outcome.Status != publish.Published {
-					t.Errorf("%s: %v %v", key, outcome, err)
-				}
-			})
-		}
-	}
-	group.Wait()
-	s := w.provider("acme", "widget", "1.0.0")
-	if got := strings.Count(w.served(s), "\n"); got != 14 || !s.Settled() {
-		t.Errorf("SHA256SUMS has %d lines, want 14", got)
-	}
-	if got, want := w.listed("acme/widget"), []string{"1.0.0 " + strings.Join(platforms, " ")}; !slices.Equal(got, want) {
-		t.Errorf("listed\n%q, want\n%q", got, want)
-	}
-}
-
-func TestManyVersionsAtOnceAreAllListed(t *testing.T) {
-	w := newWorld(t)
-	var group sync.WaitGroup
-	for n := range 40 {
-		key := fmt.Sprintf("modules/acme/vpc/aws/1.%d.0.zip", n)
-		version := w.s3.Upload(t, key, zipOf(map[string]string{"main.tf": key}), nil)
-		group.Go(func() {
-			if outcome, err := w.Publish(t.Context(), key, version); err != nil || outcome.Status != publish.Published {
-				t.Errorf("%s: %v %v", key, outcome, err)
-			}
-		})
-	}
-	group.Wait()
-	if got := w.listed("acme/vpc/aws"); len(got) != 40 {
-		t.Errorf("%d of 40 versions are listed: %q", len(got), got)
 	}
 }
 

@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/internal/dynamotest"
-	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -45,7 +43,7 @@ func TestARandomRunEndsAsTheModelSays(t *testing.T) {
 		rounds = 4
 	}
 	forSeeds(t, func(t *testing.T, seed uint64) {
-		newRandomRun(t, seed, func() publish.Index { return (&world{T: t}).newCatalog() }).play(rounds)
+		newRandomRun(t, seed, func() publish.Index { return onBolt(t).index }).play(rounds)
 	})
 }
 
@@ -54,17 +52,8 @@ func TestARandomRunOnDynamoDBEndsAsTheModelSays(t *testing.T) {
 	if testing.Short() {
 		rounds = 1
 	}
-	engine := dynamotest.Start(t)
 	forSeeds(t, func(t *testing.T, seed uint64) {
-		newRandomRun(t, seed, func() publish.Index {
-			c, err := dynamocatalog.New(dynamocatalog.Config{
-				Table: engine.CreateTable(t, dynamocatalog.TableSchema), Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}).play(rounds)
+		newRandomRun(t, seed, func() publish.Index { return onDynamoDB(t).index }).play(rounds)
 	})
 }
 

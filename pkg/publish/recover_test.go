@@ -45,7 +45,7 @@ func TestWhatWasAcceptedIsFinishedWithoutItsUpload(t *testing.T) {
 		r := newRelease(t, "acme"+string(rune('a'+failAt)))
 		key := "providers/" + r.namespace + "/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
 		version := w.s3.Upload(t, key, widget("a"), nil)
-		f := &faults{failAt: failAt, after: true}
+		f := &faults{hits: nth(failAt), kind: unclear}
 		dying := w.publisher(faultyBucket{f, w.bucket}, faultyIndex{f, w.index}, faultySigner{f, w.key})
 		_, err := dying.Publish(t.Context(), key, version)
 		if err != nil && !errors.Is(err, errFault) {
@@ -267,7 +267,7 @@ func TestAReconcileThatCannotHandOnFails(t *testing.T) {
 		if _, err := failing.Reconcile(t.Context(), "", time.Now().Add(time.Hour), missed); err != nil {
 			t.Fatal(err)
 		}
-		*f = faults{failAt: slices.Index(f.calls, list) + 1}
+		*f = faults{hits: point{list, 1}.hits}
 		if next, err := failing.Reconcile(t.Context(), "", time.Now().Add(time.Hour), missed); !errors.Is(err, errFault) || next != "" {
 			t.Errorf("Reconcile = %q, %v, want the error of %q", next, err, list)
 		}

@@ -11,58 +11,67 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/internal/s3test"
-	"github.com/larder-registry/larder/pkg/blob/s3blob"
-	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// world is a registry on a real S3 and a real catalog, and its users.
+// world is a registry on a bucket and a catalog, and its users.
 type world struct {
 	*testing.T
-	s3     *s3test.Server
-	bucket *s3blob.Bucket
-	index  *boltcatalog.Catalog
+	s3     blobtest.User
+	bucket publish.Bucket
+	index  publish.Index
 	key    *signing.Key
 	*publish.Publisher
+
+	openCatalog   func(*testing.T) catalog
+	bucketThrough func(caller) publish.Bucket
+	indexThrough  func(caller) publish.Index
 }
 
+// newWorld is a world on a real S3 and on bbolt.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, s3: s3test.Start(t), key: newKey(t, "registry")}
-	var err error
-	if w.bucket, err = openBucket(w.s3); err != nil {
-		t.Fatal(err)
-	}
+	return newWorldOn(t, onS3, onBolt)
+}
+
+func newWorldOn(t *testing.T, openStorage func(*testing.T) storage, openCatalog func(*testing.T) catalog) *world {
+	t.Helper()
+	s := openStorage(t)
+	w := &world{T: t, s3: s.user, bucket: s.bucket, bucketThrough: s.through, openCatalog: openCatalog, key: newKey(t, "registry")}
 	w.index = w.newCatalog()
 	w.Publisher = w.publisher(w.bucket, w.index, w.key)
 	return w
 }
 
-func openBucket(s *s3test.Server) (*s3blob.Bucket, error) {
-	return s3blob.New(s3blob.Config{
-		Bucket: s.Bucket, Region: s.Region, Endpoint: s.Endpoint, PathStyle: true,
-		Credentials: s3blob.StaticCredentials(s.AccessKey, s.SecretKey), URLLifetime: time.Minute,
-	})
+// onBothCatalogs runs a test on a real S3 with each of the catalogs that there
+// are.
+func onBothCatalogs(t *testing.T, test func(w *world)) {
+	t.Helper()
+	for _, c := range catalogs {
+		t.Run(c.name, func(t *testing.T) { test(newWorldOn(t, onS3, c.open)) })
+	}
 }
 
-func (w *world) newCatalog() *boltcatalog.Catalog {
+// newCatalog is an empty catalog of the world's kind.
+func (w *world) newCatalog() publish.Index {
 	w.Helper()
-	c, err := boltcatalog.Open(filepath.Join(w.TempDir(), "catalog.db"))
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() { c.Close() })
-	return c
+	c := w.openCatalog(w.T)
+	w.indexThrough = c.through
+	return c.index
+}
+
+// through is a publisher all of whose calls go through a caller.
+func (w *world) through(c caller) *publish.Publisher {
+	return w.publisher(w.bucketThrough(c), w.indexThrough(c), faultySigner{c, w.key})
 }
 
 func (w *world) publisher(b publish.Bucket, i publish.Index, s publish.Signer) *publish.Publisher {

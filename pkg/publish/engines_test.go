@@ -1,0 +1,183 @@
+package publish_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/pkg/blob/blobtest"
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// storage is an empty bucket, as its users reach it and as the registry does:
+// straight, or with every call through a caller.
+type storage struct {
+	user    blobtest.User
+	bucket  publish.Bucket
+	through func(caller) publish.Bucket
+}
+
+// catalog is an empty catalog, reached straight or through a caller.
+type catalog struct {
+	index   publish.Index
+	through func(caller) publish.Index
+}
+
+// An engine is something that storages or catalogs run on.
+type engine[T any] struct {
+	name string
+	open func(*testing.T) T
+}
+
+var (
+	storages = []engine[storage]{{"memory", inMemory}, {"S3", onS3}}
+	catalogs = []engine[catalog]{{"bolt", onBolt}, {"DynamoDB", onDynamoDB}}
+)
+
+// onS3 is a bucket on a real S3. Its calls are the requests to it.
+func onS3(t *testing.T) storage {
+	t.Helper()
+	s := s3test.Start(t)
+	bucket, err := openBucket(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storage{s, bucket, func(c caller) publish.Bucket {
+		bucket, err := openBucket(s, requests{c, nameS3Request, http.StatusForbidden, "application/xml", s3Refusal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bucket
+	}}
+}
+
+// openBucket opens a server's bucket. A nil transport is that of s3blob.
+func openBucket(s *s3test.Server, transport http.RoundTripper) (*s3blob.Bucket, error) {
+	return s3blob.New(s3blob.Config{
+		Bucket: s.Bucket, Region: s.Region, Endpoint: s.Endpoint, PathStyle: true, Transport: transport,
+		Credentials: s3blob.StaticCredentials(s.AccessKey, s.SecretKey), URLLifetime: time.Minute,
+	})
+}
+
+// inMemory is a bucket that takes more requests in a second than a server does.
+func inMemory(*testing.T) storage {
+	b := newMemoryBucket()
+	return storage{b, b, func(c caller) publish.Bucket { return faultyBucket{c, b} }}
+}
+
+func onBolt(t *testing.T) catalog {
+	t.Helper()
+	c, err := boltcatalog.Open(filepath.Join(t.TempDir(), "catalog.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return catalog{c, func(through caller) publish.Index { return faultyIndex{through, c} }}
+}
+
+// onDynamoDB is a catalog on a real DynamoDB. Its calls are the requests to it.
+func onDynamoDB(t *testing.T) catalog {
+	t.Helper()
+	engine := dynamotest.Start(t)
+	cfg := dynamocatalog.Config{
+		Table: engine.CreateTable(t, dynamocatalog.TableSchema), Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint,
+	}
+	open := func(transport http.RoundTripper) publish.Index {
+		cfg := cfg
+		cfg.Transport = transport
+		c, err := dynamocatalog.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	return catalog{open(nil), func(c caller) publish.Index {
+		return open(requests{c, nameDynamoDBRequest, http.StatusBadRequest, "application/x-amz-json-1.0", dynamoDBRefusal})
+	}}
+}
+
+// requests is a transport that makes each request a call. What the caller fails
+// is answered with a refusal, after which a client does not try again.
+type requests struct {
+	caller
+	name        func(*http.Request) string
+	status      int
+	contentType string
+	refusal     string
+}
+
+const (
+	s3Refusal       = `<Error><Code>AccessDenied</Code><Message>failed by the test</Message></Error>`
+	dynamoDBRefusal = `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException","message":"failed by the test"}`
+)
+
+// RoundTrip implements [http.RoundTripper].
+func (r requests) RoundTrip(request *http.Request) (response *http.Response, err error) {
+	served := false
+	err = r.call(r.name(request), func() error {
+		served = true
+		response, err = http.DefaultTransport.RoundTrip(request)
+		return err
+	})
+	if !errors.Is(err, errFault) {
+		return response, err
+	}
+	if response != nil {
+		response.Body.Close()
+	}
+	if !served && request.Body != nil {
+		request.Body.Close() // as a RoundTripper must
+	}
+	return &http.Response{
+		StatusCode: r.status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {r.contentType}},
+		Body: io.NopCloser(strings.NewReader(r.refusal)), Request: request,
+	}, nil
+}
+
+// nameS3Request tells what is done to which object: "PUT keys/acme/a.asc", or
+// "PUT tagging of keys/acme/a.asc".
+func nameS3Request(r *http.Request) string {
+	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	query := r.URL.Query()
+	for _, of := range []string{"tagging", "versions", "list-type"} {
+		if query.Has(of) {
+			return r.Method + " " + of + " of " + key + query.Get("prefix")
+		}
+	}
+	return r.Method + " " + key
+}
+
+// nameDynamoDBRequest tells the operation and the item: "PutItem P#acme/widget
+// LIST".
+func nameDynamoDBRequest(r *http.Request) string {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return operation
+	}
+	r.Body = io.NopCloser(bytes.NewReader(data))
+	type value struct{ S string }
+	type key struct{ PK, SK value }
+	var body struct {
+		Key, Item                 key
+		ExpressionAttributeValues map[string]value
+	}
+	if json.Unmarshal(data, &body) != nil {
+		return operation
+	}
+	of := body.ExpressionAttributeValues
+	return strings.Join(strings.Fields(strings.Join([]string{
+		operation, body.Key.PK.S, body.Key.SK.S, body.Item.PK.S, body.Item.SK.S, of[":partition"].S, of[":list"].S,
+	}, " ")), " ")
+}

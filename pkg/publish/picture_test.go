@@ -1,0 +1,162 @@
+package publish_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// picture is all that there is to see of a namespace: what is listed, each
+// version with its SHA256SUMS, and of each upload its tags and the document of
+// its outcome. It leaves out what differs between two runs that end the same
+// (times, how many records it took, the registry's signatures), and calls the
+// namespace acme. On the way it checks that all of it is whole.
+func (w *world) picture(namespace string) string {
+	w.Helper()
+	var p strings.Builder
+	last := ""
+	for _, folder := range []string{"modules/", "providers/"} {
+		for _, key := range w.keysUnder(registry.RecordsPrefix + folder + namespace + "/") {
+			record, err := registry.ParseRecordKey(key)
+			if err != nil {
+				w.Fatal(err)
+			}
+			if record.Sequence > 1 {
+				continue
+			}
+			address, listing, version := w.picturePublished(record)
+			if address != last {
+				fmt.Fprintf(&p, "%s lists %s\n", address, listing)
+			}
+			fmt.Fprintf(&p, "%s %s is %s\n", address, record.Version, version)
+			last = address
+		}
+	}
+	for _, folder := range []string{"keys/", "modules/", "providers/"} {
+		w.pictureUploads(&p, folder+namespace+"/")
+	}
+	return strings.ReplaceAll(p.String(), namespace, "acme")
+}
+
+// picturePublished is the listing of a module or provider, and one version of
+// it, whose state in the catalog is what its records add up to.
+func (w *world) picturePublished(of registry.ParsedRecordKey) (address, listing, version string) {
+	w.Helper()
+	var entries registry.Listing
+	var err error
+	var state, replayed any
+	var sums string
+	if of.Module != nil {
+		entries, err = w.index.ModuleVersions(w.Context(), *of.Module)
+		m, errState := w.index.ModuleVersion(w.Context(), *of.Module, of.Version)
+		whole := registry.ModuleVersion{Address: *of.Module, Version: of.Version}
+		w.replay(&whole)
+		address, state, replayed = of.Module.String(), m, whole
+		err = errors.Join(err, errState)
+	} else {
+		entries, err = w.index.ProviderVersions(w.Context(), *of.Provider)
+		s, errState := w.index.ProviderVersion(w.Context(), *of.Provider, of.Version)
+		whole := registry.ProviderVersion{Address: *of.Provider, Version: of.Version}
+		w.replay(&whole)
+		address, state, replayed = of.Provider.String(), s, whole
+		if len(s.Packages) == 0 && errors.Is(err, registry.ErrNotFound) {
+			err = nil // its packages have not come
+		}
+		if err = errors.Join(err, errState); err == nil && s.Release != nil {
+			sums = w.served(s)
+		}
+		if !s.Settled() {
+			w.Errorf("%s %s has packages that are not served", address, s.Version)
+		}
+	}
+	if err != nil {
+		w.Errorf("%s %s: %v", address, of.Version, err)
+	}
+	if !reflect.DeepEqual(state, replayed) {
+		w.Errorf("the catalog has of %s\n%+v, its records have\n%+v", address, state, replayed)
+	}
+	return address, w.lasting(entries), w.lasting(state) + "\n" + sums
+}
+
+// replay applies all records of a version.
+func (w *world) replay(s interface {
+	NextRecordKey() string
+	Apply(registry.Record) error
+}) {
+	w.Helper()
+	first := s.NextRecordKey()
+	for range w.keysUnder(first[:strings.LastIndex(first, "/")+1]) {
+		var r registry.Record
+		err := json.Unmarshal(w.read(s.NextRecordKey()), &r)
+		if err == nil {
+			err = s.Apply(r)
+		}
+		if err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// pictureUploads draws the word back: the tags of every object version, and the
+// outcome that was written last of every key.
+func (w *world) pictureUploads(p *strings.Builder, prefix string) {
+	w.Helper()
+	var objects []publish.Object
+	for object, err := range w.bucket.Versions(w.Context(), prefix, "") {
+		if err != nil {
+			w.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	for n, object := range objects {
+		fmt.Fprintf(p, "%s is tagged %v\n", object.Key, w.s3.Tags(w.T, object.Key, object.Version))
+		if n > 0 && objects[n-1].Key == object.Key {
+			continue
+		}
+		var outcome any
+		if err := json.Unmarshal(w.read(registry.OutcomeKey(object.Key)), &outcome); err != nil {
+			w.Errorf("%s: %v", object.Key, err)
+		}
+		fmt.Fprintf(p, "%s has the outcome %s\n", object.Key, w.lasting(outcome))
+	}
+}
+
+// lasting is what a value has in JSON, without what differs between runs that
+// end the same.
+func (w *world) lasting(value any) string {
+	w.Helper()
+	data, err := json.Marshal(value)
+	var parsed any
+	if err == nil {
+		err = json.Unmarshal(data, &parsed)
+	}
+	if err == nil {
+		prune(parsed)
+		data, err = json.Marshal(parsed)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(data)
+}
+
+func prune(parsed any) {
+	switch parsed := parsed.(type) {
+	case []any:
+		for _, element := range parsed {
+			prune(element)
+		}
+	case map[string]any:
+		for _, name := range []string{"time", "version_id", "revision", "sequence", "signature"} {
+			delete(parsed, name)
+		}
+		for _, element := range parsed {
+			prune(element)
+		}
+	}
+}
