@@ -57,14 +57,18 @@ func (l Listing) Without(v Version) (Listing, bool) {
 	return slices.Delete(slices.Clone(l), at, at+1), true
 }
 
+// Entry is a version's entry, whatever its build metadata. One that is not
+// listed has the zero entry, of revision 0.
+func (l Listing) Entry(v Version) Listed {
+	if at, found := l.find(v); found {
+		return l[at]
+	}
+	return Listed{}
+}
+
 // Revision is the revision at which a version is listed, whatever its build
 // metadata, and 0 where it is not.
-func (l Listing) Revision(v Version) int {
-	if at, found := l.find(v); found {
-		return l[at].Revision
-	}
-	return 0
-}
+func (l Listing) Revision(v Version) int { return l.Entry(v).Revision }
 
 func (l Listing) find(v Version) (at int, found bool) {
 	return slices.BinarySearchFunc(l, v, func(e Listed, v Version) int { return e.Version.Compare(v) })

@@ -115,14 +115,12 @@ func (c *Catalog) put(ctx context.Context, ch change) error {
 // the listing is up to the state, too.
 func store(items *bbolt.Bucket, ch change) error {
 	key := versionKey(ch.partition, ch.entry.Version)
-	if stored := items.Get(key); stored != nil {
-		known, err := decodeState[struct{ Revision int }](stored)
-		if err != nil {
-			return err
-		}
-		if known.Revision >= ch.entry.Revision {
-			return errKnown
-		}
+	known, err := revisionOf(items.Get(key))
+	if err != nil {
+		return err
+	}
+	if known >= ch.entry.Revision {
+		return errKnown
 	}
 	state, err := json.Marshal(ch.state)
 	if err != nil {
@@ -136,17 +134,10 @@ func store(items *bbolt.Bucket, ch change) error {
 
 // enter brings an entry into a listing, which may not exist yet.
 func enter(items *bbolt.Bucket, key []byte, entry registry.Listed) error {
-	var listing registry.Listing
-	if stored := items.Get(key); stored != nil {
-		var err error
-		if listing, err = decodeListing(stored); err != nil {
-			return err
-		}
-	}
-	listing, _ = listing.With(entry)
-	value, err := layout.EncodeListing(listing)
+	listing, err := getListing(items, key)
 	if err != nil {
 		return err
 	}
-	return items.Put(key, value)
+	listing, _ = listing.With(entry)
+	return putListing(items, key, listing)
 }

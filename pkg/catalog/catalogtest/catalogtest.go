@@ -15,7 +15,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Test runs the suite. open is called once, for an empty catalog.
+// Test runs the suite. open is called for every catalog that it takes, which
+// are empty.
 func Test(t *testing.T, open func(t *testing.T) publish.Index) {
 	s := &suite{open(t)}
 	t.Run("not found", s.notFound)
@@ -23,11 +24,18 @@ func Test(t *testing.T, open func(t *testing.T) publish.Index) {
 	t.Run("build metadata", s.buildMetadata)
 	t.Run("revisions", s.revisions)
 	t.Run("unsettled", s.unsettled)
+	t.Run("standing", s.standing)
 	t.Run("any order", s.anyOrder)
 	t.Run("at once", s.atOnce)
 	t.Run("similar names", s.similarNames)
 	t.Run("cancelled", s.cancelled)
 	t.Run("large", s.large)
+	t.Run("replace", s.replace)
+	t.Run("remove", s.remove)
+	t.Run("changed", s.changed)
+	t.Run("corrections at once", s.correctionsAtOnce)
+	t.Run("entries", func(t *testing.T) { (&suite{open(t)}).entries(t) })
+	t.Run("entries of a changing catalog", func(t *testing.T) { (&suite{open(t)}).changingEntries(t) })
 }
 
 type suite struct{ index publish.Index }
@@ -140,6 +148,31 @@ func (s *suite) unsettled(t *testing.T) {
 		if !slices.Equal(got, state.want) || listing[0].Revision != p.Revision {
 			t.Errorf("after %v: listed as %+v, want %v", state.steps, listing[0], state.want)
 		}
+	}
+}
+
+// standing holds that a version is listed with what was said of it last, and
+// that an older state which comes late does not unsay it.
+func (s *suite) standing(t *testing.T) {
+	module := moduleVersion("some/standing/aws", "1.0.0", 1)
+	provider := providerVersion("some/standing", "1.0.0", "linux_amd64", "release")
+	s.putModule(t, module)
+	s.putProvider(t, provider)
+	for _, said := range []registry.Standing{
+		{State: registry.Deprecated, Message: "use 2.0.0 — it is <faster>"}, {State: registry.Withdrawn}, {}, {State: registry.Withdrawn, Message: "it leaks"},
+	} {
+		lateModule, lateProvider := module, provider
+		module.Standing, provider.Standing = said, said
+		module.Revision++
+		provider.Revision++
+		s.putModule(t, module)
+		s.putProvider(t, provider)
+		s.putModule(t, lateModule)
+		s.putProvider(t, lateProvider)
+		s.wantModule(t, module)
+		s.wantProvider(t, provider)
+		s.wantListing(t, module.Address, registry.Listing{{Version: module.Version, Revision: module.Revision, Standing: said}})
+		s.wantListing(t, provider.Address, registry.Listing{provider.Listed()})
 	}
 }
 
@@ -261,6 +294,12 @@ func (s *suite) cancelled(t *testing.T) {
 		"ProviderVersion":    providerVersionErr,
 		"PutModuleVersion":   s.index.PutModuleVersion(ctx, newerModule),
 		"PutProviderVersion": s.index.PutProviderVersion(ctx, newerProvider),
+
+		"ReplaceModuleVersion":   s.index.ReplaceModuleVersion(ctx, newerModule, registry.Seen{State: 1, Listed: 1}),
+		"ReplaceProviderVersion": s.index.ReplaceProviderVersion(ctx, newerProvider, registry.Seen{State: 2, Listed: 2}),
+		"RemoveModuleVersion":    s.index.RemoveModuleVersion(ctx, m.Address, m.Version, registry.Seen{State: 1, Listed: 1}),
+		"RemoveProviderVersion":  s.index.RemoveProviderVersion(ctx, p.Address, p.Version, registry.Seen{State: 2, Listed: 2}),
+		"Entries":                entriesErr(s.index.Entries(ctx, "")),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s = %v, want context.Canceled", call, err)
@@ -314,17 +353,17 @@ func (s *suite) wantProvider(t *testing.T, want registry.ProviderVersion) {
 	}
 }
 
-// wantListing looks at a module's listing or at a provider's.
+// listing is a module's or a provider's.
+func (s *suite) listing(t *testing.T, address fmt.Stringer) (registry.Listing, error) {
+	if a, ok := address.(registry.ModuleAddress); ok {
+		return s.index.ModuleVersions(t.Context(), a)
+	}
+	return s.index.ProviderVersions(t.Context(), address.(registry.ProviderAddress))
+}
+
 func (s *suite) wantListing(t *testing.T, address fmt.Stringer, want registry.Listing) {
 	t.Helper()
-	var got registry.Listing
-	var err error
-	switch a := address.(type) {
-	case registry.ModuleAddress:
-		got, err = s.index.ModuleVersions(t.Context(), a)
-	case registry.ProviderAddress:
-		got, err = s.index.ProviderVersions(t.Context(), a)
-	}
+	got, err := s.listing(t, address)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%T %s is listed as %+v, %v, want %+v", address, address, got, err, want)
 	}

@@ -20,13 +20,18 @@
 //
 // Every question is one request. A version is one item, read by its key
 // (GetItem); a listing is the items whose SK begins with LIST (Query), most
-// often one. There is no Scan, and no index.
+// often one. There is no index.
 //
 // Reads are eventually consistent, which costs half. What they may miss is what
 // was published within the last second or so, as if they had come before it;
 // and a publisher that reads an old state adds the later records to it from
 // their log. The one read whose age matters is that of a listing which is about
 // to be replaced: it is consistent.
+//
+// Who walks through all versions takes one Scan for each MiB of the table, and a
+// Query for each listing. A Scan comes to the items of a partition one after the
+// other, in the order of SK; it takes PK, SK and revision alone, since the table
+// may hold other things that are nobody's to read in passing.
 //
 // # Writing
 //
@@ -37,6 +42,12 @@
 // before it can be asked for, and a writer that dies between the two is made
 // good by whoever puts the same state again. A new state costs three requests,
 // a known one two.
+//
+// Who corrects a version changes the state and the listing in one transaction,
+// on the conditions that the state's revision is the one that was seen, and the
+// listing's the one that was read; where the latter is not, it is read again. A
+// listing of which nothing is left stays, for its revision must not be had
+// twice, and is answered as if it were not there.
 //
 // # Sizes and limits
 //
@@ -57,7 +68,11 @@
 // # Permissions on AWS
 //
 // dynamodb:Query for listings, dynamodb:GetItem for versions, and for the
-// publisher dynamodb:PutItem too, on the table.
+// publisher dynamodb:PutItem, dynamodb:DeleteItem and dynamodb:Scan too, on the
+// table. All but the Scan can be held to the partitions above by
+// dynamodb:LeadingKeys, and the Scan, which has none, to the attributes PK, SK
+// and revision: by dynamodb:Attributes, with SPECIFIC_ATTRIBUTES for
+// dynamodb:Select.
 package dynamocatalog
 
 import (

@@ -49,6 +49,15 @@ func newItem(partition, name string, revision int, data []byte) item {
 	return i
 }
 
+// still is the condition that an item's revision is one that was read; 0 where
+// there was no item.
+func still(revision int) (condition *string, values item) {
+	if revision == 0 {
+		return aws.String("attribute_not_exists(" + PartitionKey + ")"), nil
+	}
+	return aws.String(revisionAttribute + " = :read"), item{":read": number(revision)}
+}
+
 func textOf(i item, attribute string) string {
 	s, _ := i[attribute].(*types.AttributeValueMemberS)
 	if s == nil {
@@ -136,22 +145,31 @@ func (c *Catalog) readState(ctx context.Context, partition string, v registry.Ve
 	return nil
 }
 
-// putState stores a state unless one of its revision or a higher one is there.
-func (c *Catalog) putState(ctx context.Context, ch change) error {
+// stateItem is the item of a state, which may not fit into one.
+func stateItem(ch change) (item, error) {
 	document, err := json.Marshal(ch.state)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data, err := compress(document)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(data) > maxData {
-		return fmt.Errorf("it has %d bytes, and an item of DynamoDB has room for %d: only its public signing keys can be so large, so export them without other people's signatures (gpg --export-options export-minimal)", len(data), maxData)
+		return nil, fmt.Errorf("it has %d bytes, and an item of DynamoDB has room for %d: only its public signing keys can be so large, so export them without other people's signatures (gpg --export-options export-minimal)", len(data), maxData)
+	}
+	return newItem(ch.partition, layout.Version(ch.entry.Version), ch.entry.Revision, data), nil
+}
+
+// putState stores a state unless one of its revision or a higher one is there.
+func (c *Catalog) putState(ctx context.Context, ch change) error {
+	i, err := stateItem(ch)
+	if err != nil {
+		return err
 	}
 	_, err = c.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                 &c.table,
-		Item:                      newItem(ch.partition, layout.Version(ch.entry.Version), ch.entry.Revision, data),
+		Item:                      i,
 		ConditionExpression:       aws.String("attribute_not_exists(" + PartitionKey + ") OR " + revisionAttribute + " < :revision"),
 		ExpressionAttributeValues: item{":revision": number(ch.entry.Revision)},
 	})

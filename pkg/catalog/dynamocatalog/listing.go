@@ -38,6 +38,9 @@ type stored struct {
 // listing reads for those who ask.
 func (c *Catalog) listing(ctx context.Context, partition string) (registry.Listing, error) {
 	s, err := c.readListing(ctx, partition, false)
+	if err == nil && len(s.listing) == 0 {
+		err = registry.ErrNotFound
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the listing of %s in the catalog: %w", partition, c.explain(err))
 	}
@@ -153,16 +156,26 @@ func (c *Catalog) enter(ctx context.Context, partition string, entry registry.Li
 // replaceListing puts a listing in the place of the one of a revision, 0 for
 // none. It has lost where the listing is of another one by now.
 func (c *Catalog) replaceListing(ctx context.Context, partition string, revision int, listing registry.Listing) error {
-	document, err := layout.EncodeListing(listing)
+	puts, err := c.listingPuts(partition, revision, listing)
 	if err != nil {
 		return err
 	}
+	return c.putAll(ctx, puts)
+}
+
+// listingPuts are the puts of a listing's chunks in the place of the one of a
+// revision, 0 for none.
+func (c *Catalog) listingPuts(partition string, revision int, listing registry.Listing) ([]types.Put, error) {
+	document, err := layout.EncodeListing(listing)
+	if err != nil {
+		return nil, err
+	}
 	data, err := compress(document)
 	if err != nil {
-		return fmt.Errorf("the listing of %d versions is too long: %w", len(listing), err)
+		return nil, fmt.Errorf("the listing of %d versions is too long: %w", len(listing), err)
 	}
 	if len(data) > maxChunks*chunkSize {
-		return fmt.Errorf("the listing of %d versions is too long: it has %d bytes, and there is room for %d", len(listing), len(data), maxChunks*chunkSize)
+		return nil, fmt.Errorf("the listing of %d versions is too long: it has %d bytes, and there is room for %d", len(listing), len(data), maxChunks*chunkSize)
 	}
 	chunks := slices.Collect(slices.Chunk(data, chunkSize))
 	puts := make([]types.Put, len(chunks))
@@ -171,12 +184,8 @@ func (c *Catalog) replaceListing(ctx context.Context, partition string, revision
 	}
 	first := &puts[0]
 	first.Item[chunksAttribute] = number(len(chunks))
-	first.ConditionExpression = aws.String("attribute_not_exists(" + PartitionKey + ")")
-	if revision > 0 {
-		first.ConditionExpression = aws.String(revisionAttribute + " = :read")
-		first.ExpressionAttributeValues = item{":read": number(revision)}
-	}
-	return c.putAll(ctx, puts)
+	first.ConditionExpression, first.ExpressionAttributeValues = still(revision)
+	return puts, nil
 }
 
 // putAll makes one item's put the plain request that it can be: a transaction
@@ -191,10 +200,14 @@ func (c *Catalog) putAll(ctx context.Context, puts []types.Put) error {
 		})
 		return err
 	}
-	var transaction []types.TransactWriteItem
+	return c.transact(ctx, nil, puts)
+}
+
+// transact makes puts after another write, all of them or none.
+func (c *Catalog) transact(ctx context.Context, writes []types.TransactWriteItem, puts []types.Put) error {
 	for _, put := range puts {
-		transaction = append(transaction, types.TransactWriteItem{Put: &put})
+		writes = append(writes, types.TransactWriteItem{Put: &put})
 	}
-	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: transaction})
+	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
 	return err
 }

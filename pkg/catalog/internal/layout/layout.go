@@ -1,5 +1,6 @@
 // Package layout is what the drivers of the catalog agree on: the names of
-// partitions and of the items in them, and the stored form of a listing.
+// partitions and of the items in them, the stored form of a listing, and the
+// order in which versions are walked through.
 package layout
 
 import (
@@ -13,14 +14,22 @@ import (
 // Listing is the name of the item that lists a module or provider.
 const Listing = "LIST"
 
+// What the partitions of modules and of providers begin with.
+const (
+	Modules   = "M#"
+	Providers = "P#"
+)
+
 // ModulePartition holds what there is of a module. No other address has it.
-func ModulePartition(a registry.ModuleAddress) string { return "M#" + a.String() }
+func ModulePartition(a registry.ModuleAddress) string { return Modules + a.String() }
 
 // ProviderPartition holds what there is of a provider. No other address has it.
-func ProviderPartition(a registry.ProviderAddress) string { return "P#" + a.String() }
+func ProviderPartition(a registry.ProviderAddress) string { return Providers + a.String() }
 
 // Version is the name of the item with the state of a version.
-func Version(v registry.Version) string { return "V#" + v.Key() }
+func Version(v registry.Version) string { return versionPrefix + v.Key() }
+
+const versionPrefix = "V#"
 
 // storedListing is a listing with each set of protocols and platforms once:
 // most versions of a provider have the same.
@@ -36,9 +45,10 @@ type offered struct {
 }
 
 type storedVersion struct {
-	Version  registry.Version `json:"version"`
-	Revision int              `json:"revision"`
-	Set      int              `json:"set"` // index of what it offers
+	Version  registry.Version  `json:"version"`
+	Revision int               `json:"revision"`
+	Set      int               `json:"set"` // index of what it offers
+	Standing registry.Standing `json:"standing,omitzero"`
 }
 
 // EncodeListing is the stored form of a listing, in JSON.
@@ -52,7 +62,7 @@ func EncodeListing(listing registry.Listing) ([]byte, error) {
 			set = len(stored.Sets)
 			stored.Sets = append(stored.Sets, offered{entry.Protocols, entry.Platforms})
 		}
-		stored.Versions = append(stored.Versions, storedVersion{entry.Version, entry.Revision, set})
+		stored.Versions = append(stored.Versions, storedVersion{entry.Version, entry.Revision, set, entry.Standing})
 	}
 	return json.Marshal(stored)
 }
@@ -75,6 +85,7 @@ func DecodeListing(value []byte) (registry.Listing, error) {
 			Revision:  v.Revision,
 			Protocols: slices.Clip(set.Protocols),
 			Platforms: slices.Clip(set.Platforms),
+			Standing:  v.Standing,
 		})
 	}
 	return listing, nil

@@ -1,0 +1,75 @@
+package boltcatalog
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
+	"github.com/larder-registry/larder/pkg/registry"
+	"go.etcd.io/bbolt"
+)
+
+// Entries implements [publish.Index]. A partition is read in a transaction of
+// its own, which is over before its entries are yielded: whoever wrote to the
+// catalog during one could wait for themselves.
+func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[registry.Entry, error] {
+	return func(yield func(registry.Entry, error) bool) {
+		at, err := layout.ParseCursor(after)
+		for err == nil {
+			var contents layout.Contents
+			if contents, err = c.contents(ctx, at); err != nil || contents.Partition == "" {
+				break
+			}
+			for entry, err := range contents.Entries() {
+				if !yield(entry, err) {
+					return
+				}
+			}
+			at = contents.End()
+		}
+		if err != nil {
+			yield(registry.Entry{}, fmt.Errorf("walk through the catalog: %w", err))
+		}
+	}
+}
+
+// contents is what is left of a cursor's partition, or else the next one. It
+// has no partition where there is no more.
+func (c *Catalog) contents(ctx context.Context, at layout.Cursor) (contents layout.Contents, err error) {
+	if err := ctx.Err(); err != nil {
+		return contents, err
+	}
+	err = c.db.View(func(tx *bbolt.Tx) error {
+		contents = collect(tx.Bucket(itemsBucket).Cursor(), at)
+		return nil
+	})
+	return contents, err
+}
+
+func collect(items *bbolt.Cursor, at layout.Cursor) layout.Contents {
+	start := at.Partition + " "
+	if at.AtEnd() {
+		start = at.Partition + "!" // comes right after the space
+	}
+	key, value := items.Seek([]byte(start))
+	partition, _, _ := strings.Cut(string(key), " ")
+	contents := layout.Contents{Partition: partition, States: map[string]layout.State{}}
+	if partition == at.Partition {
+		contents.After = at.Name
+	}
+	for ; key != nil; key, value = items.Next() {
+		name, ok := strings.CutPrefix(string(key), partition+" ")
+		if !ok {
+			break
+		}
+		if name == layout.Listing {
+			contents.Listing, contents.Err = decodeListing(value)
+			continue
+		}
+		revision, err := revisionOf(value)
+		contents.States[name] = layout.State{Revision: revision, Err: err}
+	}
+	return contents
+}

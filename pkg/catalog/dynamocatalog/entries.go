@@ -1,0 +1,132 @@
+package dynamocatalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Entries is every version that the catalog has a state of, or lists, after the
+// entry of a cursor: after the empty one come all. See the package's
+// description for the order, and for what it costs.
+//
+// With what cannot be read it yields an error and as much of the entry as is
+// known, and goes on: of a listing, its address, instead of all its versions.
+// With an error of the whole, it yields an entry without a Cursor, and ends.
+func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[registry.Entry, error] {
+	return func(yield func(registry.Entry, error) bool) {
+		for contents, err := range c.partitions(ctx, after) {
+			if err == nil {
+				err = c.addListing(ctx, &contents)
+			}
+			if err != nil {
+				yield(registry.Entry{}, fmt.Errorf("walk through the catalog: %w", c.explain(err)))
+				return
+			}
+			for entry, err := range contents.Entries() {
+				if !yield(entry, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// addListing reads the listing of a partition, which may have none.
+func (c *Catalog) addListing(ctx context.Context, contents *layout.Contents) error {
+	s, err := c.readListing(ctx, contents.Partition, false)
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+		return nil
+	case errors.Is(err, errForeign):
+		contents.Err = fmt.Errorf("read the listing of %s in the catalog: %w", contents.Partition, err)
+		return nil
+	}
+	contents.Listing = s.listing
+	return err
+}
+
+// partitions is the states of each partition, from what is left of the cursor's
+// on. A Scan comes to the items of a partition one after the other, in the order
+// of SK.
+func (c *Catalog) partitions(ctx context.Context, after string) iter.Seq2[layout.Contents, error] {
+	return func(yield func(layout.Contents, error) bool) {
+		at, err := layout.ParseCursor(after)
+		if err != nil {
+			yield(layout.Contents{}, err)
+			return
+		}
+		current := newContents(at.Partition, at.Name)
+		if at.AtEnd() {
+			current = newContents("", "")
+		}
+		for i, err := range c.scan(ctx, at) {
+			if err != nil {
+				yield(layout.Contents{}, err)
+				return
+			}
+			if partition := textOf(i, PartitionKey); partition != current.Partition {
+				if current.Partition != "" && !yield(current, nil) {
+					return
+				}
+				current = newContents(partition, "")
+			}
+			current.States[textOf(i, SortKey)] = stateOf(i)
+		}
+		if current.Partition != "" {
+			yield(current, nil)
+		}
+	}
+}
+
+func newContents(partition, after string) layout.Contents {
+	return layout.Contents{Partition: partition, After: after, States: map[string]layout.State{}}
+}
+
+func stateOf(i item) layout.State {
+	revision := numberOf(i, revisionAttribute)
+	if revision < 1 {
+		return layout.State{Err: fmt.Errorf("read %s of %s in the catalog: %w", textOf(i, SortKey), textOf(i, PartitionKey), errForeign)}
+	}
+	return layout.State{Revision: revision}
+}
+
+// scan is the keys and revisions of all items of modules and providers. Other
+// attributes are not for whoever walks through the table: it may hold other
+// things, too.
+func (c *Catalog) scan(ctx context.Context, after layout.Cursor) iter.Seq2[item, error] {
+	input := &dynamodb.ScanInput{
+		TableName:            &c.table,
+		Select:               types.SelectSpecificAttributes,
+		ProjectionExpression: aws.String(PartitionKey + ", " + SortKey + ", " + revisionAttribute),
+		FilterExpression:     aws.String("begins_with(" + PartitionKey + ", :module) OR begins_with(" + PartitionKey + ", :provider)"),
+		ExpressionAttributeValues: item{
+			":module":   &types.AttributeValueMemberS{Value: layout.Modules},
+			":provider": &types.AttributeValueMemberS{Value: layout.Providers},
+		},
+	}
+	if after.Partition != "" {
+		input.ExclusiveStartKey = key(after.Partition, after.Name)
+	}
+	return func(yield func(item, error) bool) {
+		for pages := dynamodb.NewScanPaginator(c.client, input); pages.HasMorePages(); {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, i := range page.Items {
+				if !yield(i, nil) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package layout_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+func version(t testing.TB, text string) registry.Version {
+	t.Helper()
+	v, err := registry.ParseVersion(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestListing holds the stored form: that of a version which nothing was said
+// of has no standing, as from before there were any.
+func TestListing(t *testing.T) {
+	linux := []registry.Platform{{OS: "linux", Arch: "amd64"}}
+	listing := registry.Listing{
+		{Version: version(t, "1.0.0"), Revision: 3, Protocols: []string{"5.0"}, Platforms: linux},
+		{Version: version(t, "1.1.0+b"), Revision: 4, Protocols: []string{"5.0"}, Platforms: linux, Standing: registry.Standing{State: registry.Deprecated, Message: "use 2.0.0"}},
+		{Version: version(t, "1.2.0"), Revision: 1, Standing: registry.Standing{State: registry.Withdrawn}},
+	}
+	const want = `{"sets":[{"protocols":["5.0"],"platforms":["linux_amd64"]},{}],"versions":[` +
+		`{"version":"1.0.0","revision":3,"set":0},` +
+		`{"version":"1.1.0+b","revision":4,"set":0,"standing":{"state":"deprecated","message":"use 2.0.0"}},` +
+		`{"version":"1.2.0","revision":1,"set":1,"standing":{"state":"withdrawn"}}]}`
+	stored, err := layout.EncodeListing(listing)
+	if err != nil || string(stored) != want {
+		t.Errorf("stored as %s, %v, want %s", stored, err, want)
+	}
+	if got, err := layout.DecodeListing([]byte(want)); err != nil || !reflect.DeepEqual(got, listing) {
+		t.Errorf("read as %+v, %v, want %+v", got, err, listing)
+	}
+}
+
+// TestEntries holds what of a partition is met, where both of its sides may
+// lack what the other one has.
+func TestEntries(t *testing.T) {
+	listing := registry.Listing{{Version: version(t, "1.0.0"), Revision: 2}, {Version: version(t, "1.2.0+b"), Revision: 1}, {Version: version(t, "1.10.0"), Revision: 7}}
+	damage := errors.New("damaged")
+	states := map[string]layout.State{
+		"V#1.0.0": {Revision: 2}, "V#1.1.0": {Revision: 1}, "V#1.10.0": {Revision: 8}, "V#1.3.0": {Err: damage},
+		"LIST": {Revision: 5}, "LIST#1": {Revision: 5}, "V#1.0": {Revision: 1}, "V#1.0.0+b": {Revision: 1}, "1.0.0": {Revision: 1}, "X": {Revision: 1},
+	}
+	all := []string{"1.0.0 {2 2}", "1.1.0 {1 0}", "1.10.0 {8 7}", "1.2.0 {0 1}", "1.3.0 {0 0} damaged"}
+	for _, c := range []struct {
+		partition, after string
+		err              error
+		want             []string
+	}{
+		{partition: "M#acme/vpc/aws", want: all},
+		{partition: "P#acme/widget", want: all},
+		{partition: "P#acme/widget", after: "LIST", want: all},
+		{partition: "P#acme/widget", after: "V#1.1.0", want: all[2:]},
+		{partition: "P#acme/widget", after: "V#1.11.0", want: all[3:]},
+		{partition: "P#acme/widget", after: "V#1.3.0"},
+		{partition: "P#acme/widget", err: damage, want: []string{" {0 0} damaged"}},
+		{partition: "A#token"}, {partition: "M#acme/vpc"}, {partition: "P#acme/Widget"}, {partition: "P#acme/widget/x"}, {partition: "M"}, {partition: ""},
+		{partition: "A#token", err: damage},
+	} {
+		var got []string
+		for entry, err := range (layout.Contents{Partition: c.partition, After: c.after, States: states, Listing: listing, Err: c.err}).Entries() {
+			told := fmt.Sprint(entry.Version, " ", entry.Seen)
+			if err != nil {
+				told += " " + err.Error()
+			}
+			got = append(got, told)
+			cursor, err := layout.ParseCursor(entry.Cursor)
+			if err != nil || cursor.Partition != c.partition || cursor.AtEnd() != (c.err != nil) || (entry.Module == nil) == (entry.Provider == nil) {
+				t.Errorf("%s: %+v, whose cursor is %+v, %v", c.partition, entry, cursor, err)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s after %q: %q, want %q", c.partition, c.after, got, c.want)
+		}
+	}
+}
+
+func TestParseCursor(t *testing.T) {
+	for _, text := range []string{" ", "x", "LIST", "M#acme/vpc/aws", "M#acme/vpc/aws ", "A#token V#1.0.0", "P#acme V#1.0.0", "P#acme/Widget V#1.0.0"} {
+		if got, err := layout.ParseCursor(text); err == nil {
+			t.Errorf("%q is the cursor %+v", text, got)
+		}
+	}
+	if got, err := layout.ParseCursor(""); err != nil || got != (layout.Cursor{}) {
+		t.Errorf("the empty cursor is %+v, %v", got, err)
+	}
+}
