@@ -16,6 +16,7 @@ FUZZTIME ?= 10s
 CURRENT_CLIENTS := tofu-1.12.6 terraform-1.5.7
 OLDER_CLIENTS   := tofu-1.6.3 tofu-1.8.11 tofu-1.9.4 tofu-1.10.10
 PROVIDER        := terraform-provider-time-0.14.2
+RELEASE         := goreleaser-2.8.0 sources-$(PROVIDER)
 
 TOOL := go tool -modfile=tools/go.mod
 
@@ -77,7 +78,7 @@ e2e-binaries: larder
 
 .PHONY: e2e
 e2e: e2e-binaries dynamodb ## end to end by DOORS (node aws): the AWS CLI, Terraform and OpenTofu
-	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(CURRENT_CLIENTS)
+	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(RELEASE) $(CURRENT_CLIENTS)
 	@for door in $(DOORS); do \
 	  echo "== end to end, door: $$door"; \
 	  LARDER_E2E_DOOR=$$door LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E); \
@@ -112,4 +113,4 @@ clean: ## remove .cache/ (Go's own caches stay)
 need-go:
 	@e2e/need go
 need-all:
-	@e2e/need go cc aws gpg java mvn python3
+	@e2e/need go cc git aws gpg java mvn python3

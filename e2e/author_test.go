@@ -14,8 +14,14 @@ import (
 // author is someone who signs releases with GnuPG, as GoReleaser has it.
 type author struct{ home string }
 
-// newAuthor makes a keyring with one signing key, optionally with more settings for its generation.
-func newAuthor(t testing.TB, settings ...string) author {
+// newAuthor makes a keyring with one signing key, of the kind that GnuPG makes by default.
+func newAuthor(t testing.TB) author {
+	t.Helper()
+	return newAuthorWith(t, "ed25519", "never")
+}
+
+// newAuthorWith makes a keyring with one signing key, of an algorithm and with an expiry as GnuPG writes them.
+func newAuthorWith(t testing.TB, algorithm, expiry string) author {
 	t.Helper()
 	home, err := os.MkdirTemp("", "gpg") // short, for the path of the agent's socket is bounded
 	if err != nil {
@@ -28,7 +34,7 @@ func newAuthor(t testing.TB, settings ...string) author {
 			t.Error(err)
 		}
 	})
-	a.gpg(t, append(settings, "--quick-gen-key", "Ada Author <ada@example.com>", "ed25519", "sign", "never")...)
+	a.gpg(t, "--quick-gen-key", "Ada Author <ada@example.com>", algorithm, "sign", expiry)
 	return a
 }
 
