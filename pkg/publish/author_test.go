@@ -77,7 +77,7 @@ func (w *world) status(key string) publish.Status {
 	return publish.Status(w.s3.Tags(w.T, key, "")[publish.StatusTag])
 }
 
-func TestAnAuthorsReleaseIsServedInWhateverOrderItsFilesCome(t *testing.T) {
+func TestAuthorsWordWinsInWhateverOrderItsFilesCome(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	orders := 24
 	if testing.Short() {
@@ -117,7 +117,7 @@ func TestAnAuthorsReleaseIsServedInWhateverOrderItsFilesCome(t *testing.T) {
 	}
 }
 
-func TestUntilAnAuthorsReleaseIsCompleteTheRegistrysOwnStands(t *testing.T) {
+func TestAuthorsWordWinsOnceItIsComplete(t *testing.T) {
 	w := newWorld(t)
 	r := newRelease(t, "acme")
 	w.upload(widgetFolder+"terraform-provider-widget_1.0.0_linux_amd64.zip", r.files["terraform-provider-widget_1.0.0_linux_amd64.zip"])
@@ -146,7 +146,7 @@ func TestUntilAnAuthorsReleaseIsCompleteTheRegistrysOwnStands(t *testing.T) {
 	}
 }
 
-func TestWhatContradictsAnAuthorsReleaseIsRejected(t *testing.T) {
+func TestAuthorsWordWinsOverWhatContradictsIt(t *testing.T) {
 	w := newWorld(t)
 	const zipName = "terraform-provider-widget_1.0.0_linux_amd64.zip"
 	complete := func(r release) {
@@ -215,7 +215,7 @@ func TestWhatContradictsAnAuthorsReleaseIsRejected(t *testing.T) {
 	}
 }
 
-func TestAReplacedFileOfAReleaseCompletesIt(t *testing.T) {
+func TestAuthorsWordWinsOnceAWrongFileIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	r := newRelease(t, "acme")
 	w.upload("keys/acme/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
@@ -239,7 +239,7 @@ func TestAReplacedFileOfAReleaseCompletesIt(t *testing.T) {
 	}
 }
 
-func TestAKeyOfAnotherNamespaceDoesNotCount(t *testing.T) {
+func TestAuthorsWordIsThatOfItsOwnNamespace(t *testing.T) {
 	w := newWorld(t)
 	r := newRelease(t, "acme")
 	w.upload("keys/acme-evil/author.asc", []byte(r.key.PublicKey().ASCIIArmor))

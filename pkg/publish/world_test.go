@@ -52,6 +52,13 @@ func newWorldOn(t *testing.T, openStorage func(*testing.T) storage, openCatalog 
 	return w
 }
 
+// in is the same world for a subtest.
+func (w *world) in(t *testing.T) *world {
+	inner := *w
+	inner.T = t
+	return &inner
+}
+
 // onBothCatalogs runs a test on a real S3 with each of the catalogs that there
 // are.
 func onBothCatalogs(t *testing.T, test func(w *world)) {
