@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"slices"
@@ -107,7 +108,7 @@ func (in *inspection) listZip(zr *zip.Reader) []zipFile {
 			continue
 		}
 		if strings.HasSuffix(f.Name, "/") {
-			if name, ok := in.admit(f.Name, folder); ok {
+			if name, ok := in.admit(f.Name, folder); ok && in.readFolder(f) {
 				in.folders = append(in.folders, name)
 			}
 			continue
@@ -180,6 +181,27 @@ func (in *inspection) disjoint(files []zipFile) bool {
 		}
 	}
 	return true
+}
+
+// readFolder reads a folder's entry, of which the directory says that it has no
+// content: the clients hash a zip by reading all of its entries, and fail where
+// one cannot be read.
+func (in *inspection) readFolder(f *zip.File) bool {
+	rc, err := f.Open()
+	if err != nil {
+		in.damaged(f.Name, err)
+		return false
+	}
+	defer rc.Close()
+	switch n, err := io.ReadFull(rc, make([]byte, 1)); {
+	case n > 0:
+		in.violate("%s is a folder, but has content.", quote(f.Name))
+	case err != io.EOF:
+		in.damaged(f.Name, err)
+	default:
+		return true
+	}
+	return false
 }
 
 func (in *inspection) readZipFile(f zipFile) {
