@@ -114,7 +114,7 @@ func goReleaserConfig(t testing.TB) string {
 // goCaches are the settings by which Go builds from this machine's caches alone.
 func goCaches(t testing.TB) map[string]string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOMODCACHE", "GOCACHE").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOMODCACHE", "GOCACHE", "GOTOOLCHAIN").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func goCaches(t testing.TB) map[string]string {
 	if err := json.Unmarshal(out, &settings); err != nil {
 		t.Fatal(err)
 	}
-	maps.Copy(settings, map[string]string{"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOWORK": "off"})
+	settings["GOPROXY"], settings["GOWORK"] = "off", "off"
 	return settings
 }
 
