@@ -13,6 +13,7 @@ import (
 type state interface {
 	NextRecordKey() string
 	Apply(registry.Record) error
+	Listed() registry.Listed
 }
 
 // loadModule is the state of a module version, its whole log included. A

@@ -87,17 +87,7 @@ func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVe
 // settle makes everything that was accepted of a version served: it signs where
 // that is still to be done, and brings the catalog up to the log.
 func (p *Publisher) settle(ctx context.Context, s *registry.ProviderVersion) error {
-	err := p.extend(ctx, s, func() (*registry.Record, error) {
-		if s.Settled() {
-			return nil, nil
-		}
-		release, err := p.sign(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		return &registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release}, nil
-	})
-	if err != nil {
+	if err := p.complete(ctx, s); err != nil {
 		return err
 	}
 	if err := p.index.PutProviderVersion(ctx, *s); err != nil {
@@ -106,25 +96,40 @@ func (p *Publisher) settle(ctx context.Context, s *registry.ProviderVersion) err
 	return nil
 }
 
-// sign makes and stores a SHA256SUMS over all accepted packages, signed with
-// the registry's own key.
-func (p *Publisher) sign(ctx context.Context, s *registry.ProviderVersion) (registry.Release, error) {
+// complete signs what is accepted and not yet signed.
+func (p *Publisher) complete(ctx context.Context, s *registry.ProviderVersion) error {
+	return p.extend(ctx, s, func() (*registry.Record, error) {
+		if s.Settled() {
+			return nil, nil
+		}
+		return p.signRecord(ctx, s)
+	})
+}
+
+// signRecord makes and stores a SHA256SUMS over all accepted packages, signed
+// with the registry's own key. Its record makes it the one that is served.
+func (p *Publisher) signRecord(ctx context.Context, s *registry.ProviderVersion) (*registry.Record, error) {
 	sums := make(map[string]string, len(s.Packages))
 	for _, pkg := range s.Packages {
 		sums[s.Address.PackageFilename(s.Version, pkg.Platform)] = pkg.SHA256
 	}
 	document, err := shasums.New(sums)
 	if err != nil {
-		return registry.Release{}, err
+		return nil, err
 	}
-	signature, err := p.signer.Sign(ctx, document.Bytes())
+	signer := *p.signer.Load() // the same for signature and key, whatever comes
+	signature, err := signer.Sign(ctx, document.Bytes())
 	if err != nil {
-		return registry.Release{}, fmt.Errorf("sign SHA256SUMS: %w", err)
+		return nil, fmt.Errorf("sign SHA256SUMS: %w", err)
 	}
-	key := p.signer.PublicKey()
-	return p.storeRelease(ctx, s, document.Bytes(), signature, registry.Release{
+	key := signer.PublicKey()
+	release, err := p.storeRelease(ctx, s, document.Bytes(), signature, registry.Release{
 		Keys: []registry.SigningKey{{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}},
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release}, nil
 }
 
 // storeRelease puts a SHA256SUMS and its signature where they are served from,

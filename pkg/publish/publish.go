@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
@@ -63,16 +64,18 @@ type Config struct {
 type Publisher struct {
 	bucket  Bucket
 	index   Index
-	signer  Signer
 	scratch string
 	log     *slog.Logger
 
+	signer   atomic.Pointer[Signer]
 	announce func(context.Context, Outcome) error // or nil
 }
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	return &Publisher{bucket: c.Bucket, index: c.Index, signer: c.Signer, scratch: c.Scratch, log: c.Log, announce: c.Announce}
+	p := &Publisher{bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, announce: c.Announce}
+	p.UseSigner(c.Signer)
+	return p
 }
 
 // Publish takes one object version from the inbox as far as it can go, writes

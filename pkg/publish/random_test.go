@@ -113,8 +113,7 @@ func (r *randomRun) play(rounds int) {
 		uploads += len(s.uploads)
 		r.senders = append(r.senders, s)
 		workers := 1 + 3*(n%2)
-		s.unsure = workers > 1 && n%8 < 4
-		r.round(s, workers, n%4 < 2, workers == 1 || s.unsure)
+		r.round(s, workers, n%4 < 2, workers == 1 || n%8 < 4)
 		r.check(s, r.compare)
 		if r.Failed() {
 			return
@@ -440,9 +439,7 @@ func (r *randomRun) check(s *sender, compare func(map[*sent]publish.Status)) {
 		state := r.providerState(identity)
 		sums := r.provider(state)
 		compare(m.provider(identity, uploads, state, sums))
-		if statuses := m.release(identity, uploads, state, sums); !s.unsure {
-			compare(statuses)
-		}
+		compare(m.release(identity, uploads, state, sums))
 	}
 	always := map[*sent]publish.Status{}
 	for _, u := range s.uploads {
@@ -469,6 +466,23 @@ func (r *randomRun) compare(statuses map[*sent]publish.Status) {
 		if reason := tags[publish.ReasonTag]; (reason != "") != (want == publish.Rejected || want == publish.Pending) {
 			r.Errorf("%s is %s with the reason %q", u.key, want, reason)
 		}
+		r.compareDocument(u, want)
+	}
+}
+
+// compareDocument compares the outcome that was written last for a key, which is
+// that of its newest upload.
+func (r *randomRun) compareDocument(u *sent, want publish.Status) {
+	for o, err := range r.bucket.Versions(r.Context(), u.key, "") {
+		if err != nil || o.Key != u.key || o.Version != u.object {
+			return
+		}
+		break
+	}
+	var written publish.Outcome
+	err := json.Unmarshal(r.read(registry.OutcomeKey(u.key)), &written)
+	if err != nil || written.Version != u.object || written.Status != want {
+		r.Errorf("the outcome of %s (version %s) is written as %+v, %v, want %s", u.key, u.object, written, err, want)
 	}
 }
 
@@ -510,7 +524,7 @@ func (r *randomRun) providerState(identity string) registry.ProviderVersion {
 	r.found(err)
 	if len(replayed.Packages) > 0 {
 		r.listed(listing, replayed.Listed())
-	} else if listing.Revision(version) != 0 {
+	} else if listing.Entry(version).Revision != 0 {
 		r.Errorf("%s is listed without a package", identity)
 	}
 	if !replayed.Settled() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -25,19 +24,15 @@ const (
 
 // Recover brings the catalog up to the records, and finishes what a publisher
 // that died had accepted but not yet made to be served. An empty catalog is
-// rebuilt by it.
+// rebuilt by it. What the catalog has at the revision of the records is taken to
+// be right: to be sure, there is [Publisher.Reindex].
 func (p *Publisher) Recover(ctx context.Context) error {
 	versions, changed := 0, 0
-	listings := listings{catalog: p.index}
-	for last, err := range p.lastRecords(ctx, "") {
+	for step, err := range p.bringUp(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("recover: %w", err)
 		}
-		did, err := p.recoverVersion(ctx, last, &listings)
-		if err != nil {
-			return fmt.Errorf("recover: %w", err)
-		}
-		if did {
+		if step.Changed {
 			changed++
 		}
 		if versions++; versions%progressEvery == 0 {
@@ -87,96 +82,21 @@ func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time
 
 func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.Time) (next string, err error) {
 	var broken []error
-	listings := listings{catalog: p.index}
-	for last, err := range p.lastRecords(ctx, after) {
-		if err != nil {
+	for step, err := range p.bringUp(ctx, after) {
+		if step.Subject == "" {
 			return "", fmt.Errorf("reconcile: %w", err)
 		}
-		key := registry.RecordKey(last.LogPrefix(), last.Sequence)
-		if _, err := p.recoverVersion(ctx, last, &listings); err != nil {
-			p.log.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "record", key, "error", err)
+		if err != nil {
+			p.log.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "version", step.Subject, "error", err)
 			if broken = append(broken, err); len(broken) > maxBroken {
 				return "", fmt.Errorf("reconcile: %d versions cannot be recovered: %w", len(broken), errors.Join(broken...))
 			}
 		}
 		if time.Now().After(until) {
-			return key, nil
+			return step.After, nil
 		}
 	}
 	return "", nil
-}
-
-// lastRecords is the last record of every version whose last record comes
-// after a key.
-func (p *Publisher) lastRecords(ctx context.Context, after string) iter.Seq2[registry.ParsedRecordKey, error] {
-	return func(yield func(registry.ParsedRecordKey, error) bool) {
-		var last registry.ParsedRecordKey
-		for object, err := range p.bucket.List(ctx, registry.RecordsPrefix, after) {
-			if err != nil {
-				yield(registry.ParsedRecordKey{}, err)
-				return
-			}
-			key, err := registry.ParseRecordKey(object.Key)
-			if err != nil {
-				p.log.WarnContext(ctx, "an object among the records is none", "key", object.Key)
-				continue
-			}
-			if last.Sequence > 0 && last.LogPrefix() != key.LogPrefix() && !yield(last, nil) {
-				return
-			}
-			last = key
-		}
-		if last.Sequence > 0 {
-			yield(last, nil)
-		}
-	}
-}
-
-// recoverVersion reports whether the catalog had to be changed. What is listed
-// is stored, but a publisher may have died before it listed what it had stored.
-func (p *Publisher) recoverVersion(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (bool, error) {
-	listed := listings.revision(ctx, last)
-	if last.Module != nil {
-		if listed >= last.Sequence {
-			return false, nil
-		}
-		loaded, err := p.loadModule(ctx, *last.Module, last.Version)
-		if err != nil {
-			return false, err
-		}
-		return true, p.index.PutModuleVersion(ctx, *loaded)
-	}
-	s, err := p.index.ProviderVersion(ctx, *last.Provider, last.Version)
-	if err == nil && s.Revision >= last.Sequence && s.Settled() && (listed >= s.Revision || len(s.Packages) == 0) {
-		return false, nil
-	}
-	loaded, err := p.loadProvider(ctx, *last.Provider, last.Version)
-	if err != nil {
-		return false, err
-	}
-	return true, p.settle(ctx, loaded)
-}
-
-// listings has the listing that was asked for last: the versions of a module or
-// provider follow one another in the records.
-type listings struct {
-	catalog registry.Catalog
-	logs    string // the folder of all logs of what the listing is of
-	listing registry.Listing
-}
-
-// revision is that at which a version is listed. A listing that cannot be read
-// has none: whoever then wants to change it finds out why.
-func (l *listings) revision(ctx context.Context, version registry.ParsedRecordKey) int {
-	if logs := path.Dir(path.Clean(version.LogPrefix())); l.logs != logs {
-		l.logs = logs
-		if version.Module != nil {
-			l.listing, _ = l.catalog.ModuleVersions(ctx, *version.Module)
-		} else {
-			l.listing, _ = l.catalog.ProviderVersions(ctx, *version.Provider)
-		}
-	}
-	return l.listing.Revision(version.Version)
 }
 
 // Uploads is the key of every upload in the inbox that comes after another one,

@@ -124,12 +124,12 @@ func (d *dead) ProviderVersions(context.Context, registry.ProviderAddress) (regi
 	return nil, registry.ErrNotFound
 }
 
-func (d *dead) PutModuleVersion(_ context.Context, m registry.ModuleVersion) error {
+func (d *dead) ReplaceModuleVersion(_ context.Context, m registry.ModuleVersion, _ registry.Seen) error {
 	d.put = append(d.put, m.Address.String())
 	return nil
 }
 
-func (d *dead) PutProviderVersion(_ context.Context, p registry.ProviderVersion) error {
+func (d *dead) ReplaceProviderVersion(_ context.Context, p registry.ProviderVersion, _ registry.Seen) error {
 	d.put = append(d.put, p.Address.String())
 	return nil
 }

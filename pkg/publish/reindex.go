@@ -2,72 +2,142 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"iter"
+	"strings"
 
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Reindexed is a version that [Publisher.Reindex] came to.
-type Reindexed struct {
-	Subject string // such as "module acme/vpc/aws 1.2.3"
-	Changed bool   // the catalog did not have it, or an older state of it
+// maxCorrections is how often a version is corrected that others change.
+const maxCorrections = 5
 
-	// Unsigned are the platforms whose packages are accepted, but not served
-	// before a publisher signs a SHA256SUMS over them.
-	Unsigned []registry.Platform
+// Reindex makes the catalog what the records say, to the letter, and signs what
+// is accepted and not yet signed: every version is compared with all of its
+// records, and what the catalog has without any is removed. It may go on beside
+// everything else.
+func (p *Publisher) Reindex(ctx context.Context, after string) Walk {
+	return chain(after,
+		leg{recordsLeg, func(after string) Walk {
+			listings := listings{catalog: p.index}
+			return p.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) (err error) {
+				step.Changed, err = p.rebuild(ctx, last, &listings)
+				return err
+			})
+		}},
+		leg{catalogLeg, func(after string) Walk {
+			return p.strays(ctx, after, func(stray registry.Entry, step *Step) error {
+				err := p.remove(ctx, stray)
+				step.Changed = err == nil
+				return err
+			})
+		}})
 }
 
-// Reindex brings the catalog up to the records, as [Publisher.Recover] does,
-// but signs nothing and writes nothing to the bucket: it needs no Signer. A
-// version of which not all packages are signed is listed with those that are.
-//
-// It yields every version, in the order of the records. With a version that it
-// could not bring up it yields the error, too, and goes on to the next one;
-// with an error of the whole it yields no subject, and ends. What was brought
-// up is found so by whoever begins again.
-func (p *Publisher) Reindex(ctx context.Context) iter.Seq2[Reindexed, error] {
-	return func(yield func(Reindexed, error) bool) {
-		listings := listings{catalog: p.index}
-		for last, err := range p.lastRecords(ctx, "") {
-			if err != nil {
-				yield(Reindexed{}, fmt.Errorf("list the records: %w", err))
-				return
-			}
-			if !yield(p.reindexVersion(ctx, last, &listings)) {
-				return
-			}
+// bringUp is a walk that rebuilds what the catalog does not have at the revision
+// of its records.
+func (p *Publisher) bringUp(ctx context.Context, after string) Walk {
+	listings := listings{catalog: p.index}
+	return p.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
+		current, err := p.isCurrent(ctx, last, &listings)
+		if err == nil && !current {
+			step.Changed, err = p.rebuild(ctx, last, &listings)
 		}
-	}
+		return err
+	})
 }
 
-func (p *Publisher) reindexVersion(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (r Reindexed, err error) {
+// isCurrent says whether the catalog has all that a version's last record and
+// those before it say. What is listed is stored, but a publisher may have died
+// before it listed what it had stored.
+func (p *Publisher) isCurrent(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (bool, error) {
+	s := emptyState(last)
+	listing, err := listings.of(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	listed := listing.Entry(last.Version).Revision
 	if last.Module != nil {
-		r.Subject = fmt.Sprintf("module %s %s", last.Module, last.Version)
-		r.Changed, err = p.recoverVersion(ctx, last, listings) // of a module, nothing is signed
-		return r, err
+		return listed >= last.Sequence, nil
 	}
-	r.Subject = fmt.Sprintf("provider %s %s", last.Provider, last.Version)
-	s, err := p.index.ProviderVersion(ctx, *last.Provider, last.Version)
-	if err != nil || s.Revision < last.Sequence || !listings.has(ctx, last, s) {
-		loaded, err := p.loadProvider(ctx, *last.Provider, last.Version)
-		if err != nil {
-			return r, err
-		}
-		if err := p.index.PutProviderVersion(ctx, *loaded); err != nil {
-			return r, fmt.Errorf("catalog: %w", err)
-		}
-		s, r.Changed = *loaded, true
+	have, err := p.inCatalog(ctx, s)
+	if have == nil || err != nil {
+		return false, err
 	}
-	for _, pkg := range s.Packages {
-		if _, served := s.Package(pkg.Platform); !served {
-			r.Unsigned = append(r.Unsigned, pkg.Platform)
-		}
-	}
-	return r, nil
+	provider := have.(*registry.ProviderVersion)
+	return provider.Revision >= last.Sequence && provider.Settled() && (listed >= provider.Revision || !listable(have)), nil
 }
 
-// has says whether a provider version is listed as its state says.
-func (l *listings) has(ctx context.Context, version registry.ParsedRecordKey, s registry.ProviderVersion) bool {
-	return len(s.Listed().Platforms) == 0 || l.revision(ctx, version) >= s.Revision
+// rebuild makes the catalog have a version as its records say it is, and reports
+// whether it had it otherwise.
+func (p *Publisher) rebuild(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (changed bool, err error) {
+	for range maxCorrections {
+		s, err := p.fromLog(ctx, last)
+		if err != nil {
+			return false, err
+		}
+		if s, ok := s.(*registry.ProviderVersion); ok {
+			if err := p.complete(ctx, s); err != nil {
+				return false, err
+			}
+		}
+		seen, problems, err := p.compare(ctx, s, listings)
+		if err != nil || len(problems) == 0 {
+			return false, err
+		}
+		err = p.replace(ctx, s, seen)
+		listings.forget()
+		if !errors.Is(err, registry.ErrChanged) {
+			return err == nil, err
+		}
+	}
+	return false, nil // whoever changes it brings it up to its records, too
+}
+
+// strays walks over what the catalog has after a cursor, and hands on what there
+// are no records of.
+func (p *Publisher) strays(ctx context.Context, after string, do func(registry.Entry, *Step) error) Walk {
+	return func(yield func(Step, error) bool) {
+		for entry, err := range p.index.Entries(ctx, after) {
+			if entry.Cursor == "" {
+				yield(Step{}, fmt.Errorf("list the catalog: %w", err))
+				return
+			}
+			version := registry.ParsedRecordKey{Module: entry.Module, Provider: entry.Provider, Version: entry.Version}
+			step := Step{After: entry.Cursor, Subject: strings.TrimSpace(subjectOf(version))}
+			if err == nil { // else it is of an item that cannot be read
+				err = p.ifStray(ctx, version, func() error { return do(entry, &step) })
+			}
+			if !yield(step, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+func (p *Publisher) ifStray(ctx context.Context, version registry.ParsedRecordKey, do func() error) error {
+	recorded, err := p.anyUnder(ctx, version.LogPrefix())
+	if recorded || err != nil {
+		return err
+	}
+	return do()
+}
+
+func (p *Publisher) anyUnder(ctx context.Context, prefix string) (bool, error) {
+	for _, err := range p.bucket.List(ctx, prefix, "") {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+func (p *Publisher) remove(ctx context.Context, e registry.Entry) (err error) {
+	if e.Module != nil {
+		err = p.index.RemoveModuleVersion(ctx, *e.Module, e.Version, e.Seen)
+	} else {
+		err = p.index.RemoveProviderVersion(ctx, *e.Provider, e.Version, e.Seen)
+	}
+	if err != nil {
+		return fmt.Errorf("catalog: %w", err)
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/publish"
@@ -19,70 +18,154 @@ func (refusingSigner) Sign(context.Context, []byte) ([]byte, error) {
 	return nil, errors.New("this publisher does not sign")
 }
 
-// reindex walks to the end with a publisher that has no signer, and tells of
-// each version in a line: what changed, what is unsigned, what is wrong.
-func (w *world) reindex() (lines []string) {
+// walked is a line for each step of a walk in which something was changed or is
+// wrong.
+func (w *world) walked(walk publish.Walk) (lines []string) {
 	w.Helper()
-	p := w.publisher(w.bucket, w.index, nil)
-	for r, err := range p.Reindex(w.Context()) {
-		line := r.Subject
-		if r.Changed {
-			line += " changed"
+	for step, err := range walk {
+		if step.Changed {
+			lines = append(lines, step.Subject+" changed")
 		}
-		for _, platform := range r.Unsigned {
-			line += " unsigned:" + platform.String()
+		for _, problem := range step.Problems {
+			lines = append(lines, step.Subject+": "+problem)
 		}
 		if err != nil {
-			line += " failed"
+			lines = append(lines, step.Subject+" failed: "+err.Error())
 		}
-		lines = append(lines, line)
 	}
 	return lines
 }
 
-// A catalog is rebuilt without signing: what is signed is listed, and the rest
-// is told, and left to a publisher that signs.
-func TestAReindexSignsNothing(t *testing.T) {
+// mixed publishes something of everything, and returns what is listed of it.
+func (w *world) mixed() (listed func() []string) {
+	w.Helper()
+	r := newRelease(w.T, "acme")
+	for key, body := range r.uploads() {
+		w.upload(key, body)
+	}
+	w.upload(packageKey("2.0.0-rc.1+b", "linux_amd64"), widget("a"))
+	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"x/main.tf": ""}))
+	w.upload("modules/acme/vpc/aws/1.1.0.tar.gz", tarOf(map[string]string{"main.tf": ""}))
+	return func() []string { return append(w.listed("acme/widget"), w.listed("acme/vpc/aws")...) }
+}
+
+// An empty catalog is rebuilt, what is accepted and not signed is signed, and
+// the second time there is nothing to do.
+func TestAReindexRebuildsTheCatalog(t *testing.T) {
 	w := newWorld(t)
-	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}))
-	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	listed := w.mixed()
 	dying := w.publisher(w.bucket, w.index, refusingSigner{w.key})
-	for _, key := range []string{packageKey("1.0.0", "linux_arm64"), packageKey("2.0.0", "linux_amd64")} {
-		if _, err := dying.Publish(t.Context(), key, w.s3.Upload(t, key, widget("b"), nil)); err == nil {
-			t.Fatal("a publisher that does not sign published a package")
-		}
+	arm := packageKey("2.0.0-rc.1+b", "linux_arm64")
+	if _, err := dying.Publish(t.Context(), arm, w.s3.Upload(t, arm, widget("b"), nil)); err == nil {
+		t.Fatal("a publisher that does not sign published a package")
 	}
-	w.index = w.newCatalog()
-	before := w.keysUnder(registry.Prefix)
-	want := []string{
-		"module acme/vpc/aws 1.0.0 changed",
-		"provider acme/widget 1.0.0 changed unsigned:linux_arm64",
-		"provider acme/widget 2.0.0 changed unsigned:linux_amd64",
+	want := listed()
+	want[1] += " linux_arm64"
+	w.empty()
+	changed := []string{
+		"module acme/vpc/aws 1.0.0 changed", "module acme/vpc/aws 1.1.0 changed",
+		"provider acme/widget 1.0.0 changed", "provider acme/widget 2.0.0-rc.1 changed",
 	}
-	for range 2 {
-		if got := w.reindex(); !slices.Equal(got, want) {
-			t.Errorf("reindexed\n%q, want\n%q", got, want)
-		}
-		if got := w.listed("acme/widget"); !slices.Equal(got, []string{"1.0.0 linux_amd64"}) {
-			t.Errorf("listed %q", got)
-		}
-		for i := range want { // what is there stays as it is
-			want[i] = strings.Replace(want[i], " changed", "", 1)
-		}
+	if got := w.walked(w.Reindex(t.Context(), "")); !slices.Equal(got, changed) {
+		t.Errorf("reindexed %q, want %q", got, changed)
 	}
-	if after := w.keysUnder(registry.Prefix); !slices.Equal(after, before) {
-		t.Errorf("the bucket has\n%q, had\n%q", after, before)
+	if got := listed(); !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
 	}
-	if err := w.publisher(w.bucket, w.index, w.key).Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.listed("acme/widget"); !slices.Equal(got, []string{"1.0.0 linux_amd64 linux_arm64", "2.0.0 linux_amd64"}) {
-		t.Errorf("listed %q, once somebody signed", got)
+	if got := w.walked(w.Reindex(t.Context(), "")); len(got) != 0 {
+		t.Errorf("the second time: %q", got)
 	}
 }
 
-// A state that was stored and not listed is listed; one that is broken does not
-// keep the others waiting.
+// empty gives the world an empty catalog.
+func (w *world) empty() {
+	w.Helper()
+	w.index = w.newCatalog()
+	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+}
+
+// What a catalog has otherwise than the records say is corrected, also where
+// its revision is the same or a higher one; what it has beside them is removed.
+func TestAReindexCorrectsTheCatalog(t *testing.T) {
+	w := newWorld(t)
+	listed := w.mixed()
+	want := listed()
+	right := w.provider("acme", "widget", "1.0.0")
+
+	wrong, later := right, right
+	wrong.Packages = wrong.Packages[:1]
+	later.Revision += 7
+	foreign := right
+	foreign.Version, foreign.Address.Type = mustVersion(t, "3.0.0"), "other"
+	module := registry.ModuleVersion{Address: registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, Version: mustVersion(t, "9.0.0"), Revision: 1}
+	for name, damage := range map[string]struct {
+		do   func() error
+		want []string
+	}{
+		"the same revision": {func() error {
+			seen := registry.Seen{State: right.Revision, Listed: right.Revision}
+			return w.index.ReplaceProviderVersion(t.Context(), wrong, seen)
+		}, []string{"provider acme/widget 1.0.0 changed"}},
+		"a higher revision":            {func() error { return w.index.PutProviderVersion(t.Context(), later) }, []string{"provider acme/widget 1.0.0 changed"}},
+		"a provider that is not there": {func() error { return w.index.PutProviderVersion(t.Context(), foreign) }, []string{"provider acme/other 3.0.0 changed"}},
+		"a version that is not there":  {func() error { return w.index.PutModuleVersion(t.Context(), module) }, []string{"module acme/vpc/aws 9.0.0 changed"}},
+	} {
+		if err := damage.do(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if found := w.walked(w.Verify(t.Context(), "", true)); len(found) == 0 {
+			t.Errorf("%s: it is not told of", name)
+		}
+		if got := w.walked(w.Reindex(t.Context(), "")); !slices.Equal(got, damage.want) {
+			t.Errorf("%s: reindexed %q, want %q", name, got, damage.want)
+		}
+		if got := listed(); !slices.Equal(got, want) || len(w.listed("acme/other")) > 0 {
+			t.Errorf("%s: listed %q, want %q", name, got, want)
+		}
+		if found := w.walked(w.Verify(t.Context(), "", false)); len(found) > 0 {
+			t.Errorf("%s, once it is corrected: %q", name, found)
+		}
+	}
+}
+
+// A walk can be ended after any step, and goes on after its cursor: it comes to
+// everything, once.
+func TestWalksGoOnWhereTheyStopped(t *testing.T) {
+	w := newWorld(t)
+	w.mixed()
+	for name, walk := range map[string]func(after string) publish.Walk{
+		"reindex": func(after string) publish.Walk { return w.Reindex(t.Context(), after) },
+		"verify":  func(after string) publish.Walk { return w.Verify(t.Context(), after, true) },
+		"resign":  func(after string) publish.Walk { return w.Resign(t.Context(), after) },
+	} {
+		var whole, parts []string
+		for step, err := range walk("") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole = append(whole, step.Subject)
+		}
+		for after := ""; ; {
+			step, stepped := publish.Step{}, false
+			for s, err := range walk(after) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				step, stepped = s, true
+				break
+			}
+			if !stepped {
+				break
+			}
+			parts, after = append(parts, step.Subject), step.After
+		}
+		if !slices.Equal(parts, whole) || len(whole) < 4 {
+			t.Errorf("%s: in parts %q, and as a whole %q", name, parts, whole)
+		}
+	}
+}
+
+// A version that is broken does not keep the others waiting, and is told of.
 func TestAReindexFinishesWhatItCan(t *testing.T) {
 	w := newWorld(t)
 	broken := registry.RecordKey("registry/records/providers/acme/aaa/1.0.0/", 1)
@@ -90,37 +173,18 @@ func TestAReindexFinishesWhatItCan(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
-	state := w.provider("acme", "widget", "1.0.0")
-	w.index = w.newCatalog()
-	index := unlisted{w.index, state}
-	p := w.publisher(w.bucket, index, nil)
+	w.empty()
 	var failed, changed []string
-	for r, err := range p.Reindex(t.Context()) {
+	for step, err := range w.Reindex(t.Context(), "") {
 		if err != nil {
-			failed = append(failed, r.Subject)
-		} else if r.Changed {
-			changed = append(changed, r.Subject)
+			failed = append(failed, step.Subject)
+		} else if step.Changed {
+			changed = append(changed, step.Subject)
 		}
 	}
 	if !slices.Equal(failed, []string{"provider acme/aaa 1.0.0"}) || !slices.Equal(changed, []string{"provider acme/widget 1.0.0"}) {
 		t.Errorf("failed %q, changed %q", failed, changed)
 	}
-	if got := w.listed("acme/widget"); !slices.Equal(got, []string{"1.0.0 linux_amd64"}) {
-		t.Errorf("listed %q", got)
-	}
-}
-
-// unlisted is a catalog that has a state and no listing with it.
-type unlisted struct {
-	publish.Index
-	state registry.ProviderVersion
-}
-
-func (u unlisted) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	if a == u.state.Address {
-		return u.state, nil
-	}
-	return u.Index.ProviderVersion(ctx, a, v)
 }
 
 // The walk ends where the records cannot be listed, and says so.
@@ -130,9 +194,9 @@ func TestAReindexEndsWithTheListing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	steps := 0
-	for r, err := range w.publisher(w.bucket, w.index, nil).Reindex(ctx) {
-		if steps++; err == nil || r.Subject != "" {
-			t.Errorf("%+v, %v: want an error of the whole", r, err)
+	for step, err := range w.Reindex(ctx, "") {
+		if steps++; err == nil || step.Subject != "" {
+			t.Errorf("%+v, %v: want an error of the whole", step, err)
 		}
 	}
 	if steps != 1 {

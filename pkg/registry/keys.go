@@ -109,10 +109,12 @@ func (a ProviderAddress) versionPrefix(v Version) string {
 	return Prefix + "providers/" + a.String() + "/" + v.Key() + "/"
 }
 
+// OwnKeysPrefix is where the registry keeps all public signing keys that it has
+// ever signed with.
+const OwnKeysPrefix = Prefix + "keys/own/"
+
 // OwnKeyKey is where the registry keeps a public signing key of its own.
-func OwnKeyKey(fingerprint string) string {
-	return Prefix + "keys/own/" + fingerprint + ".asc"
-}
+func OwnKeyKey(fingerprint string) string { return OwnKeysPrefix + fingerprint + ".asc" }
 
 // SignerKeyKey is where the registry finds its public key again, by the name of
 // the private one: that of a key in KMS tells nothing without a request.

@@ -66,10 +66,6 @@ func (l Listing) Entry(v Version) Listed {
 	return Listed{}
 }
 
-// Revision is the revision at which a version is listed, whatever its build
-// metadata, and 0 where it is not.
-func (l Listing) Revision(v Version) int { return l.Entry(v).Revision }
-
 func (l Listing) find(v Version) (at int, found bool) {
 	return slices.BinarySearchFunc(l, v, func(e Listed, v Version) int { return e.Version.Compare(v) })
 }

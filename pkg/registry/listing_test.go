@@ -87,11 +87,11 @@ func TestListingRevision(t *testing.T) {
 		{Version: version(t, "1.0.0-rc.1"), Revision: 2}, {Version: version(t, "1.0.0+b"), Revision: 3}, {Version: version(t, "1.10.0"), Revision: 4},
 	}
 	for v, want := range map[string]int{"1.0.0-rc.1": 2, "1.0.0": 3, "1.0.0+c": 3, "1.10.0": 4, "1.2.0": 0, "2.0.0": 0} {
-		if got := l.Revision(version(t, v)); got != want {
+		if got := l.Entry(version(t, v)).Revision; got != want {
 			t.Errorf("Revision(%s) = %d, want %d", v, got, want)
 		}
 	}
-	if got := Listing(nil).Revision(version(t, "1.0.0")); got != 0 {
+	if got := Listing(nil).Entry(version(t, "1.0.0")).Revision; got != 0 {
 		t.Errorf("Revision of an empty listing = %d", got)
 	}
 }

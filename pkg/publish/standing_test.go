@@ -1,0 +1,218 @@
+package publish_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+var (
+	widgets  = registry.ProviderAddress{Namespace: "acme", Type: "widget"}
+	withdraw = registry.Standing{State: registry.Withdrawn}
+	restore  = registry.Standing{State: registry.Restored}
+)
+
+func deprecate(message string) registry.Standing {
+	return registry.Standing{State: registry.Deprecated, Message: message}
+}
+
+// stands is how a provider version and a module version stand, in state and
+// listing.
+func (w *world) stands(version string) (provider, module registry.Standing) {
+	w.Helper()
+	v := mustVersion(w.T, version)
+	provider = w.provider("acme", "widget", version).Standing
+	m, err := w.index.ModuleVersion(w.Context(), vpc, v)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, check := range []struct {
+		list  func() (registry.Listing, error)
+		state registry.Standing
+	}{
+		{func() (registry.Listing, error) { return w.index.ProviderVersions(w.Context(), widgets) }, provider},
+		{func() (registry.Listing, error) { return w.index.ModuleVersions(w.Context(), vpc) }, m.Standing},
+	} {
+		listing, err := check.list()
+		if err != nil {
+			w.Fatal(err)
+		}
+		if got := listing.Entry(v).Standing; got != check.state {
+			w.Errorf("listed as %+v, and its state is %+v", got, check.state)
+		}
+	}
+	return provider, m.Standing
+}
+
+// set changes how version 1.0.0 of both stands.
+func (w *world) set(to registry.Standing) (changed bool, err error) {
+	w.Helper()
+	_, changed, err = w.SetProviderStanding(w.Context(), widgets, mustVersion(w.T, "1.0.0"), to)
+	_, changedToo, errToo := w.SetModuleStanding(w.Context(), vpc, mustVersion(w.T, "1.0.0"), to)
+	if changed != changedToo || (err == nil) != (errToo == nil) {
+		w.Errorf("%+v: the provider %v, %v; the module %v, %v", to, changed, err, changedToo, errToo)
+	}
+	return changed, err
+}
+
+func (w *world) publishBoth() {
+	w.Helper()
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), publish.Published)
+	w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""})), publish.Published)
+}
+
+// The last word counts, the same word twice changes nothing, and what is
+// withdrawn is restored before anything else is said of it.
+func TestStandings(t *testing.T) {
+	onBothCatalogs(t, func(w *world) {
+		w.publishBoth()
+		for _, step := range []struct {
+			to      registry.Standing
+			changed bool
+			refused bool
+			want    registry.Standing
+		}{
+			{restore, false, false, registry.Standing{}},
+			{deprecate("use 2.0.0"), true, false, deprecate("use 2.0.0")},
+			{deprecate("use 2.0.0"), false, false, deprecate("use 2.0.0")},
+			{deprecate("use 3.0.0"), true, false, deprecate("use 3.0.0")},
+			{withdraw, true, false, withdraw},
+			{withdraw, false, false, withdraw},
+			{deprecate("use 2.0.0"), false, true, withdraw},
+			{restore, true, false, registry.Standing{}},
+			{restore, false, false, registry.Standing{}},
+		} {
+			changed, err := w.set(step.to)
+			if changed != step.changed || errors.As(err, new(*publish.Refusal)) != step.refused || (err != nil) != step.refused {
+				w.Errorf("%+v: changed %v, %v", step.to, changed, err)
+			}
+			if provider, module := w.stands("1.0.0"); provider != step.want || module != step.want {
+				w.Errorf("%+v: they stand as %+v and %+v, want %+v", step.to, provider, module, step.want)
+			}
+		}
+	})
+}
+
+// What is not published cannot be withdrawn: not a version that nobody has
+// uploaded, and not one of which only a manifest came.
+func TestOnlyWhatIsPublishedStandsOtherwise(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.set(withdraw); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("nothing is published: %v", err)
+	}
+	w.upload("providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json", []byte(manifestJSON))
+	if _, err := w.set(withdraw); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("only a manifest came: %v", err)
+	}
+	if got := w.keysUnder(registry.RecordsPrefix); len(got) != 1 {
+		t.Errorf("records were written: %q", got)
+	}
+}
+
+// A withdrawn version stays withdrawn: uploaded again, with another package, in
+// a catalog that is built anew. And all of it can be served.
+func TestAWithdrawnVersionStaysWithdrawn(t *testing.T) {
+	onBothCatalogs(t, func(w *world) {
+		w.publishBoth()
+		if _, err := w.set(withdraw); err != nil {
+			w.Fatal(err)
+		}
+		w.publishBoth()
+		w.want(w.upload(packageKey("1.0.0", "darwin_arm64"), widget("b")), publish.Published)
+		check := func(when string) {
+			w.Helper()
+			if provider, module := w.stands("1.0.0"); provider != withdraw || module != withdraw {
+				w.Errorf("%s they stand as %+v and %+v", when, provider, module)
+			}
+			s := w.provider("acme", "widget", "1.0.0")
+			for _, platform := range []registry.Platform{{OS: "linux", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"}} {
+				if _, served := s.Package(platform); !served {
+					w.Errorf("%s it is not served for %s", when, platform)
+				}
+			}
+			w.served(s)
+		}
+		check("uploaded again")
+		w.empty()
+		if err := w.Recover(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		check("recovered")
+	})
+}
+
+// Of many who speak at once, each is heard, and one is last: the log tells who.
+func TestStandingsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.publishBoth()
+	var speaking sync.WaitGroup
+	for _, to := range []registry.Standing{withdraw, restore, withdraw, restore, deprecate("use 2.0.0")} {
+		speaking.Go(func() {
+			_, _, err := w.SetProviderStanding(t.Context(), widgets, mustVersion(t, "1.0.0"), to)
+			if err != nil && !errors.As(err, new(*publish.Refusal)) {
+				t.Error(err)
+			}
+		})
+	}
+	speaking.Go(func() { w.upload(packageKey("1.0.0", "darwin_arm64"), widget("b")) })
+	speaking.Wait()
+	before, _ := w.stands("1.0.0")
+	if s := w.provider("acme", "widget", "1.0.0"); !s.Settled() || len(s.Packages) != 2 {
+		t.Errorf("the package is lost: %+v", s)
+	}
+	w.empty()
+	if got := w.walked(w.Reindex(t.Context(), "")); len(got) != 2 {
+		t.Errorf("reindexed %q", got)
+	}
+	if after, _ := w.stands("1.0.0"); after != before {
+		t.Errorf("it stands as %+v, and the log says %+v", before, after)
+	}
+}
+
+// An operator's word that fails at any call is said again, and holds then.
+func TestAStandingMayFailAnywhere(t *testing.T) {
+	w := newWorld(t)
+	w.publishBoth()
+	for failAt, failed := 1, true; failed; failAt++ {
+		for _, after := range []bool{false, true} {
+			calls := 0
+			p := w.through(callFunc(func(_ string, do func() error) error {
+				if calls++; calls != failAt {
+					return do()
+				}
+				if after {
+					if err := do(); err != nil {
+						return err
+					}
+				}
+				return errFault
+			}))
+			to := deprecate("say it " + string(rune('a'+2*failAt)))
+			if after {
+				to.Message += " again"
+			}
+			_, _, err := p.SetProviderStanding(t.Context(), widgets, mustVersion(t, "1.0.0"), to)
+			if failed = calls >= failAt; failed != (err != nil) {
+				t.Errorf("call %d, after its effect %v: %v", failAt, after, err)
+			}
+			if _, _, err := w.SetProviderStanding(t.Context(), widgets, mustVersion(t, "1.0.0"), to); err != nil {
+				t.Error(err)
+			}
+			if got := w.provider("acme", "widget", "1.0.0").Standing; got != to {
+				t.Errorf("call %d, after its effect %v: it stands as %+v, want %+v", failAt, after, got, to)
+			}
+		}
+	}
+	logged := w.keysUnder(widgets.LogPrefix(mustVersion(t, "1.0.0")))
+	if !slices.IsSorted(logged) || len(logged) < 6 {
+		t.Errorf("the log is %q", logged)
+	}
+}
+
+type callFunc func(name string, do func() error) error
+
+func (f callFunc) call(name string, do func() error) error { return f(name, do) }

@@ -1,0 +1,284 @@
+package publish
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/shasums"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+const (
+	// maxLooks is how often a version is compared with the catalog before a
+	// difference is told: somebody may be publishing it just now.
+	maxLooks = 4
+
+	// lookAgain is after how long. It is longer than the catalog's answers are
+	// old.
+	lookAgain = 500 * time.Millisecond
+)
+
+// Verify compares everything with everything and changes nothing: the catalog
+// with the records, and the other way round; the bytes of every archive with
+// their sha256, and every SHA256SUMS with what it covers and with its signature;
+// and what lies in the inbox with what became of it. Quickly, archives are not
+// read: only that they are there is looked at, and their size.
+func (p *Publisher) Verify(ctx context.Context, after string, quickly bool) Walk {
+	v := verification{p, quickly}
+	return chain(after,
+		leg{recordsLeg, func(after string) Walk {
+			listings := listings{catalog: p.index}
+			return p.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
+				return v.version(ctx, last, &listings, step)
+			})
+		}},
+		leg{catalogLeg, func(after string) Walk {
+			return p.strays(ctx, after, func(_ registry.Entry, step *Step) error {
+				step.tell("The catalog has it, and there are no records of it.")
+				return nil
+			})
+		}},
+		leg{inboxLeg, func(after string) Walk { return v.inbox(ctx, after) }})
+}
+
+// tell notes what is wrong.
+func (s *Step) tell(format string, args ...any) {
+	s.Problems = append(s.Problems, fmt.Sprintf(format, args...))
+}
+
+type verification struct {
+	*Publisher
+	quickly bool
+}
+
+// version verifies one version.
+func (v verification) version(ctx context.Context, last registry.ParsedRecordKey, listings *listings, step *Step) error {
+	s, err := v.compareCalmly(ctx, last, listings, step)
+	if err != nil {
+		return err
+	}
+	switch s := s.(type) {
+	case *registry.ModuleVersion:
+		return v.archive(ctx, step, s.Address.ArchiveKey(s.Version, s.Archive), s.Archive.Size, s.Archive.SHA256)
+	case *registry.ProviderVersion:
+		return v.provider(ctx, s, step)
+	}
+	return nil
+}
+
+// compareCalmly tells of differences that stay.
+func (v verification) compareCalmly(ctx context.Context, last registry.ParsedRecordKey, listings *listings, step *Step) (s state, err error) {
+	for look := range maxLooks {
+		if look > 0 {
+			listings.forget()
+			if err := sleep(ctx, lookAgain); err != nil {
+				return nil, err
+			}
+		}
+		if s, err = v.fromLog(ctx, last); err != nil {
+			return nil, err
+		}
+		if _, step.Problems, err = v.compare(ctx, s, listings); err != nil {
+			return nil, err
+		}
+		if tellUnsigned(s, step); len(step.Problems) == 0 {
+			return s, nil
+		}
+	}
+	return s, nil
+}
+
+func tellUnsigned(s state, step *Step) {
+	provider, ok := s.(*registry.ProviderVersion)
+	if !ok {
+		return
+	}
+	for _, pkg := range provider.Packages {
+		if _, served := provider.Package(pkg.Platform); !served {
+			step.tell("Its package for %s is accepted, and not signed yet: larder reindex signs it.", pkg.Platform)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// archive verifies an archive's bytes.
+func (v verification) archive(ctx context.Context, step *Step, key string, size int64, sum string) error {
+	body, described, err := v.bucket.Open(ctx, key, "")
+	if errors.Is(err, registry.ErrNotFound) {
+		step.tell("Its archive %s is not there.", key)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	if described.Size != size {
+		step.tell("Its archive %s has %d bytes, and was published with %d.", key, described.Size, size)
+		return nil
+	}
+	if v.quickly {
+		return nil
+	}
+	hash := sha256.New()
+	if _, err := io.CopyBuffer(hash, body, make([]byte, min(size+1, fetchBuffer))); err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
+		step.tell("Its archive %s has sha256 %s, and was published with %s.", key, got, sum)
+	}
+	return nil
+}
+
+// provider verifies packages and what is signed over them.
+func (v verification) provider(ctx context.Context, s *registry.ProviderVersion, step *Step) error {
+	for _, pkg := range s.Packages {
+		if err := v.archive(ctx, step, s.Address.PackageKey(s.Version, pkg), pkg.Size, pkg.SHA256); err != nil {
+			return err
+		}
+	}
+	if s.Release == nil {
+		return nil
+	}
+	document, err := v.document(ctx, step, s.Address.SHA256SUMSKey(s.Version, *s.Release), s.Release.SHA256, shasums.MaxSize)
+	if err != nil {
+		return err
+	}
+	signature, err := v.document(ctx, step, s.Address.SignatureKey(s.Version, *s.Release), s.Release.Signature, signing.MaxSignature)
+	if err != nil || document == nil || signature == nil {
+		return err
+	}
+	v.release(s, document, signature, step)
+	return nil
+}
+
+// document reads a SHA256SUMS or a signature. One that is not what was stored
+// is told of, and nil.
+func (v verification) document(ctx context.Context, step *Step, key, sum string, limit int64) ([]byte, error) {
+	data, err := v.readAll(ctx, key, "", limit)
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+		step.tell("%s is not there.", key)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case hexSHA256(data) != sum:
+		step.tell("%s has sha256 %s, and not %s.", key, hexSHA256(data), sum)
+		return nil, nil
+	}
+	return data, nil
+}
+
+// release verifies a signature, and that the signed SHA256SUMS covers what is
+// served. A key that has expired since makes no difference: when the signature
+// was taken in, it had not.
+func (v verification) release(s *registry.ProviderVersion, document, signature []byte, step *Step) {
+	keys := make([]signing.PublicKey, len(s.Release.Keys))
+	for i, key := range s.Release.Keys {
+		keys[i] = signing.PublicKey{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}
+	}
+	if _, err := signing.Verify(keys, document, signature); err != nil && !errors.Is(err, signing.ErrKeyExpired) {
+		step.tell("The signature over its SHA256SUMS does not verify: %v.", err)
+	}
+	sums, err := shasums.Parse(document)
+	if err != nil {
+		step.tell("Its SHA256SUMS is not readable: %v.", err)
+		return
+	}
+	for _, pkg := range s.Packages {
+		if _, served := s.Package(pkg.Platform); !served {
+			continue
+		}
+		if err := checkListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true); err != nil {
+			step.tell("Its SHA256SUMS does not cover what is served: %v.", err)
+		}
+	}
+}
+
+// inbox verifies that every upload has its outcome, and that what is said to be
+// published is.
+func (v verification) inbox(ctx context.Context, after string) Walk {
+	return func(yield func(Step, error) bool) {
+		for key, err := range v.Uploads(ctx, after) {
+			if err != nil {
+				yield(Step{}, err)
+				return
+			}
+			step := Step{After: key, Subject: "upload " + key}
+			err = v.upload(ctx, key, &step)
+			if !yield(step, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+func (v verification) upload(ctx context.Context, key string, step *Step) error {
+	last, err := v.readOutcome(ctx, key)
+	if err != nil {
+		return err
+	}
+	waiting, err := v.waiting(ctx, key)
+	if err != nil {
+		return err
+	}
+	for _, object := range waiting {
+		if object.Version != last.Version {
+			step.tell("What was uploaded at %s has no outcome yet: the next reconcile publishes it, within a day, and at the start of a single node.", object.Modified.UTC().Format(time.RFC3339))
+		}
+	}
+	if last.Status != Published {
+		return nil
+	}
+	published, err := v.isPublished(ctx, last)
+	if err == nil && !published {
+		step.tell("Its outcome is that it is published, and what is published is something else.")
+	}
+	return err
+}
+
+// isPublished says whether what an outcome says is published is. Of keys it is
+// enough that the namespace has some: which ones, a later upload decides.
+func (v verification) isPublished(ctx context.Context, o Outcome) (bool, error) {
+	u, err := parseKey(o.Key)
+	if err != nil {
+		return false, nil
+	}
+	switch u.kind {
+	case moduleArchive:
+		m, err := v.loadModule(ctx, u.module, u.version)
+		return err == nil && m.Archive.UploadSHA256 == o.SHA256, err
+	case authorKeys:
+		return v.anyUnder(ctx, registry.AuthorKeysPrefix(u.namespace))
+	}
+	s, err := v.loadProvider(ctx, u.provider, u.version)
+	if err != nil {
+		return false, err
+	}
+	switch u.kind {
+	case providerPackage:
+		pkg, accepted := s.Accepted(u.platform)
+		return accepted && pkg.SHA256 == o.SHA256, nil
+	case releaseManifest:
+		return s.Manifest != nil && s.Manifest.SHA256 == o.SHA256, nil
+	case releaseSHA256SUMS:
+		return s.Release != nil && s.Release.SHA256 == o.SHA256, nil
+	default:
+		return s.Release != nil && s.Release.Signature == o.SHA256, nil
+	}
+}

@@ -1,0 +1,108 @@
+package publish_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// put writes over whatever is there, as no user may.
+func (w *world) put(key string, body []byte) {
+	w.Helper()
+	if err := w.bucket.Put(w.Context(), key, bytes.NewReader(body), int64(len(body))); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// Every damage is told of, by the version that it is done to, and by nothing
+// else.
+func TestVerifyNamesEveryDifference(t *testing.T) {
+	onBothCatalogs(t, func(w *world) {
+		w.mixed()
+		w.s3.Upload(w.T, "modules/acme/vpc/aws/README.md", []byte("stray"), nil)
+		if err := w.PublishKey(w.Context(), "modules/acme/vpc/aws/README.md"); err != nil {
+			w.Fatal(err)
+		}
+		w.upload("modules/acme/vpc/aws/1.0.0.tar.gz", tarOf(map[string]string{"other.tf": ""})) // is rejected
+		if found := w.walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
+			w.Fatalf("nothing is damaged: %q", found)
+		}
+		s := w.provider("acme", "widget", "2.0.0-rc.1")
+		m, err := w.index.ModuleVersion(w.Context(), vpc, mustVersion(w.T, "1.1.0"))
+		if err != nil {
+			w.Fatal(err)
+		}
+		pkg, archive := s.Packages[0], m.Address.ArchiveKey(m.Version, m.Archive)
+		packageKey, sums, signature := s.Address.PackageKey(s.Version, pkg), s.Address.SHA256SUMSKey(s.Version, *s.Release), s.Address.SignatureKey(s.Version, *s.Release)
+		provider, module := "provider acme/widget 2.0.0-rc.1", "module acme/vpc/aws 1.1.0"
+		for _, damage := range []struct {
+			name, key string
+			body      []byte // nil: the object is deleted
+			subject   string
+			words     string
+		}{
+			{"other bytes of a package", packageKey, bytes.Repeat([]byte("x"), int(pkg.Size)), provider, "has sha256"},
+			{"a package cut short", packageKey, []byte("x"), provider, "has 1 bytes"},
+			{"no package", packageKey, nil, provider, "is not there"},
+			{"no archive", archive, nil, module, "is not there"},
+			{"another SHA256SUMS", sums, []byte("0"), provider, "SHA256SUMS has sha256"},
+			{"no SHA256SUMS", sums, nil, provider, "SHA256SUMS is not there"},
+			{"another signature", signature, w.read(sums), provider, "SHA256SUMS.sig has sha256"},
+			{"no signature", signature, nil, provider, "SHA256SUMS.sig is not there"},
+			{"a record gone", registry.RecordKey(s.Address.LogPrefix(s.Version), 1), nil, provider, "record 1 of 2 is missing"},
+			{"a record that is none", registry.RecordKey(m.Address.LogPrefix(m.Version), 1), []byte("{}"), module, "newer"},
+		} {
+			was := w.read(damage.key)
+			if damage.body == nil {
+				w.s3.Delete(w.T, damage.key)
+			} else {
+				w.put(damage.key, damage.body)
+			}
+			found := w.walked(w.Verify(w.Context(), "", false))
+			if len(found) == 0 || slices.ContainsFunc(found, func(line string) bool {
+				return !strings.HasPrefix(line, damage.subject) && !strings.HasPrefix(line, "upload ")
+			}) || !strings.Contains(found[0], damage.words) {
+				w.Errorf("%s: found %q, want %q of %s", damage.name, found, damage.words, damage.subject)
+			}
+			w.put(damage.key, was)
+		}
+		if found := w.walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
+			w.Errorf("all is mended: %q", found)
+		}
+	})
+}
+
+// Quickly, archives are not read, and their size is looked at all the same.
+func TestVerifyQuickly(t *testing.T) {
+	w := newWorld(t)
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	s := w.provider("acme", "widget", "1.0.0")
+	key := s.Address.PackageKey(s.Version, s.Packages[0])
+	w.put(key, bytes.Repeat([]byte("x"), int(s.Packages[0].Size)))
+	if found := w.walked(w.Verify(t.Context(), "", true)); len(found) > 0 {
+		t.Errorf("quickly found %q", found)
+	}
+	w.put(key, []byte("x"))
+	if found := w.walked(w.Verify(t.Context(), "", true)); len(found) != 1 {
+		t.Errorf("quickly found %q, want another size", found)
+	}
+}
+
+// What lies in the inbox is compared with what became of it.
+func TestVerifyTheInbox(t *testing.T) {
+	w := newWorld(t)
+	w.mixed()
+	missed := packageKey("3.0.0", "linux_amd64")
+	w.s3.Upload(t, missed, widget("a"), nil)
+	lies := packageKey("4.0.0", "linux_amd64")
+	version := w.s3.Upload(t, lies, widget("b"), nil)
+	w.put(registry.OutcomeKey(lies), []byte(`{"key":"`+lies+`","version_id":"`+version+`","status":"`+string(publish.Published)+`"}`))
+	found := w.walked(w.Verify(t.Context(), "", false))
+	if len(found) != 2 || !strings.HasPrefix(found[0], "upload "+missed+": What was uploaded at") || !strings.HasPrefix(found[1], "upload "+lies+": Its outcome is") {
+		t.Errorf("found %q", found)
+	}
+}

@@ -1,0 +1,108 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Step is what a walk came to: a version, or something else that its subject
+// names.
+type Step struct {
+	After    string   // the cursor with which a walk goes on after this step
+	Leg      string   // what the walk goes over: "records", "catalog" or "inbox"
+	Subject  string   // such as "module acme/vpc/aws 1.2.3"
+	Changed  bool     // the walk changed something of it
+	Problems []string // what is wrong with it, in full sentences
+}
+
+// Walk is a walk over all versions, in an order that stays the same. With a
+// version that it could not deal with it yields the error, too, and goes on to
+// the next one; with an error of the whole it yields no subject, and ends.
+type Walk = iter.Seq2[Step, error]
+
+// versions walks over the records of all versions that come after a cursor.
+func (p *Publisher) versions(ctx context.Context, after string, do func(last registry.ParsedRecordKey, step *Step) error) Walk {
+	return func(yield func(Step, error) bool) {
+		for last, err := range p.lastRecords(ctx, after) {
+			if err != nil {
+				yield(Step{}, fmt.Errorf("list the records: %w", err))
+				return
+			}
+			step := Step{After: registry.RecordKey(last.LogPrefix(), last.Sequence), Leg: recordsLeg, Subject: subjectOf(last)}
+			err := do(last, &step)
+			if !yield(step, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+// lastRecords is the last record of every version whose last record comes
+// after a key.
+func (p *Publisher) lastRecords(ctx context.Context, after string) iter.Seq2[registry.ParsedRecordKey, error] {
+	return func(yield func(registry.ParsedRecordKey, error) bool) {
+		var last registry.ParsedRecordKey
+		for object, err := range p.bucket.List(ctx, registry.RecordsPrefix, after) {
+			if err != nil {
+				yield(registry.ParsedRecordKey{}, err)
+				return
+			}
+			key, err := registry.ParseRecordKey(object.Key)
+			if err != nil {
+				p.log.WarnContext(ctx, "an object among the records is none", "key", object.Key)
+				continue
+			}
+			if last.Sequence > 0 && last.LogPrefix() != key.LogPrefix() && !yield(last, nil) {
+				return
+			}
+			last = key
+		}
+		if last.Sequence > 0 {
+			yield(last, nil)
+		}
+	}
+}
+
+func subjectOf(version registry.ParsedRecordKey) string {
+	if version.Module != nil {
+		return fmt.Sprintf("module %s %s", version.Module, version.Version)
+	}
+	return fmt.Sprintf("provider %s %s", version.Provider, version.Version)
+}
+
+// The legs of walks.
+const (
+	recordsLeg = "records"
+	catalogLeg = "catalog"
+	inboxLeg   = "inbox"
+)
+
+// leg is one of the walks that a longer one is made of.
+type leg struct {
+	name string // with which the leg's cursors begin
+	from func(after string) Walk
+}
+
+// chain is one walk after the other.
+func chain(after string, legs ...leg) Walk {
+	return func(yield func(Step, error) bool) {
+		name, rest, _ := strings.Cut(after, ":")
+		first := max(0, slices.IndexFunc(legs, func(l leg) bool { return l.name == name }))
+		for _, l := range legs[first:] {
+			for step, err := range l.from(rest) {
+				if step.Subject != "" {
+					step.After, step.Leg = l.name+":"+step.After, l.name
+				}
+				if !yield(step, err) || step.Subject == "" {
+					return
+				}
+			}
+			rest = ""
+		}
+	}
+}
