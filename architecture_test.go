@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"pkg/catalog/boltcatalog":   {"pkg/registry", "pkg/publish", "pkg/catalog/internal/"},
 	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/catalog/internal/"},
 	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/publish"},
+	"pkg/control":               {"pkg/registry", "pkg/publish", "pkg/signing"},
 	"pkg/awskms":                {},
 	"functions":                 {"functions/internal/", "pkg/"},
 	"functions/internal":        {"functions/internal/", "pkg/"},

@@ -1,0 +1,101 @@
+// Package control is how an operator talks to a registry that runs: a [Request]
+// and an [Answer], both JSON. A single node hears it on a socket in its data
+// folder, a deployment on AWS as an event of the function that publishes. So the
+// registry alone writes its records and signs, and an operator needs no rights
+// but to ask.
+//
+// What goes over all versions goes in parts: an answer comes after some seconds,
+// with what was found so far and a cursor, and the next request goes on after
+// it. So nothing runs longer than a function may, the operator sees how it goes,
+// and whatever ends in the middle is begun again there.
+package control
+
+import (
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Request asks for one thing: exactly one field is set.
+type Request struct {
+	Standing *Standing `json:"standing,omitempty"` // deprecate, withdraw or restore a version
+	Rotate   *Rotate   `json:"rotate,omitempty"`   // make a new signing key, on a single node
+	Keys     *Part     `json:"keys,omitempty"`     // say which signing key signed which versions
+	Resign   *Part     `json:"resign,omitempty"`   // sign anew what an older key of the registry signed
+	Reindex  *Part     `json:"reindex,omitempty"`  // rebuild the catalog from the records
+	Verify   *Verify   `json:"verify,omitempty"`   // compare everything with everything
+}
+
+// Standing asks for a version to stand otherwise.
+type Standing struct {
+	Address string         `json:"address"` // namespace/type of a provider or namespace/name/system of a module
+	Version string         `json:"version"`
+	State   registry.State `json:"state"`
+	Message string         `json:"message,omitempty"` // see [registry.NewStanding]
+}
+
+// Rotate asks for a new signing key.
+type Rotate struct{}
+
+// Part asks for the next part of a walk over all versions.
+type Part struct {
+	After string `json:"after,omitempty"` // the Next of the last answer; empty at first
+}
+
+// Verify asks for the next part of a verification.
+type Verify struct {
+	Part
+	Quick bool `json:"quick,omitempty"` // look at the sizes of archives, and do not read them
+}
+
+// Answer is what became of a request. Unless it has an error, the field is set
+// that the request's kind has.
+type Answer struct {
+	Error    string  `json:"error,omitempty"` // what went wrong and what to do
+	Standing *Stood  `json:"standing,omitempty"`
+	Rotated  *Key    `json:"rotated,omitempty"`
+	Walked   *Walked `json:"walked,omitempty"` // of Keys, Resign, Reindex and Verify
+}
+
+// Stood is how a version stands now.
+type Stood struct {
+	Subject string         `json:"subject"` // such as "provider acme/widget 1.0.0"
+	State   registry.State `json:"state"`
+	Changed bool           `json:"changed"` // it did not stand so before
+}
+
+// Walked is a part of a walk.
+type Walked struct {
+	Next     string         `json:"next,omitempty"`     // to go on after; empty when all is done
+	Last     string         `json:"last,omitempty"`     // the subject that the part ended with, to show how far it is
+	Steps    map[string]int `json:"steps"`              // how much was looked at: of "records" (versions), and for some walks of the "catalog" and the "inbox"
+	Changed  int            `json:"changed"`            // how much of it the walk changed
+	Findings []Finding      `json:"findings,omitempty"` // what is wrong
+	Keys     []Key          `json:"keys,omitempty"`     // of Keys alone; the first part has all keys of the registry's own, also those that signed nothing
+}
+
+// MaxFindings is after how many findings a part ends, with the step that has the
+// last of them.
+const MaxFindings = 1000
+
+// Finding is something that is wrong.
+type Finding struct {
+	Subject string `json:"subject"` // such as "provider acme/widget 1.0.0"
+	Problem string `json:"problem"` // a full sentence
+}
+
+// Key is a public key that signatures are made with.
+type Key struct {
+	KeyID       string   `json:"key_id"` // 16 upper-case hex digits, as the clients print it
+	Fingerprint string   `json:"fingerprint,omitempty"`
+	Role        Role     `json:"role"`
+	Versions    []string `json:"versions,omitempty"` // "acme/widget 1.0.0": those of this part that it signed
+}
+
+// Role is what a key is to the registry.
+type Role string
+
+// The roles.
+const (
+	Current  Role = "current"  // the registry signs with it
+	Replaced Role = "replaced" // the registry signed with it once
+	Author   Role = "author"   // an author signed with it
+)

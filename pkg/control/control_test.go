@@ -1,0 +1,245 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// registryDouble answers as a registry with a few versions does. What walks do
+// to a real one is tested with them.
+type registryDouble struct {
+	steps  []publish.Step
+	signed []publish.Signed
+	errs   map[string]error // by subject; of the whole under ""
+	asked  []string
+}
+
+func (d *registryDouble) SetModuleStanding(_ context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (registry.ModuleVersion, bool, error) {
+	d.asked = append(d.asked, fmt.Sprintf("module %s %s %s %q", a, v, to.State, to.Message))
+	return registry.ModuleVersion{Address: a, Version: v, Standing: to}, true, d.errs["module"]
+}
+
+func (d *registryDouble) SetProviderStanding(_ context.Context, a registry.ProviderAddress, v registry.Version, to registry.Standing) (registry.ProviderVersion, bool, error) {
+	d.asked = append(d.asked, fmt.Sprintf("provider %s %s %s %q", a, v, to.State, to.Message))
+	return registry.ProviderVersion{Address: a, Version: v, Standing: to}, false, d.errs["provider"]
+}
+
+func (d *registryDouble) walk(name, after string) publish.Walk {
+	d.asked = append(d.asked, strings.TrimSpace(name+" "+after))
+	return func(yield func(publish.Step, error) bool) {
+		if err := d.errs[""]; err != nil {
+			yield(publish.Step{}, err)
+			return
+		}
+		for _, step := range d.steps {
+			if step.After > after && !yield(step, d.errs[step.Subject]) {
+				return
+			}
+		}
+	}
+}
+
+func (d *registryDouble) Reindex(_ context.Context, after string) publish.Walk {
+	return d.walk("reindex", after)
+}
+
+func (d *registryDouble) Resign(_ context.Context, after string) publish.Walk {
+	return d.walk("resign", after)
+}
+
+func (d *registryDouble) Verify(_ context.Context, after string, quickly bool) publish.Walk {
+	return d.walk(fmt.Sprintf("verify %v", quickly), after)
+}
+
+func (d *registryDouble) Signatures(_ context.Context, after string) iter.Seq2[publish.Signed, error] {
+	return func(yield func(publish.Signed, error) bool) {
+		for _, signed := range d.signed {
+			if signed.After > after && !yield(signed, d.errs[signed.Subject]) {
+				return
+			}
+		}
+	}
+}
+
+func (d *registryDouble) OwnKeys(context.Context) ([]signing.PublicKey, error) {
+	return []signing.PublicKey{{KeyID: "A", Fingerprint: "AA"}, {KeyID: "B", Fingerprint: "BB"}}, nil
+}
+
+func (d *registryDouble) PublicKey() signing.PublicKey { return signing.PublicKey{KeyID: "B"} }
+
+// ask sends a request as it comes over a wire, and reads the answer so.
+func ask(t *testing.T, h *Handler, request string) (a Answer) {
+	t.Helper()
+	var r Request
+	if err := json.Unmarshal([]byte(request), &r); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(h.Handle(t.Context(), r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestStanding(t *testing.T) {
+	for request, want := range map[string]string{
+		`{"address":"acme/widget","version":"1.0.0","state":"deprecated","message":" use 2 "}`: `provider acme/widget 1.0.0 deprecated "use 2"`,
+		`{"address":"acme/widget","version":"1.0.0","state":"withdrawn"}`:                      `provider acme/widget 1.0.0 withdrawn ""`,
+		`{"address":"ACME/vpc/aws","version":"1.0.0","state":"restored"}`:                      `module acme/vpc/aws 1.0.0 restored ""`,
+	} {
+		d := &registryDouble{}
+		a := ask(t, New(d, nil), `{"standing":`+request+`}`)
+		if a.Error != "" || !reflect.DeepEqual(d.asked, []string{want}) {
+			t.Errorf("%s: asked for %q, %s", request, d.asked, a.Error)
+		}
+		if subject, _, _ := strings.Cut(want, " 1.0.0"); a.Standing.Subject != subject+" 1.0.0" || a.Standing.Changed != strings.HasPrefix(want, "module") {
+			t.Errorf("%s is answered %+v", request, a.Standing)
+		}
+	}
+}
+
+func TestStandingIsRefused(t *testing.T) {
+	for request, want := range map[string]string{
+		`{"address":"acme","version":"1.0.0","state":"withdrawn"}`:                              "neither the address",
+		`{"address":"a/b/c/d","version":"1.0.0","state":"withdrawn"}`:                           "neither the address",
+		`{"address":"Acme/widget","version":"1.0.0","state":"withdrawn"}`:                       "lower-case",
+		`{"address":"acme/vpc/a b","version":"1.0.0","state":"withdrawn"}`:                      "module address",
+		`{"address":"acme/widget","version":"v1.0.0","state":"withdrawn"}`:                      "leading v",
+		`{"address":"acme/widget","version":"","state":"withdrawn"}`:                            "full semantic version",
+		`{"address":"acme/widget","version":"1.0.0","state":"gone"}`:                            "no state",
+		`{"address":"acme/widget","version":"1.0.0","state":"deprecated"}`:                      "needs a message",
+		`{"address":"acme/widget","version":"1.0.0","state":"deprecated","message":"a\u0000b"}`: "control characters",
+	} {
+		d := &registryDouble{}
+		if a := ask(t, New(d, nil), `{"standing":`+request+`}`); !strings.Contains(a.Error, want) || len(d.asked) > 0 {
+			t.Errorf("%s: %q, want %q; asked for %q", request, a.Error, want, d.asked)
+		}
+	}
+	d := &registryDouble{errs: map[string]error{"provider": registry.ErrNotFound, "module": errors.New("it is withdrawn")}}
+	for address, want := range map[string]string{"acme/widget": "there is no provider acme/widget 1.0.0", "acme/vpc/aws": "module acme/vpc/aws 1.0.0: it is withdrawn"} {
+		if a := ask(t, New(d, nil), `{"standing":{"address":"`+address+`","version":"1.0.0","state":"withdrawn"}}`); a.Error != want {
+			t.Errorf("%q, want %q", a.Error, want)
+		}
+	}
+}
+
+func double() *registryDouble {
+	return &registryDouble{
+		steps: []publish.Step{
+			{After: "1", Leg: "records", Subject: "module a", Changed: true},
+			{After: "2", Leg: "records", Subject: "provider b", Problems: []string{"It is blue.", "It is old."}},
+			{After: "3", Leg: "inbox", Subject: "upload c"},
+		},
+		errs: map[string]error{"upload c": errors.New("it cannot be read")},
+	}
+}
+
+func TestWalks(t *testing.T) {
+	want := Walked{
+		Last: "upload c", Steps: map[string]int{"records": 2, "inbox": 1}, Changed: 1,
+		Findings: []Finding{{"provider b", "It is blue."}, {"provider b", "It is old."}, {"upload c", "it cannot be read"}},
+	}
+	for request, asked := range map[string]string{
+		`{"reindex":{}}`: "reindex", `{"resign":{}}`: "resign", `{"verify":{}}`: "verify false", `{"verify":{"quick":true}}`: "verify true",
+	} {
+		d := double()
+		a := ask(t, New(d, nil), request)
+		if a.Error != "" || !reflect.DeepEqual(*a.Walked, want) || d.asked[0] != asked {
+			t.Errorf("%s: asked for %q and answered %+v, want %+v", request, d.asked, a.Walked, want)
+		}
+	}
+}
+
+// However little time a part has, it comes a step further.
+func TestWalksGoInParts(t *testing.T) {
+	d := double()
+	h := New(d, nil)
+	h.partTime = -time.Second
+	var last []string
+	for after, more := "", true; more; {
+		a := ask(t, h, `{"reindex":{"after":"`+after+`"}}`)
+		if a.Error != "" {
+			t.Fatal(a.Error)
+		}
+		last = append(last, a.Walked.Last)
+		after = a.Walked.Next
+		more = after != ""
+	}
+	if !reflect.DeepEqual(last, []string{"module a", "provider b", "upload c", ""}) {
+		t.Errorf("the parts ended with %q", last)
+	}
+}
+
+func TestAPartEndsWithTooManyFindings(t *testing.T) {
+	d := &registryDouble{}
+	for i := range MaxFindings + 10 {
+		d.steps = append(d.steps, publish.Step{After: fmt.Sprintf("%05d", i), Leg: "records", Subject: "b", Problems: []string{"It is blue."}})
+	}
+	a := ask(t, New(d, nil), `{"verify":{}}`)
+	if len(a.Walked.Findings) != MaxFindings || a.Walked.Next == "" {
+		t.Errorf("%d findings, next %q", len(a.Walked.Findings), a.Walked.Next)
+	}
+}
+
+func TestAWalkThatFails(t *testing.T) {
+	d := &registryDouble{errs: map[string]error{"": errors.New("no bucket")}}
+	if a := ask(t, New(d, nil), `{"verify":{}}`); a.Error != "no bucket" || a.Walked != nil {
+		t.Errorf("answered %+v", a)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	step := func(n, subject string) publish.Step { return publish.Step{After: n, Leg: "records", Subject: subject} }
+	d := &registryDouble{signed: []publish.Signed{
+		{Step: step("1", "module acme/vpc/aws 1.0.0")},
+		{Step: step("2", "provider acme/widget 1.0.0"), KeyID: "A"},
+		{Step: step("3", "provider acme/widget 1.1.0"), KeyID: "B"},
+		{Step: step("4", "provider acme/widget 2.0.0"), KeyID: "C", Author: true},
+	}}
+	want := []Key{
+		{KeyID: "A", Fingerprint: "AA", Role: Replaced, Versions: []string{"acme/widget 1.0.0"}},
+		{KeyID: "B", Fingerprint: "BB", Role: Current, Versions: []string{"acme/widget 1.1.0"}},
+		{KeyID: "C", Role: Author, Versions: []string{"acme/widget 2.0.0"}},
+	}
+	h := New(d, nil)
+	if a := ask(t, h, `{"keys":{}}`); a.Error != "" || !reflect.DeepEqual(a.Walked.Keys, want) || a.Walked.Steps["records"] != 4 {
+		t.Errorf("answered %+v, want %+v", a.Walked, want)
+	}
+	if a := ask(t, h, `{"keys":{"after":"2"}}`); len(a.Walked.Keys) != 2 || a.Walked.Keys[0].KeyID != "B" || a.Walked.Keys[0].Role != Current {
+		t.Errorf("a later part is %+v, want the keys of its own versions", a.Walked.Keys)
+	}
+}
+
+func TestRotate(t *testing.T) {
+	rotate := func(context.Context) (signing.PublicKey, error) {
+		return signing.PublicKey{KeyID: "N", Fingerprint: "NN"}, nil
+	}
+	if a := ask(t, New(double(), rotate), `{"rotate":{}}`); a.Error != "" || !reflect.DeepEqual(*a.Rotated, Key{KeyID: "N", Fingerprint: "NN", Role: Current}) {
+		t.Errorf("answered %+v", a)
+	}
+	if a := ask(t, New(double(), nil), `{"rotate":{}}`); !strings.Contains(a.Error, "SigningKeyArn") {
+		t.Errorf("where keys are in KMS: %+v", a)
+	}
+}
+
+func TestARequestForNothing(t *testing.T) {
+	for _, request := range []string{`{}`, `{"frobnicate":{}}`} {
+		if a := ask(t, New(double(), nil), request); !strings.Contains(a.Error, "newer one") {
+			t.Errorf("%s: %+v", request, a)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// partTime is how long a part of a walk lasts, and how long the step that is
+// under way then takes: so an operator sees that it goes on.
+const partTime = 5 * time.Second
+
+// Publisher is what requests come to in the end: a [publish.Publisher].
+type Publisher interface {
+	SetModuleStanding(ctx context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (registry.ModuleVersion, bool, error)
+	SetProviderStanding(ctx context.Context, a registry.ProviderAddress, v registry.Version, to registry.Standing) (registry.ProviderVersion, bool, error)
+	Reindex(ctx context.Context, after string) publish.Walk
+	Resign(ctx context.Context, after string) publish.Walk
+	Verify(ctx context.Context, after string, quickly bool) publish.Walk
+	Signatures(ctx context.Context, after string) iter.Seq2[publish.Signed, error]
+	OwnKeys(ctx context.Context) ([]signing.PublicKey, error)
+	PublicKey() signing.PublicKey
+}
+
+// Handler answers requests. It is safe for concurrent use.
+type Handler struct {
+	publisher Publisher
+	rotate    func(context.Context) (signing.PublicKey, error)
+	partTime  time.Duration
+}
+
+// New answers for a publisher. rotate makes a new signing key and signs with it
+// from then on; it is nil where the signing key is changed by a deployment.
+func New(publisher Publisher, rotate func(context.Context) (signing.PublicKey, error)) *Handler {
+	return &Handler{publisher, rotate, partTime}
+}
+
+// Handle answers a request. What goes wrong is in the answer.
+func (h *Handler) Handle(ctx context.Context, r Request) Answer {
+	answer, err := h.answer(ctx, r)
+	if err != nil {
+		answer.Error = err.Error()
+	}
+	return answer
+}
+
+func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
+	switch {
+	case r.Standing != nil:
+		a.Standing, err = h.setStanding(ctx, *r.Standing)
+	case r.Rotate != nil:
+		a.Rotated, err = h.rotateKey(ctx)
+	case r.Keys != nil:
+		a.Walked, err = h.keys(ctx, r.Keys.After)
+	case r.Resign != nil:
+		a.Walked, err = h.walk(h.publisher.Resign(ctx, r.Resign.After))
+	case r.Reindex != nil:
+		a.Walked, err = h.walk(h.publisher.Reindex(ctx, r.Reindex.After))
+	case r.Verify != nil:
+		a.Walked, err = h.walk(h.publisher.Verify(ctx, r.Verify.After, r.Verify.Quick))
+	default:
+		err = errors.New("the request asks for nothing that this larder knows: a newer one sent it, so upgrade this one")
+	}
+	return a, err
+}
+
+// setStanding reads an address as the clients write it: a provider's has two
+// parts, a module's three.
+func (h *Handler) setStanding(ctx context.Context, r Standing) (*Stood, error) {
+	to, err := registry.NewStanding(r.State, r.Message)
+	if err != nil {
+		return nil, err
+	}
+	v, err := registry.ParseVersion(r.Version)
+	if err != nil {
+		return nil, err
+	}
+	switch parts := strings.Split(r.Address, "/"); len(parts) {
+	case 2:
+		return h.setProviderStanding(ctx, parts, v, to)
+	case 3:
+		return h.setModuleStanding(ctx, parts, v, to)
+	default:
+		return nil, fmt.Errorf("%q is neither the address of a provider, namespace/type, nor that of a module, namespace/name/system", r.Address)
+	}
+}
+
+func (h *Handler) setProviderStanding(ctx context.Context, parts []string, v registry.Version, to registry.Standing) (*Stood, error) {
+	a, err := registry.ParseProviderAddress(parts[0], parts[1])
+	if err != nil {
+		return nil, err
+	}
+	p, changed, err := h.publisher.SetProviderStanding(ctx, a, v, to)
+	if err != nil {
+		return nil, standingError(err, "provider", a, v)
+	}
+	return &Stood{fmt.Sprintf("provider %s %s", a, p.Version), to.State, changed}, nil
+}
+
+func (h *Handler) setModuleStanding(ctx context.Context, parts []string, v registry.Version, to registry.Standing) (*Stood, error) {
+	a, err := registry.ParseModuleAddress(parts[0], parts[1], parts[2])
+	if err != nil {
+		return nil, err
+	}
+	m, changed, err := h.publisher.SetModuleStanding(ctx, a, v, to)
+	if err != nil {
+		return nil, standingError(err, "module", a, v)
+	}
+	return &Stood{fmt.Sprintf("module %s %s", a, m.Version), to.State, changed}, nil
+}
+
+func standingError(err error, kind string, a fmt.Stringer, v registry.Version) error {
+	if errors.Is(err, registry.ErrNotFound) {
+		return fmt.Errorf("there is no %s %s %s", kind, a, v)
+	}
+	return fmt.Errorf("%s %s %s: %w", kind, a, v, err)
+}
+
+func (h *Handler) rotateKey(ctx context.Context) (*Key, error) {
+	if h.rotate == nil {
+		return nil, errors.New("this registry signs with a key in KMS, which is changed by a deployment: give another key as SigningKeyArn")
+	}
+	key, err := h.rotate(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("make a new signing key: %w", err)
+	}
+	return &Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: Current}, nil
+}
+
+// walk takes a part of a walk.
+func (h *Handler) walk(walk publish.Walk) (*Walked, error) {
+	part := newPart(h.partTime)
+	for step, err := range walk {
+		if step.Subject == "" {
+			return nil, err
+		}
+		if part.add(step, err) {
+			return &part.Walked, nil
+		}
+	}
+	part.Next = ""
+	return &part.Walked, nil
+}
+
+// keys takes a part of the walk over all signatures, and puts together what
+// each key signed.
+func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
+	part := newPart(h.partTime)
+	if after == "" {
+		if err := h.ownKeys(ctx, &part.Walked); err != nil {
+			return nil, err
+		}
+	}
+	for signed, err := range h.publisher.Signatures(ctx, after) {
+		if signed.Subject == "" {
+			return nil, err
+		}
+		if signed.KeyID != "" {
+			part.signed(h.publisher.PublicKey().KeyID, signed)
+		}
+		if part.add(signed.Step, err) {
+			return &part.Walked, nil
+		}
+	}
+	part.Next = ""
+	return &part.Walked, nil
+}
+
+func (h *Handler) ownKeys(ctx context.Context, w *Walked) error {
+	keys, err := h.publisher.OwnKeys(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		role := Replaced
+		if key.KeyID == h.publisher.PublicKey().KeyID {
+			role = Current
+		}
+		w.Keys = append(w.Keys, Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: role})
+	}
+	return nil
+}
+
+// part is a part of a walk that is being taken.
+type part struct {
+	Walked
+	end time.Time
+}
+
+func newPart(d time.Duration) *part { return &part{Walked{Steps: map[string]int{}}, time.Now().Add(d)} }
+
+// add adds a step, and says whether the part ends with it.
+func (p *part) add(step publish.Step, err error) (ends bool) {
+	p.Next, p.Last = step.After, step.Subject
+	p.Steps[step.Leg]++
+	if step.Changed {
+		p.Changed++
+	}
+	for _, problem := range step.Problems {
+		p.Findings = append(p.Findings, Finding{step.Subject, problem})
+	}
+	if err != nil {
+		p.Findings = append(p.Findings, Finding{step.Subject, err.Error()})
+	}
+	return len(p.Findings) >= MaxFindings || time.Now().After(p.end)
+}
+
+// signed notes who signed a version.
+func (p *part) signed(current string, s publish.Signed) {
+	at := slices.IndexFunc(p.Keys, func(k Key) bool { return k.KeyID == s.KeyID })
+	if at < 0 {
+		at = len(p.Keys)
+		role := Replaced
+		switch {
+		case s.Author:
+			role = Author
+		case s.KeyID == current:
+			role = Current
+		}
+		p.Keys = append(p.Keys, Key{KeyID: s.KeyID, Role: role})
+	}
+	p.Keys[at].Versions = append(p.Keys[at].Versions, strings.TrimPrefix(s.Subject, "provider "))
+}
