@@ -3,6 +3,8 @@ package publish_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -287,6 +289,55 @@ func TestALateReportOfAReleaseDoesNotStand(t *testing.T) {
 		for _, key := range []string{r.sumsKey(), r.sumsKey() + ".sig"} {
 			if got := w.status(key); got != publish.Published {
 				t.Errorf("after the event of SHA256SUMS%s, %s is %s", delivered, key, got)
+			}
+		}
+	}
+}
+
+// dying is in the way until a call was made that is the process's last.
+type dying struct {
+	caller
+	last string
+	dead bool
+}
+
+func (d *dying) call(name string, do func() error) error {
+	if d.dead {
+		return fmt.Errorf("%s: %w", name, errFault)
+	}
+	d.dead = name == d.last
+	return d.caller.call(name, do)
+}
+
+// Whoever reports late may die right after that, before it looks again: the
+// report stands over that of what is served. The next walk over the inbox, or
+// an event that comes again, puts it right.
+func TestALateReportOfAPublisherThatDiedIsPutRight(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	for n, delivered := range []string{"", ".sig"} {
+		r := newRelease(t, fmt.Sprint("acme", n))
+		signature := r.sumsKey() + ".sig"
+		w.upload("keys/"+r.namespace+"/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
+		w.s3.Upload(t, r.sumsKey(), []byte(strings.Repeat("0", 64)+"  x\n"), nil)
+		w.s3.Upload(t, signature, r.signature, nil)
+		late := &meanwhile{before: "tag " + signature, others: func() { w.upload(r.sumsKey(), r.sums) }}
+		d := &dying{caller: late, last: "put " + registry.OutcomeKey(signature)}
+		if err := w.through(d).PublishKey(t.Context(), r.sumsKey()+delivered); !errors.Is(err, errFault) {
+			t.Fatalf("the publisher ends with %v, want its death", err)
+		}
+		if got := w.status(signature); got != publish.Rejected {
+			t.Fatalf("the signature is %q: the report was not late", got)
+		}
+		for _, key := range []string{r.sumsKey(), signature} {
+			if err := w.PublishKey(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, key := range []string{r.sumsKey(), signature} {
+			var written publish.Outcome
+			err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written)
+			if got := w.status(key); err != nil || got != publish.Published || written.Status != publish.Published {
+				t.Errorf("%s is %q, and its outcome is %+v, %v", key, got, written, err)
 			}
 		}
 	}

@@ -52,11 +52,6 @@ type sender struct {
 	namespace        string
 	author, stranger *signing.Key
 	uploads          []*sent
-
-	// unsure says that the tags of a release's files, which publishers write
-	// on each other's uploads, may be those of an earlier moment: one
-	// publisher was late with them, and died before it looked again.
-	unsure bool
 }
 
 var (
