@@ -41,7 +41,8 @@ func expectAll(t *testing.T, function string, replayed []string) {
 		names = append(names, strings.TrimSuffix(file.Name(), ".json"))
 	}
 	slices.Sort(names)
-	if slices.Sort(replayed); !slices.Equal(names, replayed) {
+	slices.Sort(replayed)
+	if replayed = slices.Compact(replayed); !slices.Equal(names, replayed) {
 		t.Errorf("the events of %s are %q, and replayed are %q", function, names, replayed)
 	}
 }
@@ -289,7 +290,11 @@ func TestUploads(t *testing.T) {
 			t.Errorf("%s tells of %v", name, versions)
 		}
 	}
-	expectAll(t, "publish", append(slices.Collect(maps.Keys(outcomes)), "reconcile", "reconcile-continued"))
+	replayed := append(slices.Collect(maps.Keys(outcomes)), "reconcile", "reconcile-continued")
+	for _, request := range requests {
+		replayed = append(replayed, request.event)
+	}
+	expectAll(t, "publish", replayed)
 	listing, err := w.catalog.ModuleVersions(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"})
 	if err != nil {
 		t.Error(err)
@@ -363,6 +368,39 @@ func (w *world) invoke(payload []byte) (failures int) {
 		w.Fatal(err)
 	}
 	return len(batch.BatchItemFailures)
+}
+
+// requests are the events by which operators ask, in an order that makes sense,
+// and words of the answers.
+var requests = []struct{ event, words string }{
+	{"control-deprecate", `{"standing":{"subject":"provider acme/widget 1.0.0","state":"deprecated","changed":true}}`},
+	{"control-withdraw", `{"standing":{"subject":"module acme/vpc/aws 1.0.0","state":"withdrawn","changed":true}}`},
+	{"control-withdraw", `"changed":false`},
+	{"control-verify-quick", `"steps":{"catalog":2,"inbox":2,"records":2},"changed":0}}`},
+	{"control-restore", `{"standing":{"subject":"module acme/vpc/aws 1.0.0","state":"restored","changed":true}}`},
+	{"control-rotate", `{"error":"this registry signs with a key in KMS`},
+	{"control-keys", `"role":"current","versions":["acme/widget 1.0.0"]`},
+	{"control-resign", `"changed":0}}`},
+	{"control-reindex", `"changed":0}}`},
+	{"control-verify", `"steps":{"catalog":2,"inbox":2,"records":2},"changed":0}}`},
+}
+
+// TestControl replays what operators ask for. The walks find nothing wrong.
+func TestControl(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"module", "provider"} {
+		payload, _ := w.upload(golden(t, "publish/"+name))
+		if failures := w.invoke(payload); failures != 0 {
+			t.Fatalf("%s was not published", name)
+		}
+	}
+	for _, request := range requests {
+		answer, err := w.publish.Invoke(t.Context(), golden(t, "publish/"+request.event))
+		if err != nil || !strings.Contains(string(answer), request.words) || strings.Contains(string(answer), "findings") {
+			t.Errorf("%s: %s, %v, want %s", request.event, answer, err, request.words)
+		}
+	}
+	checkLog(t, "publish", w.publish)
 }
 
 // TestReconcile replays the schedule's event over a bucket that no event told

@@ -1,5 +1,5 @@
 // Command publish publishes what is uploaded, as the queue and the schedule
-// tell it to.
+// tell it to, and does what operators ask for.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/larder-registry/larder/functions/internal/topic"
 	"github.com/larder-registry/larder/pkg/awskms"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
@@ -28,6 +29,12 @@ func main() {
 		os.Exit(1)
 	}
 	lambda.Start(uploads.Handle)
+}
+
+// attended is a publisher that operators can ask, too.
+type attended struct {
+	*publish.Publisher
+	*control.Handler
 }
 
 func newIntake(logger *slog.Logger) (*intake.Intake, error) {
@@ -53,9 +60,10 @@ func newIntake(logger *slog.Logger) (*intake.Intake, error) {
 		if err != nil {
 			return nil, err
 		}
-		return publish.New(publish.Config{
+		publisher := publish.New(publish.Config{
 			Bucket: bucket, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger, Announce: topic.New(cfg).Announce,
-		}), nil
+		})
+		return attended{publisher, control.New(publisher, nil)}, nil // a deployment changes the key
 	}
 	return intake.New(intake.Config{Bucket: cfg.Bucket, Open: open, Send: queue.New(cfg).Send, Log: logger}), nil
 }

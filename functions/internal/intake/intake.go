@@ -1,11 +1,14 @@
 // Package intake brings to the publisher what the queue of uploads and the
-// schedule tell of.
+// schedule tell of, and what operators ask for.
 //
 // A message of the queue is what S3 says of uploads, or asks for the next part
 // of a reconcile. The schedule asks for the first. A reconcile sends what it
 // finds missed to the queue, in the form that S3 has for it: so every upload is
 // published by an invocation of its own, is tried again by itself, and ends in
 // the dead-letter queue by itself.
+//
+// An operator invokes the function and waits: the answer is the result of the
+// invocation, also where it says what went wrong.
 package intake
 
 import (
@@ -20,6 +23,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -34,10 +38,12 @@ const (
 	reserve = time.Minute
 )
 
-// Publisher publishes uploads: a [publish.Publisher].
+// Publisher publishes uploads and answers operators: a [publish.Publisher] and a
+// [control.Handler] of it.
 type Publisher interface {
 	Publish(ctx context.Context, key, version string) (publish.Outcome, error)
 	Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, publish.Object) error) (next string, err error)
+	Handle(ctx context.Context, r control.Request) control.Answer
 }
 
 // Config is what an intake works with. Every field is required.
@@ -66,10 +72,19 @@ type Intake struct {
 // New is an intake.
 func New(c Config) *Intake { return &Intake{Config: c} }
 
-// Event is a batch of the queue's messages, or what the schedule asks for.
+// Event is a batch of the queue's messages, or what the schedule asks for, or
+// what an operator does.
 type Event struct {
 	Messages  []events.SQSMessage `json:"Records"`
 	Reconcile *Reconcile          `json:"reconcile"`
+	Control   *control.Request    `json:"control"`
+}
+
+// Result is what an invocation returns: to the queue which messages failed, or to
+// an operator the answer.
+type Result struct {
+	*events.SQSEventResponse
+	*control.Answer
 }
 
 // Reconcile asks for a reconcile.
@@ -86,27 +101,45 @@ type message struct {
 
 // Handle handles an event as Lambda hands it over. Of a batch it returns the
 // messages that the queue is to deliver again.
-func (i *Intake) Handle(ctx context.Context, event Event) (events.SQSEventResponse, error) {
+func (i *Intake) Handle(ctx context.Context, event Event) (Result, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-lastWords))
 		defer cancel()
 	}
-	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	switch {
+	case event.Control != nil:
+		return Result{Answer: i.answer(ctx, *event.Control)}, nil
 	case event.Reconcile != nil:
-		return response, i.reconcile(ctx, *event.Reconcile)
+		return Result{}, i.reconcile(ctx, *event.Reconcile)
 	case len(event.Messages) == 0:
-		return response, errors.New("the event is neither a batch of the queue nor asks for a reconcile")
+		return Result{}, errors.New("the event is neither a batch of the queue nor asks for anything")
 	}
-	for _, m := range event.Messages {
+	return Result{SQSEventResponse: i.batch(ctx, event.Messages)}, nil
+}
+
+// answer answers an operator.
+func (i *Intake) answer(ctx context.Context, r control.Request) *control.Answer {
+	publisher, err := i.open(ctx)
+	if err != nil {
+		i.Log.ErrorContext(ctx, "an operator cannot be answered", "error", err)
+		return &control.Answer{Error: err.Error()}
+	}
+	answer := publisher.Handle(ctx, r)
+	return &answer
+}
+
+// batch handles messages of the queue.
+func (i *Intake) batch(ctx context.Context, messages []events.SQSMessage) *events.SQSEventResponse {
+	response := &events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	for _, m := range messages {
 		if err := i.handle(ctx, m.Body); err != nil {
 			i.Log.ErrorContext(ctx, "a message failed: the queue delivers it again, and at last to the dead-letter queue",
 				"message_id", m.MessageId, "receives", m.Attributes["ApproximateReceiveCount"], "error", err)
 			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 		}
 	}
-	return response, nil
+	return response
 }
 
 func (i *Intake) handle(ctx context.Context, body string) error {

@@ -7,13 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 var errStorage = errors.New("the storage does not answer")
@@ -25,6 +28,8 @@ type publisher struct {
 	until     time.Time
 	next      string
 	missed    []publish.Object
+	asked     []control.Request
+	answer    control.Answer
 }
 
 func (p *publisher) Publish(ctx context.Context, key, version string) (publish.Outcome, error) {
@@ -46,6 +51,11 @@ func (p *publisher) Reconcile(ctx context.Context, after string, until time.Time
 		return "", errStorage
 	}
 	return p.next, nil
+}
+
+func (p *publisher) Handle(_ context.Context, r control.Request) control.Answer {
+	p.asked = append(p.asked, r)
+	return p.answer
 }
 
 // world is an intake and all around it.
@@ -84,8 +94,8 @@ func (w *world) deliver(t *testing.T, bodies ...string) (failed []string) {
 		event.Messages = append(event.Messages, events.SQSMessage{MessageId: fmt.Sprint(i), Body: body})
 	}
 	response, err := w.Handle(t.Context(), event)
-	if err != nil || response.BatchItemFailures == nil {
-		t.Errorf("Handle = %v, %v, want a list and no error", response, err)
+	if err != nil || response.SQSEventResponse == nil || response.BatchItemFailures == nil {
+		t.Fatalf("Handle = %v, %v, want a list and no error", response, err)
 	}
 	for _, failure := range response.BatchItemFailures {
 		failed = append(failed, failure.ItemIdentifier)
@@ -176,7 +186,7 @@ func TestThePublisherIsOpenedOnce(t *testing.T) {
 }
 
 func TestOtherEvents(t *testing.T) {
-	for _, payload := range []string{`{}`, `{"Records":[]}`, `{"detail-type":"Scheduled Event"}`} {
+	for _, payload := range []string{`{}`, `{"Records":[]}`, `{"detail-type":"Scheduled Event"}`, `{"control":null}`} {
 		var event Event
 		if err := json.Unmarshal([]byte(payload), &event); err != nil {
 			t.Fatal(err)
@@ -184,6 +194,45 @@ func TestOtherEvents(t *testing.T) {
 		if _, err := newWorld().Handle(t.Context(), event); err == nil {
 			t.Errorf("%s is taken for an event", payload)
 		}
+	}
+}
+
+// An operator's request comes to the publisher as it was written, and its answer
+// is the whole of the result.
+func TestControl(t *testing.T) {
+	w := newWorld()
+	w.publisher.answer = control.Answer{Walked: &control.Walked{Steps: map[string]int{"records": 2}, Next: "n"}}
+	for _, c := range []struct {
+		payload string
+		want    control.Request
+	}{
+		{`{"control":{"verify":{"after":"a","quick":true}}}`, control.Request{Verify: &control.Verify{Part: control.Part{After: "a"}, Quick: true}}},
+		{`{"control":{"standing":{"address":"acme/widget","version":"1.0.0","state":"withdrawn"}}}`,
+			control.Request{Standing: &control.Standing{Address: "acme/widget", Version: "1.0.0", State: registry.Withdrawn}}},
+		{`{"control":{}}`, control.Request{}},
+	} {
+		var event Event
+		if err := json.Unmarshal([]byte(c.payload), &event); err != nil {
+			t.Fatal(err)
+		}
+		w.publisher.asked = nil
+		result, err := w.Handle(t.Context(), event)
+		if err != nil || len(w.publisher.asked) != 1 || !reflect.DeepEqual(w.publisher.asked[0], c.want) {
+			t.Errorf("%s: asked %+v, %v", c.payload, w.publisher.asked, err)
+		}
+		if text, err := json.Marshal(result); err != nil || string(text) != `{"walked":{"next":"n","steps":{"records":2},"changed":0}}` {
+			t.Errorf("%s: answered %s, %v", c.payload, text, err)
+		}
+	}
+}
+
+// An operator is told why there is no answer, and so is the log.
+func TestControlWithoutAPublisher(t *testing.T) {
+	w := newWorld()
+	w.openError = errStorage
+	result, err := w.Handle(t.Context(), Event{Control: &control.Request{}})
+	if err != nil || result.Answer == nil || result.Error != errStorage.Error() || !strings.Contains(w.log.String(), errStorage.Error()) {
+		t.Errorf("Handle = %+v, %v, with the log %s", result, err, w.log.String())
 	}
 }
 
