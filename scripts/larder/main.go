@@ -29,6 +29,10 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newServeCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(), newReindexCommand())
+	root.AddCommand(
+		newServeCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(),
+		newDeprecateCommand(), newWithdrawCommand(), newRestoreCommand(),
+		newKeysCommand(), newVerifyCommand(), newReindexCommand(),
+	)
 	return root
 }

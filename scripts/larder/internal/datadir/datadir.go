@@ -35,6 +35,11 @@ const (
 	S3Versions = "s3/versions"
 	// SigningKey is the private key that signs SHA256SUMS documents.
 	SigningKey = "signing-key.pem"
+	// NextSigningKey is the one that takes its place next, while the signing
+	// key is being changed.
+	NextSigningKey = "signing-key-next.pem"
+	// Socket is where operators' commands reach the server.
+	Socket = "control.sock"
 	// Catalog is the database file; it can be rebuilt from the bucket.
 	Catalog = "catalog.db"
 	// Scratch is the folder for archives that are being inspected.
@@ -168,6 +173,19 @@ func (d *Dir) replace(name string, data []byte) (err error) {
 	}
 	if err := os.Rename(temp.Name(), d.Path(name)); err != nil {
 		return err
+	}
+	return d.sync()
+}
+
+// Supersede puts the file next in the place of the file name, durably, and keeps
+// what was there as the file kept, unless that is there already. At any moment
+// there is a file name, the old one or the next.
+func (d *Dir) Supersede(name, next, kept string) error {
+	if err := os.Link(d.Path(name), d.Path(kept)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("keep the old %s: %w", name, err)
+	}
+	if err := os.Rename(d.Path(next), d.Path(name)); err != nil {
+		return fmt.Errorf("replace %s: %w", d.Path(name), err)
 	}
 	return d.sync()
 }

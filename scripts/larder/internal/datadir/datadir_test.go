@@ -149,3 +149,38 @@ func TestRemove(t *testing.T) {
 		t.Errorf("still there: %v", err)
 	}
 }
+
+func TestSupersede(t *testing.T) {
+	d := open(t, t.TempDir())
+	write := func(name, data string) {
+		t.Helper()
+		if err := d.WriteFile(name, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(name, want string) {
+		t.Helper()
+		if data, err := os.ReadFile(d.Path(name)); err != nil || string(data) != want {
+			t.Errorf("%s has %q, %v, want %q", name, data, err, want)
+		}
+	}
+	write("key", "first")
+	if err := d.Supersede("key", "next", "kept-1"); err == nil {
+		t.Error("replaced by nothing")
+	}
+	check("key", "first")
+	write("next", "second")
+	if err := d.Supersede("key", "next", "kept-1"); err != nil { // which the failed try has made
+		t.Fatal(err)
+	}
+	check("key", "second")
+	check("kept-1", "first")
+	if _, err := os.Stat(d.Path("next")); !os.IsNotExist(err) {
+		t.Errorf("the next file is still there: %v", err)
+	}
+	write("next", "third")
+	if err := d.Supersede("missing", "next", "kept-2"); err == nil {
+		t.Error("replaced what is not there")
+	}
+	check("next", "third")
+}

@@ -2,8 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,22 +12,15 @@ import (
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
-	"github.com/larder-registry/larder/pkg/signing"
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/intake"
 	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 )
 
-const (
-	// urlLifetime is how long a download link works: long enough for an init
-	// with many modules, which are fetched one after another.
-	urlLifetime = 15 * time.Minute
-
-	// signerName is the user ID of the registry's signing key. It is part of
-	// the key, so it never changes.
-	signerName = "Larder registry signing key"
-)
+// urlLifetime is how long a download link works: long enough for an init
+// with many modules, which are fetched one after another.
+const urlLifetime = 15 * time.Minute
 
 // openRegistry opens what is between the bucket and the clients, and brings
 // the catalog up to what the bucket says before anybody can ask.
@@ -51,7 +42,7 @@ func (n *node) openRegistry(ctx context.Context) error {
 	if n.catalog, err = boltcatalog.Open(n.dir.Path(datadir.Catalog)); err != nil {
 		return err
 	}
-	signer, err := n.openSigner(ctx)
+	signer, err := n.openSigner(ctx, datadir.SigningKey)
 	if err != nil {
 		return err
 	}
@@ -63,25 +54,6 @@ func (n *node) openRegistry(ctx context.Context) error {
 		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
 	})
 	return n.publisher.Recover(ctx)
-}
-
-// openSigner opens the signing key, and keeps its public half where those of
-// all times are kept.
-func (n *node) openSigner(ctx context.Context) (*signing.Key, error) {
-	private, created, err := signing.LoadOrCreate(n.dir.Path(datadir.SigningKey))
-	if err != nil {
-		return nil, err
-	}
-	key, err := signing.NewKey(ctx, private, created, signerName)
-	if err != nil {
-		return nil, err
-	}
-	public := key.PublicKey()
-	err = n.blobs.Create(ctx, registry.OwnKeyKey(public.Fingerprint), []byte(public.ASCIIArmor))
-	if err != nil && !errors.Is(err, publish.ErrExists) {
-		return nil, fmt.Errorf("keep the public key: %w", err)
-	}
-	return key, nil
 }
 
 // newIntake is the queue between the bucket and the publisher.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
@@ -38,6 +39,7 @@ type node struct {
 
 	publisher *publish.Publisher
 	uploads   *intake.Intake
+	rotation  sync.Mutex // held while the signing key is changed
 }
 
 // Run serves until ctx ends or a part of the node fails, and then stops what
@@ -54,6 +56,8 @@ func Run(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Wri
 		return err
 	}
 	defer n.startPublishing(ctx)()
+	stop := n.answerOperators()
+	defer func() { err = errors.Join(err, stop()) }()
 	web := startWeb(n.listener, n.certs.tlsConfig(), n.newHandler(), logger)
 	defer func() { err = errors.Join(err, web.close()) }()
 	defer func() { err = errors.Join(err, n.dir.Remove(datadir.Env)) }()

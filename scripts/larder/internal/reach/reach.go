@@ -1,0 +1,94 @@
+// Package reach reaches a registry that runs, to ask it for what only it can do:
+// a single node through the socket in its data folder, a deployment on AWS
+// through its function that publishes.
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/socket"
+)
+
+// Options say which registry: that of a data folder, or a deployment.
+type Options struct {
+	Data   string // the data folder of a single node
+	Stack  string // the BucketName of a deployment, which all of it is named after; empty for a single node
+	Region string // of the deployment. Empty: that of the environment.
+}
+
+// Registry is a registry that can be asked.
+type Registry struct {
+	ask func(context.Context, control.Request) (control.Answer, error)
+}
+
+// Lost is an error on the way to the registry or back. What became of the
+// request is not known, and the same one can be sent again.
+type Lost struct{ Err error }
+
+func (l *Lost) Error() string { return l.Err.Error() }
+
+// Unwrap returns what was lost by what.
+func (l *Lost) Unwrap() error { return l.Err }
+
+// Find finds out how a registry is reached. It sends no request.
+func Find(ctx context.Context, o Options) (*Registry, error) {
+	if o.Stack != "" {
+		d, err := newDeployment(ctx, o.Stack, o.Region)
+		if err != nil {
+			return nil, err
+		}
+		return &Registry{d.ask}, nil
+	}
+	if o.Region != "" {
+		return nil, errors.New("--region is of a deployment: give --stack, too")
+	}
+	return &Registry{node{o.Data}.ask}, nil
+}
+
+// Ask sends one request. The answer has what was asked for.
+//
+// Errors are the registry's own, a [*Lost], and those that say that the registry
+// is not there or may not be asked.
+func (r *Registry) Ask(ctx context.Context, request control.Request) (control.Answer, error) {
+	answer, err := r.ask(ctx, request)
+	switch {
+	case err != nil:
+		return control.Answer{}, err
+	case answer.Error != "":
+		return control.Answer{}, errors.New(answer.Error)
+	case !answers(answer, request):
+		return control.Answer{}, errors.New("the registry gave an answer to something else: it may be of another version than this larder")
+	}
+	return answer, nil
+}
+
+// answers says whether an answer has what a request asks for.
+func answers(a control.Answer, r control.Request) bool {
+	switch {
+	case r.Standing != nil:
+		return a.Standing != nil
+	case r.Rotate != nil:
+		return a.Rotated != nil
+	default:
+		return a.Walked != nil
+	}
+}
+
+// node is the single node that serves from a data folder.
+type node struct{ data string }
+
+func (n node) ask(ctx context.Context, request control.Request) (control.Answer, error) {
+	answer, err := socket.Ask(ctx, filepath.Join(n.data, datadir.Socket), request)
+	if errors.Is(err, socket.ErrNobody) {
+		err = fmt.Errorf("no larder serves from %s: start it, or name another folder with --data, or a deployment with --stack", n.data)
+	}
+	if err != nil {
+		return control.Answer{}, &Lost{err}
+	}
+	return answer, nil
+}

@@ -1,0 +1,18 @@
+package serve
+
+import (
+	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/socket"
+)
+
+// answerOperators answers operators' commands, until the function that it
+// returns is called. A node that cannot do that serves all the same.
+func (n *node) answerOperators() (stop func() error) {
+	listener, err := socket.Listen(n.dir.Path(datadir.Socket))
+	if err != nil {
+		n.logger.Warn("operators' commands, such as larder verify, cannot reach this server", "error", err)
+		return func() error { return nil }
+	}
+	return socket.Serve(listener, control.New(n.publisher, n.rotate), n.logger).Close
+}

@@ -1,0 +1,124 @@
+package socket
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/control"
+)
+
+const (
+	readTimeout    = 10 * time.Second
+	maxHeaderBytes = 16 << 10
+
+	// stopTimeout bounds how long requests may take to end at a stop, after
+	// they were told to.
+	stopTimeout = 10 * time.Second
+)
+
+// Handler answers requests: a [control.Handler].
+type Handler interface {
+	Handle(context.Context, control.Request) control.Answer
+}
+
+// Server answers what comes by a socket.
+type Server struct {
+	http    *http.Server
+	stop    context.CancelFunc // of all requests
+	done    chan struct{}
+	err     error // why it ended; read after done
+	handler Handler
+	running sync.WaitGroup // requests
+}
+
+// Serve answers requests that come by a listener, which it takes over, until
+// Close.
+func Serve(listener net.Listener, handler Handler, logger *slog.Logger) *Server {
+	running, stop := context.WithCancel(context.Background())
+	s := &Server{stop: stop, done: make(chan struct{}), handler: handler}
+	s.http = &http.Server{
+		Handler:           http.HandlerFunc(s.serve),
+		BaseContext:       func(net.Listener) context.Context { return running },
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      answerTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	go func() {
+		defer close(s.done)
+		s.err = s.http.Serve(listener)
+	}()
+	return s
+}
+
+// Close ends the requests that are under way, and removes the socket.
+func (s *Server) Close() error {
+	s.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.http.Close()
+	}
+	<-s.done
+	s.running.Wait()
+	if !errors.Is(s.err, http.ErrServerClosed) {
+		err = errors.Join(err, s.err)
+	}
+	if err != nil {
+		return fmt.Errorf("stop answering at the socket: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.running.Add(1)
+	defer s.running.Done()
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		write(w, http.StatusMethodNotAllowed, control.Answer{Error: "requests are made by POST"})
+		return
+	}
+	request, err := readRequest(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		write(w, http.StatusBadRequest, control.Answer{
+			Error: fmt.Sprintf("this is no request that the server knows, which may be of another version than the command: %v", err),
+		})
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	answer, status := s.handler.Handle(ctx, request), http.StatusOK
+	if ctx.Err() != nil && (answer.Error != "" || answer.Walked != nil) {
+		status = http.StatusServiceUnavailable // it was not done, or not to the end
+	}
+	write(w, status, answer)
+}
+
+// readRequest reads one request, and nothing beside it.
+func readRequest(body io.Reader) (request control.Request, err error) {
+	decoder := json.NewDecoder(body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		return control.Request{}, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return control.Request{}, errors.New("something follows the request")
+	}
+	return request, nil
+}
+
+func write(w http.ResponseWriter, status int, answer control.Answer) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer) // who does not get it asks again
+}

@@ -1,0 +1,157 @@
+// Package walk has a registry go over everything that it has, part by part, and
+// tells the operator how far it is and what it finds.
+package walk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/scripts/larder/internal/reach"
+)
+
+const (
+	// maxRetries is how often a part is asked for again whose answer was lost,
+	// and retryPause for how long is waited before the first of them; before
+	// each other it is twice as long. A node starts again in that time.
+	maxRetries = 5
+	retryPause = 500 * time.Millisecond
+)
+
+// Registry is asked for each part: a [reach.Registry].
+type Registry interface {
+	Ask(context.Context, control.Request) (control.Answer, error)
+}
+
+// Walk is a walk over everything that a registry has. All fields but After and
+// Keys are required.
+type Walk struct {
+	Registry Registry
+	Request  func(after string) control.Request // for the part after a cursor
+	After    string                             // where another walk was interrupted
+	Out      io.Writer                          // gets a line for everything that is wrong
+	Progress *Progress
+	Keys     func([]control.Key) // gets what each part has of them
+
+	pause time.Duration // in place of retryPause
+}
+
+// Totals are what the parts of a walk add up to.
+type Totals struct {
+	Versions, Entries, Uploads int // that were looked at: in the records, in the catalog, in the inbox
+	Changed                    int
+	Findings                   int
+	Next                       string // the cursor to go on after; empty where all is done, or nothing is
+}
+
+// Run goes on until all is done.
+//
+// With an error it returns what was done before it. Errors of the way to the
+// registry, after a first part, are such as did not go away.
+func (w *Walk) Run(ctx context.Context) (t Totals, err error) {
+	t.Next = w.After
+	for begun := false; ; begun = true {
+		answer, err := w.ask(ctx, t.Next, begun)
+		if ctx.Err() != nil {
+			return t, errors.New("interrupted")
+		}
+		if err != nil {
+			return t, err
+		}
+		part := answer.Walked
+		if part.Next != "" && part.Next == t.Next {
+			return t, fmt.Errorf("the registry does not get on after %q", printable(part.Last))
+		}
+		t.add(part)
+		if err := w.tell(t, part); err != nil || t.Next == "" {
+			return t, err
+		}
+	}
+}
+
+// ask asks for a part. Once the registry has answered, a lost answer does not
+// end the walk.
+func (w *Walk) ask(ctx context.Context, after string, begun bool) (control.Answer, error) {
+	for retries := 0; ; retries++ {
+		answer, err := w.Registry.Ask(ctx, w.Request(after))
+		var lost *reach.Lost
+		if !errors.As(err, &lost) || !begun || retries == maxRetries {
+			return answer, err
+		}
+		w.Progress.line("%v; asking again", err)
+		select {
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		case <-time.After(cmp.Or(w.pause, retryPause) << retries):
+		}
+	}
+}
+
+func (t *Totals) add(part *control.Walked) {
+	t.Versions += part.Steps["records"]
+	t.Entries += part.Steps["catalog"]
+	t.Uploads += part.Steps["inbox"]
+	t.Changed += part.Changed
+	t.Findings += len(part.Findings)
+	t.Next = part.Next
+}
+
+// tell tells of a part. What the registry says may hold what others have named.
+func (w *Walk) tell(t Totals, part *control.Walked) error {
+	w.Progress.erase()
+	for _, f := range part.Findings {
+		if _, err := fmt.Fprintf(w.Out, "%s: %s\n", printable(f.Subject), printable(f.Problem)); err != nil {
+			return fmt.Errorf("write what is wrong: %w", err)
+		}
+	}
+	if w.Keys != nil {
+		w.Keys(part.Keys)
+	}
+	if t.Next != "" {
+		w.Progress.step(t, printable(part.Last))
+	}
+	return nil
+}
+
+// printable is a text as it may be written to a terminal.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
+// String is how much was looked at, such as "3 versions, 3 catalog entries".
+func (t Totals) String() string {
+	all := []string{count(t.Versions, "version", "versions")}
+	if t.Entries > 0 {
+		all = append(all, count(t.Entries, "catalog entry", "catalog entries"))
+	}
+	if t.Uploads > 0 {
+		all = append(all, count(t.Uploads, "upload", "uploads"))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Err is an error where something is wrong.
+func (t Totals) Err() error {
+	if t.Findings == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: see above", count(t.Findings, "problem", "problems"))
+}
+
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}

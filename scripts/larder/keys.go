@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/scripts/larder/internal/reach"
+	"github.com/larder-registry/larder/scripts/larder/internal/walk"
+)
+
+func newKeysCommand() *cobra.Command {
+	var o reach.Options
+	var versions, asJSON bool
+	command := &cobra.Command{
+		Use:   "keys",
+		Short: "Say which key signed which versions",
+		Long: `Say which signing keys there are, and how many versions of providers each of them
+signed. The registry's own are the current one, which signs what is published from
+now on, and those that it replaced; an author's key signed a release that came
+with a signature.
+` + whichRegistry,
+		Example: `  larder keys
+  larder keys --versions --stack acme-registry`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			keys, totals, err := listKeys(cmd, o)
+			if err != nil {
+				return err
+			}
+			write := func(out io.Writer) error { return writeKeys(out, keys, versions) }
+			if asJSON {
+				write = func(out io.Writer) error { return writeKeysJSON(out, keys) }
+			}
+			return errors.Join(write(cmd.OutOrStdout()), totals.Err())
+		},
+	}
+	addRegistryFlags(command, &o)
+	command.Flags().BoolVar(&versions, "versions", false, "name the versions, too")
+	command.Flags().BoolVar(&asJSON, "json", false, "write the keys and their versions as one JSON document")
+	command.AddCommand(newRotateCommand(), newResignCommand())
+	return command
+}
+
+// listKeys is all keys, and the versions that each signed.
+func listKeys(cmd *cobra.Command, o reach.Options) (keys []control.Key, totals walk.Totals, err error) {
+	w, err := newWalk(cmd, o, "", func(after string) control.Request {
+		return control.Request{Keys: &control.Part{After: after}}
+	})
+	if err != nil {
+		return nil, totals, err
+	}
+	w.Keys = func(part []control.Key) { keys = mergeKeys(keys, part) }
+	w.Out = cmd.ErrOrStderr() // findings stand beside the table
+	totals, err = w.Run(cmd.Context())
+	return keys, totals, err
+}
+
+// mergeKeys adds what another part says of keys.
+func mergeKeys(keys, part []control.Key) []control.Key {
+	at := map[string]int{}
+	for i, key := range keys {
+		at[key.KeyID] = i
+	}
+	for _, key := range part {
+		i, known := at[key.KeyID]
+		if !known {
+			i = len(keys)
+			at[key.KeyID] = i
+			keys = append(keys, control.Key{KeyID: key.KeyID})
+		}
+		keys[i].Role = key.Role
+		if key.Fingerprint != "" {
+			keys[i].Fingerprint = key.Fingerprint
+		}
+		keys[i].Versions = append(keys[i].Versions, key.Versions...)
+	}
+	return keys
+}
+
+func writeKeys(out io.Writer, keys []control.Key, versions bool) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, err := fmt.Fprintln(table, "KEY ID\tFINGERPRINT\tROLE\tVERSIONS")
+	for _, key := range keys {
+		_, failed := fmt.Fprintf(table, "%s\t%s\t%s\t%d\n", key.KeyID, key.Fingerprint, key.Role, len(key.Versions))
+		err = errors.Join(err, failed)
+	}
+	err = errors.Join(err, table.Flush())
+	if !versions {
+		return err
+	}
+	for _, key := range keys {
+		for _, version := range key.Versions {
+			_, failed := fmt.Fprintf(out, "%s signed %s\n", key.KeyID, version)
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+func writeKeysJSON(out io.Writer, keys []control.Key) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(map[string][]control.Key{"keys": keys})
+}
+
+func newRotateCommand() *cobra.Command {
+	var o reach.Options
+	command := &cobra.Command{
+		Use:   "rotate",
+		Short: "Make a new signing key, and sign with it from now on",
+		Long: `Make a new signing key on a single node, and sign with it what is published from
+now on. What is published keeps its signatures, and the key that made them, which
+the clients go on being given; "larder keys resign" signs it anew. The old private
+key stays in the data folder, under a name with its key ID.
+
+A deployment on AWS signs with a key in KMS, which is changed by deploying:
+docs/operations.md says how.
+` + whichRegistry,
+		Example: `  larder keys rotate && larder keys resign`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			registry, err := findRegistry(cmd, o)
+			if err != nil {
+				return err
+			}
+			answer, err := registry.Ask(cmd.Context(), control.Request{Rotate: &control.Rotate{}})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the registry signs with the key %s from now on, fingerprint %s\n",
+				answer.Rotated.KeyID, answer.Rotated.Fingerprint)
+			return err
+		},
+	}
+	addRegistryFlags(command, &o)
+	return command
+}
+
+func newResignCommand() *cobra.Command {
+	var o reach.Options
+	var after string
+	command := &cobra.Command{
+		Use:   "resign",
+		Short: "Sign anew, with the current key, what the registry signed with another",
+		Long: `Sign anew, with the current key, the versions that the registry signed with one of
+the keys that it replaced. What authors signed stays.
+
+It goes on while the registry serves, and no download fails: a client is given the
+old signature and key, or the new ones. No lock file has to change, for packages
+and checksums are the same.
+` + whichRegistry,
+		Example: `  larder keys resign
+  larder keys resign --stack acme-registry`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			w, err := newWalk(cmd, o, after, func(after string) control.Request {
+				return control.Request{Resign: &control.Part{After: after}}
+			})
+			if err != nil {
+				return err
+			}
+			return runWalk(cmd, w, func(t walk.Totals) string { return fmt.Sprintf("%d signed anew", t.Changed) })
+		},
+	}
+	addRegistryFlags(command, &o)
+	addAfterFlag(command, &after)
+	return command
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/scripts/larder/internal/envfile"
+	"github.com/larder-registry/larder/scripts/larder/internal/reach"
+	"github.com/larder-registry/larder/scripts/larder/internal/walk"
+)
+
+// whichRegistry is what the help of a command says that asks a registry.
+const whichRegistry = `
+The registry is the one that "larder serve" runs from the data folder, as the same
+user; or with --stack a deployment on AWS, by the name of its bucket. A deployment
+is asked with your own credentials, found as the AWS CLI finds them, which need
+lambda:InvokeFunction on its function <name>-publish, as its policy <name>-operate
+allows it. AWS_ENDPOINT_URL_LAMBDA leads to another server.`
+
+// addRegistryFlags defines the flags that say which registry is asked.
+func addRegistryFlags(command *cobra.Command, o *reach.Options) {
+	flags := command.Flags()
+	flags.StringVar(&o.Data, "data", ".larder", "the data `folder` that the registry is served from [LARDER_DATA]")
+	flags.StringVar(&o.Stack, "stack", "", "the `name` of a deployment on AWS: its BucketName parameter")
+	addRegionFlag(command, &o.Region)
+	command.MarkFlagsMutuallyExclusive("data", "stack")
+}
+
+// findRegistry finds the registry that the flags, or else the environment, name.
+func findRegistry(cmd *cobra.Command, o reach.Options) (*reach.Registry, error) {
+	flags := cmd.Flags()
+	if flags.Changed("stack") && o.Stack == "" {
+		return nil, errors.New("--stack is empty: give the BucketName parameter of the deployment")
+	}
+	if data := os.Getenv("LARDER_DATA"); data != "" && !flags.Changed("data") {
+		o.Data = data
+	}
+	if o.Data == "" {
+		return nil, errors.New("--data is empty: give the data folder, or leave it out for .larder")
+	}
+	return reach.Find(cmd.Context(), o)
+}
+
+// addAfterFlag defines the flag with which an interrupted walk goes on.
+func addAfterFlag(command *cobra.Command, value *string) {
+	command.Flags().StringVar(value, "after", "", "go on after this `cursor`, which an interrupted run has told")
+}
+
+// newWalk is a walk whose findings go to the command's output, and its progress
+// beside it.
+func newWalk(cmd *cobra.Command, o reach.Options, after string, request func(after string) control.Request) (*walk.Walk, error) {
+	registry, err := findRegistry(cmd, o)
+	if err != nil {
+		return nil, err
+	}
+	return &walk.Walk{
+		Registry: registry,
+		Request:  request,
+		After:    after,
+		Out:      cmd.OutOrStdout(),
+		Progress: walk.NewProgress(cmd.ErrOrStderr(), isatty.IsTerminal(os.Stderr.Fd())),
+	}, nil
+}
+
+// runWalk runs a walk to its end, says with one line what it came to, and fails
+// if something is wrong.
+func runWalk(cmd *cobra.Command, w *walk.Walk, conclude func(walk.Totals) string) error {
+	totals, err := w.Run(cmd.Context())
+	if err != nil && totals.Next != "" {
+		return fmt.Errorf("%w, after %s; the same command goes on there with --after %s", err, totals, envfile.Quote(totals.Next))
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", totals, conclude(totals)); err != nil {
+		return err
+	}
+	return totals.Err()
+}
