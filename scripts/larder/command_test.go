@@ -18,6 +18,7 @@ func TestWrongCommandLines(t *testing.T) {
 	t.Setenv("AWS_DEFAULT_REGION", "")
 	t.Setenv("AWS_PROFILE", "")
 	t.Setenv("LARDER_BUCKET", "")
+	t.Setenv("LARDER_DATA", "")
 	t.Setenv("HOME", t.TempDir())
 	for line, want := range map[string]string{
 		"doctor":                                  "accepts 1 arg",
@@ -43,8 +44,28 @@ func TestWrongCommandLines(t *testing.T) {
 		"publish a.zip --to acme/w --bucket b":                  "--region",
 		"publish a.zip --to acme/w --bucket b --timeout 0s":     "--no-wait",
 		"publish nowhere --module acme/vpc/aws --version 1.0.0": "nowhere",
-		"reindex --bucket b":                                    `"table" not set`,
-		"reindex --bucket b --table t":                          "--region",
+		"deprecate acme/widget 1.0.0":                           `"message" not set`,
+		"deprecate acme/widget --message no":                    "accepts 2 arg",
+		"deprecate acme/widget v1.0.0 --message no":             "leading v",
+		"deprecate Acme/widget 1.0.0 --message no":              "lower-case",
+		"deprecate widget 1.0.0 --message no":                   "namespace/name/system",
+		"deprecate a/b/c/d 1.0.0 --message no":                  "namespace/name/system",
+		"deprecate acme/widget 1.0.0 --message \x1b":            "one line",
+		"withdraw acme/w 1.0.0 --data d --stack s":              "[data stack]",
+		"withdraw acme/w 1.0.0 --stack=":                        "--stack is empty",
+		"withdraw acme/w 1.0.0 --data=":                         "--data is empty",
+		"withdraw acme/w 1.0.0 --stack s":                       "--region",
+		"withdraw acme/w 1.0.0 --region eu-central-1":           "give --stack",
+		"restore acme/widget 1.0.0 --message yes":               "unknown flag",
+		"restore acme/vpc/aws 1.0.0 --data nowhere":             "no larder serves from nowhere",
+		"keys extra":                   "unknown command",
+		"keys --data nowhere":          "no larder serves from nowhere",
+		"keys rotate --data nowhere":   "no larder serves from nowhere",
+		"keys resign --stack s":        "--region",
+		"verify all":                   "unknown command",
+		"verify --data nowhere":        "no larder serves from nowhere",
+		"reindex --bucket b --table t": "unknown flag",
+		"reindex --data nowhere":       "no larder serves from nowhere",
 	} {
 		command := newCommand()
 		command.SetArgs(strings.Fields(line))
@@ -56,7 +77,9 @@ func TestWrongCommandLines(t *testing.T) {
 
 // Every flag in an example is one of the command's.
 func TestExamples(t *testing.T) {
-	for _, command := range newCommand().Commands() {
+	commands := newCommand().Commands()
+	commands = append(commands, newKeysCommand().Commands()...)
+	for _, command := range commands {
 		for _, word := range strings.Fields(command.Example) {
 			if name, ok := strings.CutPrefix(word, "--"); ok && command.Flags().Lookup(name) == nil {
 				t.Errorf("larder %s has no --%s, which its example has", command.Name(), name)

@@ -44,10 +44,10 @@ type Walk struct {
 
 // Totals are what the parts of a walk add up to.
 type Totals struct {
-	Versions, Entries, Uploads int // that were looked at: in the records, in the catalog, in the inbox
-	Changed                    int
-	Findings                   int
-	Next                       string // the cursor to go on after; empty where all is done, or nothing is
+	Versions, Uploads int // that were looked at
+	Changed           int
+	Findings          int
+	Next              string // the cursor to go on after; empty where all is done, or nothing is
 }
 
 // Run goes on until all is done.
@@ -93,9 +93,9 @@ func (w *Walk) ask(ctx context.Context, after string, begun bool) (control.Answe
 	}
 }
 
+// add adds a part. What the catalog has are the same versions again.
 func (t *Totals) add(part *control.Walked) {
 	t.Versions += part.Steps["records"]
-	t.Entries += part.Steps["catalog"]
 	t.Uploads += part.Steps["inbox"]
 	t.Changed += part.Changed
 	t.Findings += len(part.Findings)
@@ -129,12 +129,9 @@ func printable(text string) string {
 	}, text)
 }
 
-// String is how much was looked at, such as "3 versions, 3 catalog entries".
+// String is how much was looked at, such as "3 versions, 5 uploads".
 func (t Totals) String() string {
 	all := []string{count(t.Versions, "version", "versions")}
-	if t.Entries > 0 {
-		all = append(all, count(t.Entries, "catalog entry", "catalog entries"))
-	}
 	if t.Uploads > 0 {
 		all = append(all, count(t.Uploads, "upload", "uploads"))
 	}

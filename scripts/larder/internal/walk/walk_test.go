@@ -31,7 +31,7 @@ func (s *script) Ask(ctx context.Context, r control.Request) (control.Answer, er
 // part is a part of a walk that looked at so many versions.
 func part(next string, versions, changed int, findings ...control.Finding) *control.Walked {
 	return &control.Walked{
-		Next: next, Last: "provider acme/widget " + next, Steps: map[string]int{"records": versions, "inbox": 1},
+		Next: next, Last: "provider acme/widget " + next, Steps: map[string]int{"records": versions, "catalog": versions, "inbox": 1},
 		Changed: changed, Findings: findings,
 	}
 }
