@@ -15,7 +15,7 @@ import (
 const standingText = `
 ADDRESS is that of a provider, namespace/type, or of a module,
 namespace/name/system. Bytes, checksums and signatures of a version stay as they
-are, whatever it is declared to be, and so does every lock file.
+are, whatever it is declared to be.
 ` + whichRegistry
 
 func newDeprecateCommand() *cobra.Command {
@@ -50,10 +50,13 @@ func newWithdrawCommand() *cobra.Command {
 it any more. It is not deleted: whoever asks for exactly this version is given it,
 as before.
 
-Terraform and OpenTofu ask for the list before they install anything that they do
-not have in their cache, though, also what a lock file names; docs/operations.md
-says what each of them does. Uploading the version again does not put it back on
-the list: "larder restore" does.
+But Terraform and OpenTofu ask for the list first, also for what their lock file
+names. So "init" of most who have the version locked fails, until they move on with
+"init -upgrade"; docs/operations.md says what each of them does. To warn, and stop
+nobody, deprecate the version.
+
+Uploading the version again does not put it back on the list: "larder restore"
+does.
 ` + standingText
 	command.Example = `  larder withdraw acme/widget 1.0.0
   larder withdraw acme/network/aws 1.2.3 --message "It opens port 22 to all" --stack acme-registry`

@@ -55,6 +55,7 @@ type Totals struct {
 // With an error it returns what was done before it. Errors of the way to the
 // registry, after a first part, are such as did not go away.
 func (w *Walk) Run(ctx context.Context) (t Totals, err error) {
+	defer w.Progress.erase()
 	t.Next = w.After
 	for begun := false; ; begun = true {
 		answer, err := w.ask(ctx, t.Next, begun)

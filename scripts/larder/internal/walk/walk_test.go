@@ -167,6 +167,14 @@ func TestProgressOnATerminal(t *testing.T) {
 	}
 }
 
+// A walk that fails leaves a terminal at the start of a line, for its error.
+func TestProgressIsErasedAtAnError(t *testing.T) {
+	w, _, progress := newWalk(&script{answers: []any{part("a", 2, 0), errors.New("no")}}, true)
+	if _, err := w.Run(t.Context()); err == nil || !strings.HasSuffix(progress.String(), clearLine) {
+		t.Errorf("%v, drew %q", err, progress)
+	}
+}
+
 func TestProgressInALog(t *testing.T) {
 	w, _, progress := newWalk(&script{answers: []any{part("a", 2, 0), part("b", 1, 0), part("", 1, 0)}}, false)
 	w.Progress.told = time.Now().Add(-tellEvery)
