@@ -69,7 +69,9 @@ func (c client) workspace(t testing.TB, r *registry, main string) workspace {
 
 // command is the client with args, the subcommand first.
 func (w workspace) command(args ...string) command {
-	return command{dir: w.dir, env: w.env, argv: append([]string{w.client.path, args[0], "-no-color"}, args[1:]...)}
+	env := maps.Clone(w.env)
+	env["TF_CLI_ARGS"] = "-no-color" // which goes after the whole of the subcommand, be it two words
+	return command{dir: w.dir, env: env, argv: append([]string{w.client.path}, args...)}
 }
 
 // run runs the client, which has to succeed, and returns what it printed.

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/larder-registry/larder/internal/dynamotest"
 )
 
 // A registry moves from one machine to AWS by the lines of docs/moving.md, under its host name: what was published is
@@ -73,8 +71,6 @@ func told(t testing.TB, r *registry) (all []any) {
 	return all
 }
 
-const movingFile = "../docs/moving.md"
-
 // move moves a node to a stack, in shells that have what the operator of each has, and is the stack under the node's
 // host name.
 func (n *node) move(t testing.TB, s *stack) *registry {
@@ -86,16 +82,15 @@ func (n *node) move(t testing.TB, s *stack) *registry {
 		}
 	}
 	path := dir + string(os.PathListSeparator) + os.Getenv("PATH")
-	operator := maps.Clone(s.vars)
-	operator["PATH"] = path
+	mover, operator := maps.Clone(s.vars), maps.Clone(s.operator)
+	mover["PATH"], operator["PATH"] = path, path
 	// The AWS CLI sends checksums in an encoding that S3 takes off, and that the local S3 keeps as the object's own.
-	operator["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
-	operator["AWS_ENDPOINT_URL_DYNAMODB"] = dynamotest.Start(t).Endpoint
+	mover["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
 	for _, step := range []struct {
 		block string
 		env   map[string]string
-	}{{"out", map[string]string{"PATH": path}}, {"in", operator}, {"reindex", operator}} {
-		script := strings.ReplaceAll(movingBlock(t, step.block), "example-registry", s.Bucket)
+	}{{"out", map[string]string{"PATH": path}}, {"in", mover}, {"reindex", operator}} {
+		script := strings.ReplaceAll(docBlock(t, "../docs/moving.md", step.block), "example-registry", s.Bucket)
 		out := command{dir: dir, env: step.env, argv: []string{"sh", "-euc", script}}.must(t)
 		if step.block == "reindex" && !strings.Contains(out, "3 versions: 3 written") {
 			t.Errorf("larder reindex said\n%s", out)
@@ -112,17 +107,14 @@ func (n *node) move(t testing.TB, s *stack) *registry {
 	return moved
 }
 
-// movingBlock returns the block of shell lines in docs/moving.md that is marked for test with this name.
-func movingBlock(t testing.TB, name string) string {
+// docBlock returns the block of shell lines in a page that is marked for test with this name.
+func docBlock(t testing.TB, page, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(movingFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(text), "<!-- test: "+name+" -->\n```sh\n")
-	block, _, closed := strings.Cut(rest, "```\n")
-	if !found || !closed {
-		t.Fatalf("%s has no block that is marked %s", movingFile, name)
+	_, rest, found := strings.Cut(string(readFile(t, page)), "<!-- test: "+name+" -->\n")
+	indentation, rest, opened := strings.Cut(rest, "```sh\n")
+	block, _, closed := strings.Cut(rest, indentation+"```\n")
+	if !found || !opened || !closed || strings.TrimSpace(indentation) != "" {
+		t.Fatalf("%s has no block that is marked %s", page, name)
 	}
 	return block
 }

@@ -41,7 +41,7 @@ func startNode(t testing.TB) *node {
 
 func newNode(data string) *node {
 	n := &node{data: data}
-	n.registry = &registry{log: n.logTail}
+	n.registry = &registry{log: n.logTail, named: []string{"--data", data}}
 	return n
 }
 

@@ -22,6 +22,9 @@ type registry struct {
 	http   *http.Client      // trusts the registry's CA and nothing else that it would not trust anyway
 	s3     *s3.Client
 	log    func() []byte // how its log ends
+
+	operator map[string]string // what operators have in their environment
+	named    []string          // how they name the registry to the larder command
 }
 
 // connect makes the clients that the tests speak through.
@@ -48,6 +51,16 @@ func (r *registry) connect(vars map[string]string) error {
 		UsePathStyle: true,
 	})
 	return nil
+}
+
+// operate runs the larder command as an operator does.
+func (r *registry) operate(t testing.TB, args ...string) string {
+	t.Helper()
+	return r.operation(args...).must(t)
+}
+
+func (r *registry) operation(args ...string) command {
+	return command{env: r.operator, argv: append(append([]string{larder}, args...), r.named...)}
 }
 
 // The doors, by which the same registry is reached.

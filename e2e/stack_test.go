@@ -49,6 +49,16 @@ func newStack(t testing.TB) (*stack, error) {
 	if err := os.WriteFile(ca, s.CA, 0o600); err != nil {
 		return nil, err
 	}
+	s.named = []string{"--stack", s.Bucket}
+	s.operator = map[string]string{
+		"AWS_ENDPOINT_URL_LAMBDA": s.LambdaEndpoint,
+		"AWS_ENDPOINT_URL_KMS":    s.KMSEndpoint,
+		"AWS_ACCESS_KEY_ID":       s.Operator.AccessKey,
+		"AWS_SECRET_ACCESS_KEY":   s.Operator.SecretKey,
+		"AWS_REGION":              s.Region,
+		"AWS_DEFAULT_REGION":      s.Region, // which version 1 of the AWS CLI knows alone
+		"AWS_CA_BUNDLE":           ca,
+	}
 	return s, s.connect(map[string]string{
 		"AWS_ENDPOINT_URL_S3":   s.S3Endpoint,
 		"AWS_ACCESS_KEY_ID":     s.AccessKey,

@@ -131,6 +131,7 @@ func Start(t testing.TB, c Config) *Stack {
 	if err != nil {
 		t.Fatal(err)
 	}
+	private.Alias = deployment.SigningKey.Alias
 	s := &Stack{
 		Deployment: deployment, twin: twin, Region: region, Bucket: bucket,
 		AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey,

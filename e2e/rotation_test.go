@@ -1,0 +1,256 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+)
+
+// rotating is a registry of the test's own, of which the signing key can be replaced as operators do it.
+type rotating struct {
+	*registry
+	rotate func(t testing.TB)
+	again  func(t testing.TB) // starts its process anew, where it has one that stays
+}
+
+func startRotating(t testing.TB) rotating {
+	t.Helper()
+	if door == singleNode {
+		n := startNode(t)
+		return rotating{
+			registry: n.registry,
+			rotate:   func(t testing.TB) { checkSays(t, n.operate(t, "keys", "rotate"), "from now on") },
+			again:    func(t testing.TB) { n.stop(t); n.resume(t) },
+		}
+	}
+	s := startStack(t)
+	return rotating{
+		registry: s.registry,
+		rotate:   func(t testing.TB) { s.SignWith(t, s.newKey(t)) },
+		again:    func(testing.TB) {},
+	}
+}
+
+// newKey makes another signing key by the lines of docs/operations.md, and returns its ARN.
+func (s *stack) newKey(t testing.TB) string {
+	t.Helper()
+	script := strings.ReplaceAll(docBlock(t, "../docs/operations.md", "new-key"), "example-registry", s.Bucket)
+	out := command{dir: t.TempDir(), env: s.operator, argv: []string{"sh", "-euc", script}}.must(t)
+	arn := strings.TrimSpace(out)
+	if !strings.HasPrefix(arn, "arn:aws:kms:") {
+		t.Fatalf("the new key is %q", out)
+	}
+	return arn
+}
+
+// widgets is how many versions the registry signs with its first key.
+const widgets = 8
+
+func widgetVersion(n int) string { return fmt.Sprintf("acme/widget/1.%d.0", n) }
+
+// publishWidget publishes version 1.n.0 of acme/widget.
+func (r *registry) publishWidget(t testing.TB, n int) {
+	t.Helper()
+	version := fmt.Sprintf("1.%d.0", n)
+	key := "providers/acme/widget/terraform-provider-widget_" + version + "_" + hostPlatform + ".zip"
+	r.publish(t, key, providerZip(t, "widget", version, "rotation"))
+}
+
+// The registry's signing key is replaced: what was signed stays as it is, what comes is signed by the new key, and
+// then all of it is, while everybody goes on downloading. No lock file changes.
+func TestSigningKeyIsReplaced(t *testing.T) {
+	t.Parallel()
+	r := startRotating(t)
+	ada := newAuthor(t)
+	for n := range widgets {
+		r.publishWidget(t, n)
+	}
+	authors := newRelease(t, ada, "ada")
+	r.publish(t, "keys/ada/release.asc", ada.publicKey(t))
+	r.putAll(t, maps.Collect(func(yield func(string, []byte) bool) {
+		yield(authors.sumsKey, authors.sums)
+		yield(authors.sigKey, authors.sig)
+	}))
+	r.publishAll(t, authors.packages)
+	for _, key := range []string{authors.sumsKey, authors.sigKey} {
+		r.expect(t, r.latest(t, key), published)
+	}
+	first, byAda := r.keyOf(t, widgetVersion(0)), r.signed(t, "ada/widget/1.0.0")
+	workspaces := map[client]workspace{}
+	for _, c := range clients {
+		workspaces[c] = c.workspace(t, r.registry, widgetConfig("1.0.0"))
+		checkSays(t, workspaces[c].run(t, "init", "-input=false"), "key ID "+first)
+	}
+
+	r.rotate(t)
+	r.publishWidget(t, widgets)
+	second := r.keyOf(t, widgetVersion(widgets))
+	if second == first || r.keyOf(t, widgetVersion(0)) != first {
+		t.Fatalf("signed by %s before, and %s after; what was signed before is by %s now", first, second, r.keyOf(t, widgetVersion(0)))
+	}
+	r.checkKeys(t, map[string]key{
+		first: {"replaced", widgets}, second: {"current", 1}, byAda.key: {"author", 1},
+	})
+	forEachClient(t, func(t *testing.T, c client) {
+		for version, id := range map[string]string{"1.0.0": first, fmt.Sprintf("1.%d.0", widgets): second} {
+			checkSays(t, c.workspace(t, r.registry, widgetConfig(version)).run(t, "init", "-input=false"), "key ID "+id)
+		}
+	})
+
+	r.whileDownloading(t, func() {
+		checkSays(t, r.operate(t, "keys", "resign"), fmt.Sprintf("%d signed anew", widgets))
+	})
+	r.checkKeys(t, map[string]key{first: {"replaced", 0}, second: {"current", widgets + 1}, byAda.key: {"author", 1}})
+	for n := range widgets + 1 {
+		if id := r.keyOf(t, widgetVersion(n)); id != second {
+			t.Errorf("%s is signed by %s, want %s", widgetVersion(n), id, second)
+		}
+	}
+	if now := r.signed(t, "ada/widget/1.0.0"); !now.equal(byAda) {
+		t.Error("the author's is signed otherwise than before")
+	}
+	verifyWithGnuPG(t, r.registry, r.packageDocument(t, widgetVersion(0), hostPath))
+	forEachClient(t, func(t *testing.T, c client) {
+		w := workspaces[c]
+		removeAll(t, filepath.Join(w.dir, ".terraform"))
+		checkSays(t, w.run(t, "init", "-input=false", "-lockfile=readonly"), "key ID "+second)
+	})
+	checkSays(t, r.operate(t, "keys", "resign"), "0 signed anew")
+
+	r.again(t)
+	r.publishWidget(t, widgets+1)
+	if id := r.keyOf(t, widgetVersion(widgets+1)); id != second {
+		t.Errorf("after a start it is signed by %s, want %s", id, second)
+	}
+}
+
+// hostPath is hostPlatform in paths.
+var hostPath = strings.Replace(hostPlatform, "_", "/", 1)
+
+func widgetConfig(version string) string {
+	return "terraform {\n  required_providers {\n    widget = {\n      source  = \"HOST/acme/widget\"\n      version = \"" + version + "\"\n    }\n  }\n}\n"
+}
+
+// signature is who signed a provider version, and how.
+type signature struct {
+	key       string
+	sums, sig []byte
+}
+
+func (s signature) equal(o signature) bool {
+	return s.key == o.key && bytes.Equal(s.sums, o.sums) && bytes.Equal(s.sig, o.sig)
+}
+
+// keyOf is the ID of the key that signed a version: namespace/type/version.
+func (r *registry) keyOf(t testing.TB, version string) string {
+	t.Helper()
+	platform := hostPath
+	doc := r.packageDocument(t, version, platform)
+	return doc.SigningKeys.GPGPublicKeys[0].KeyID
+}
+
+// signed is how a version for linux/amd64 is signed.
+func (r *registry) signed(t testing.TB, version string) signature {
+	t.Helper()
+	doc := r.packageDocument(t, version, "linux/amd64")
+	return signature{doc.SigningKeys.GPGPublicKeys[0].KeyID, r.fetch(t, doc.SHASumsURL).body, r.fetch(t, doc.SHASumsSignatureURL).body}
+}
+
+// key is what `larder keys` says of one.
+type key struct {
+	role     string
+	versions int
+}
+
+// checkKeys wants these keys, by their IDs, and no others.
+func (r *registry) checkKeys(t testing.TB, want map[string]key) {
+	t.Helper()
+	var told struct {
+		Keys []struct {
+			KeyID    string `json:"key_id"`
+			Role     string
+			Versions []string
+		}
+	}
+	if err := json.Unmarshal([]byte(r.operate(t, "keys", "--json")), &told); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]key{}
+	for _, k := range told.Keys {
+		got[k.KeyID] = key{k.Role, len(k.Versions)}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the keys are %v, want %v", got, want)
+	}
+}
+
+// whileDownloading does something while all widgets are downloaded again and again, and wants each of them to be
+// whole at any time.
+func (r *registry) whileDownloading(t testing.TB, do func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var rounds atomic.Int64
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			for ctx.Err() == nil && !t.Failed() {
+				for n := range widgets {
+					if err := r.download(t, widgetVersion(n)); err != nil {
+						t.Errorf("%s: %v", widgetVersion(n), err)
+					}
+				}
+				rounds.Add(1)
+			}
+		})
+	}
+	further := func() {
+		begun := rounds.Load()
+		eventually(t, func() error {
+			if rounds.Load() < begun+2 && !t.Failed() {
+				return fmt.Errorf("no further round")
+			}
+			return nil
+		})
+	}
+	further()
+	do()
+	further()
+	stop()
+	group.Wait()
+}
+
+// download does what a client does to install a version.
+func (r *registry) download(t testing.TB, version string) error {
+	doc := r.packageDocument(t, version, hostPath)
+	all := map[string][]byte{}
+	for _, url := range []string{doc.SHASumsURL, doc.SHASumsSignatureURL, doc.DownloadURL} {
+		a := r.fetch(t, url)
+		if a.status != http.StatusOK {
+			return fmt.Errorf("%s is answered with %d", url, a.status)
+		}
+		all[url] = a.body
+	}
+	keys, err := openpgp.ReadArmoredKeyRing(strings.NewReader(doc.SigningKeys.GPGPublicKeys[0].ASCIIArmor))
+	if err != nil {
+		return err
+	}
+	sums := all[doc.SHASumsURL]
+	if _, err := openpgp.CheckDetachedSignature(keys, bytes.NewReader(sums), bytes.NewReader(all[doc.SHASumsSignatureURL]), nil); err != nil {
+		return fmt.Errorf("the signature by %s: %w", doc.SigningKeys.GPGPublicKeys[0].KeyID, err)
+	}
+	if !slices.Contains(strings.Fields(string(sums)), shaOf(answer{body: all[doc.DownloadURL]})) {
+		return fmt.Errorf("its SHA256SUMS does not have what is downloaded:\n%s", sums)
+	}
+	return nil
+}
