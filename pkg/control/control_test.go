@@ -243,3 +243,18 @@ func TestARequestForNothing(t *testing.T) {
 		}
 	}
 }
+
+// A walk that is cut off in a step does not pass for one that is done, nor what
+// failed by it for something that is wrong.
+func TestAWalkThatIsCutOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	d := double()
+	d.signed = []publish.Signed{{Step: d.steps[0]}}
+	h := New(d, nil)
+	cancel()
+	for _, r := range []Request{{Reindex: &Part{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}} {
+		if a := h.Handle(ctx, r); a.Error == "" || a.Walked != nil {
+			t.Errorf("%+v is answered %+v", r, a)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func New(publisher Publisher, rotate func(context.Context) (signing.PublicKey, e
 func (h *Handler) Handle(ctx context.Context, r Request) Answer {
 	answer, err := h.answer(ctx, r)
 	if err != nil {
-		answer.Error = err.Error()
+		return Answer{Error: err.Error()}
 	}
 	return answer
 }
@@ -61,11 +62,11 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 	case r.Keys != nil:
 		a.Walked, err = h.keys(ctx, r.Keys.After)
 	case r.Resign != nil:
-		a.Walked, err = h.walk(h.publisher.Resign(ctx, r.Resign.After))
+		a.Walked, err = h.walk(ctx, h.publisher.Resign(ctx, r.Resign.After))
 	case r.Reindex != nil:
-		a.Walked, err = h.walk(h.publisher.Reindex(ctx, r.Reindex.After))
+		a.Walked, err = h.walk(ctx, h.publisher.Reindex(ctx, r.Reindex.After))
 	case r.Verify != nil:
-		a.Walked, err = h.walk(h.publisher.Verify(ctx, r.Verify.After, r.Verify.Quick))
+		a.Walked, err = h.walk(ctx, h.publisher.Verify(ctx, r.Verify.After, r.Verify.Quick))
 	default:
 		err = errors.New("the request asks for nothing that this larder knows: a newer one sent it, so upgrade this one")
 	}
@@ -135,11 +136,12 @@ func (h *Handler) rotateKey(ctx context.Context) (*Key, error) {
 	return &Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: Current}, nil
 }
 
-// walk takes a part of a walk.
-func (h *Handler) walk(walk publish.Walk) (*Walked, error) {
+// walk takes a part of a walk. One that ctx has ended is no part: what it found
+// last may be wrong, and is found again.
+func (h *Handler) walk(ctx context.Context, walk publish.Walk) (*Walked, error) {
 	part := newPart(h.partTime)
 	for step, err := range walk {
-		if step.Subject == "" {
+		if err := cmp.Or(ctx.Err(), whole(step, err)); err != nil {
 			return nil, err
 		}
 		if part.add(step, err) {
@@ -147,7 +149,15 @@ func (h *Handler) walk(walk publish.Walk) (*Walked, error) {
 		}
 	}
 	part.Next = ""
-	return &part.Walked, nil
+	return &part.Walked, ctx.Err()
+}
+
+// whole is an error that is of a walk as a whole, and not of a step.
+func whole(step publish.Step, err error) error {
+	if step.Subject == "" {
+		return err
+	}
+	return nil
 }
 
 // keys takes a part of the walk over all signatures, and puts together what
@@ -160,7 +170,7 @@ func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 		}
 	}
 	for signed, err := range h.publisher.Signatures(ctx, after) {
-		if signed.Subject == "" {
+		if err := cmp.Or(ctx.Err(), whole(signed.Step, err)); err != nil {
 			return nil, err
 		}
 		if signed.KeyID != "" {
@@ -171,7 +181,7 @@ func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 		}
 	}
 	part.Next = ""
-	return &part.Walked, nil
+	return &part.Walked, ctx.Err()
 }
 
 func (h *Handler) ownKeys(ctx context.Context, w *Walked) error {

@@ -29,6 +29,7 @@ func (p *Publisher) SetModuleStanding(ctx context.Context, a registry.ModuleAddr
 	if err == nil {
 		err = p.index.PutModuleVersion(ctx, *m)
 	}
+	p.logStanding(ctx, fmt.Sprintf("module %s %s", a, m.Version), to, changed, err)
 	return *m, changed, err
 }
 
@@ -51,7 +52,14 @@ func (p *Publisher) SetProviderStanding(ctx context.Context, a registry.Provider
 	if err == nil {
 		err = p.index.PutProviderVersion(ctx, *s)
 	}
+	p.logStanding(ctx, fmt.Sprintf("provider %s %s", a, s.Version), to, changed, err)
 	return *s, changed, err
+}
+
+func (p *Publisher) logStanding(ctx context.Context, subject string, to registry.Standing, changed bool, err error) {
+	if changed && err == nil {
+		p.log.InfoContext(ctx, "version "+string(to.State), "subject", subject, "message", to.Message)
+	}
 }
 
 // Refusal says why a version cannot stand as it was asked for.
