@@ -52,15 +52,16 @@ as before.
 
 But Terraform and OpenTofu ask for the list first, also for what their lock file
 names. So "init" of most who have the version locked fails, until they move on with
-"init -upgrade"; docs/operations.md says what each of them does. To warn, and stop
-nobody, deprecate the version.
+"init -upgrade"; docs/operations.md says what each of them does. A message tells
+them why, as that of a deprecation does. To warn, and stop nobody, deprecate the
+version.
 
 Uploading the version again does not put it back on the list: "larder restore"
 does.
 ` + standingText
 	command.Example = `  larder withdraw acme/widget 1.0.0
   larder withdraw acme/network/aws 1.2.3 --message "It opens port 22 to all" --stack acme-registry`
-	command.Flags().StringVar(&message, "message", "", "why, in one `line`, for the record")
+	command.Flags().StringVar(&message, "message", "", "why, in one `line`: whoever asks for the list of a provider's versions is told")
 	return command
 }
 
