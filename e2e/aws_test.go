@@ -70,6 +70,36 @@ func TestRequestsToAWSOfUploads(t *testing.T) {
 	checkTable(t, "uploads", rows)
 }
 
+// What operators' requests cost in requests to AWS, on a registry with one version of a module and one of a provider.
+func TestRequestsToAWSOfOperators(t *testing.T) {
+	t.Parallel()
+	s := startStack(t)
+	s.publish(t, "modules/acme/label/null/1.0.0.tar.gz", tinyModule(t, "1.0.0"))
+	s.publish(t, "providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", providerZip(t, "widget", "1.0.0", "x"))
+	s.Rest(t)
+	var rows []string
+	for _, args := range [][]string{
+		{"deprecate", "acme/widget", "1.0.0", "--message", "no"},
+		{"withdraw", "acme/label/null", "1.0.0"},
+		{"restore", "acme/label/null", "1.0.0"},
+		{"keys"},
+		{"keys", "resign"},
+		{"reindex"},
+		{"verify", "--quick"},
+		{"verify"},
+	} {
+		before := len(s.Invocations())
+		s.operate(t, args...)
+		runs := s.Invocations()[before:]
+		if len(runs) != 1 {
+			t.Fatalf("%v: publish ran %d times, want once", args, len(runs))
+		}
+		words := slices.DeleteFunc(slices.Clone(args), func(word string) bool { return word != "resign" && word != "--quick" && word != args[0] })
+		rows = append(rows, row("`larder "+strings.Join(words, " ")+"`", requested(runs[0].Calls)))
+	}
+	checkTable(t, "operators", rows)
+}
+
 // requested is how often AWS was asked for what, in one line.
 func requested(calls []awstest.Call) string {
 	counts := awstest.Requests(calls)

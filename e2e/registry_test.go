@@ -24,6 +24,7 @@ type registry struct {
 	log    func() []byte // how its log ends
 
 	operator map[string]string // what operators have in their environment
+	admin    map[string]string // what those have, on AWS, who may do more
 	named    []string          // how they name the registry to the larder command
 }
 

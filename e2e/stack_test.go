@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -59,6 +60,8 @@ func newStack(t testing.TB) (*stack, error) {
 		"AWS_DEFAULT_REGION":      s.Region, // which version 1 of the AWS CLI knows alone
 		"AWS_CA_BUNDLE":           ca,
 	}
+	s.admin = maps.Clone(s.operator)
+	s.admin["AWS_ACCESS_KEY_ID"], s.admin["AWS_SECRET_ACCESS_KEY"] = s.Admin.AccessKey, s.Admin.SecretKey
 	return s, s.connect(map[string]string{
 		"AWS_ENDPOINT_URL_S3":   s.S3Endpoint,
 		"AWS_ACCESS_KEY_ID":     s.AccessKey,
