@@ -5,8 +5,10 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	tfaddr "github.com/hashicorp/terraform-registry-address"
+	svchost "github.com/hashicorp/terraform-svchost"
 )
 
 // ModuleAddress names a module on this registry. It is always lower case: the
@@ -38,9 +40,14 @@ func ParseModuleAddress(namespace, name, system string) (ModuleAddress, error) {
 // String is namespace/name/system.
 func (a ModuleAddress) String() string { return a.Namespace + "/" + a.Name + "/" + a.System }
 
-// ProviderAddress names a provider whose origin is this registry. Namespace
-// and type are lower case, as the clients send them.
+// ProviderAddress names a provider. Namespace and type are lower case, as the
+// clients send them.
 type ProviderAddress struct {
+	// Hostname is that of the provider's origin registry, of which this one has
+	// a mirror: in lower case and in punycode, as the clients send it to a
+	// mirror. It is empty where this registry is the origin.
+	Hostname string `json:"hostname,omitempty"`
+
 	Namespace string `json:"namespace"`
 	Type      string `json:"type"`
 }
@@ -50,10 +57,44 @@ type ProviderAddress struct {
 // has one for keys.
 const maxProviderPart = 64
 
-// ParseProviderAddress reads a provider address by the rules of the clients'
-// own provider sources, in ASCII and lower case. The error says what is wrong.
+// maxHostname is the longest name that DNS can have, in bytes.
+const maxHostname = 253
+
+// ParseHostname reads the hostname of a registry in any form that the clients
+// understand, and returns the one in which they send it to a mirror: in lower
+// case and in punycode.
+//
+// One with a port is refused: no client can ask a mirror for it, because it
+// takes the hostname for the scheme of a URL.
+func ParseHostname(s string) (string, error) {
+	host, err := svchost.ForComparison(svchost.ForDisplay(s)) // which reads punycode, too
+	switch {
+	case !utf8.ValidString(s):
+		return "", fmt.Errorf("%q is not a hostname: it is not UTF-8", s)
+	case strings.Contains(s, ":"):
+		return "", fmt.Errorf("%q has a port: the clients cannot install providers of such a host from a mirror", s)
+	case err != nil || !strings.Contains(string(host), ".") || len(host) > maxHostname:
+		return "", fmt.Errorf("%q is not the hostname of a registry, such as registry.terraform.io", s)
+	}
+	return string(host), nil
+}
+
+// ParseMirroredAddress reads the address of a provider of another registry. Its
+// hostname may be in any form that [ParseHostname] reads.
+func ParseMirroredAddress(hostname, namespace, typ string) (ProviderAddress, error) {
+	a, err := ParseProviderAddress(namespace, typ)
+	if err != nil {
+		return a, err
+	}
+	a.Hostname, err = ParseHostname(hostname)
+	return a, err
+}
+
+// ParseProviderAddress reads the address of a provider of this registry by the
+// rules of the clients' own provider sources, in ASCII and lower case. The error
+// says what is wrong.
 func ParseProviderAddress(namespace, typ string) (ProviderAddress, error) {
-	a := ProviderAddress{namespace, typ}
+	a := ProviderAddress{Namespace: namespace, Type: typ}
 	for _, part := range []string{namespace, typ} {
 		if !isASCII(part) || part != strings.ToLower(part) {
 			return ProviderAddress{}, fmt.Errorf("%q is not a provider address: %q must be lower-case ASCII", a, part)
@@ -73,8 +114,16 @@ func ParseProviderAddress(namespace, typ string) (ProviderAddress, error) {
 	return a, nil
 }
 
-// String is namespace/type.
-func (a ProviderAddress) String() string { return a.Namespace + "/" + a.Type }
+// Mirrored says that another registry is the provider's origin.
+func (a ProviderAddress) Mirrored() bool { return a.Hostname != "" }
+
+// String is namespace/type, of a mirrored provider hostname/namespace/type.
+func (a ProviderAddress) String() string {
+	if a.Mirrored() {
+		return a.Hostname + "/" + a.Namespace + "/" + a.Type
+	}
+	return a.Namespace + "/" + a.Type
+}
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII })

@@ -72,7 +72,7 @@ func TestParseProviderAddressRefuses(t *testing.T) {
 }
 
 func TestFilenames(t *testing.T) {
-	a := ProviderAddress{"acme", "widget"}
+	a := ProviderAddress{Namespace: "acme", Type: "widget"}
 	v := version(t, "1.0.0-rc.1+b")
 	for got, want := range map[string]string{
 		a.PackageFilename(v, Platform{"linux", "amd64"}): "terraform-provider-widget_1.0.0-rc.1+b_linux_amd64.zip",
@@ -145,4 +145,43 @@ func FuzzParseAddress(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestParseHostname(t *testing.T) {
+	for written, want := range map[string]string{
+		"registry.terraform.io":           "registry.terraform.io",
+		"Registry.Terraform.IO":           "registry.terraform.io",
+		"bücher.example":                  "xn--bcher-kva.example",
+		"xn--bcher-kva.example":           "xn--bcher-kva.example",
+		"127.0.0.1":                       "127.0.0.1",
+		"":                                "",
+		"localhost":                       "",
+		"example.com:8443":                "",
+		"example.com:443":                 "",
+		"https://example.com":             "",
+		"example.com/x":                   "",
+		"exa mple.com":                    "",
+		"..":                              "",
+		".example.com":                    "",
+		"example..com":                    "",
+		"ex\x00ample.com":                 "",
+		"ex\xffample.com":                 "",
+		strings.Repeat("a.", 130) + "com": "",
+	} {
+		if got, err := ParseHostname(written); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v; want %q", written, got, err, want)
+		}
+	}
+}
+
+func TestMirroredAddress(t *testing.T) {
+	a, err := ParseMirroredAddress("Registry.Terraform.io", "hashicorp", "time")
+	if err != nil || a.String() != "registry.terraform.io/hashicorp/time" || !a.Mirrored() {
+		t.Errorf("%q, %v", a, err)
+	}
+	for _, parts := range [][3]string{{"registry.terraform.io", "Hashicorp", "time"}, {"registry.terraform.io", "hashicorp", "a/b"}, {"", "hashicorp", "time"}, {"a:1", "hashicorp", "time"}} {
+		if a, err := ParseMirroredAddress(parts[0], parts[1], parts[2]); err == nil || a.Mirrored() {
+			t.Errorf("%q is %q", parts, a)
+		}
+	}
 }

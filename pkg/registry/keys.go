@@ -20,7 +20,16 @@ func (a ModuleAddress) LogPrefix(v Version) string {
 
 // LogPrefix is where the records of one provider version lie.
 func (a ProviderAddress) LogPrefix(v Version) string {
-	return RecordsPrefix + "providers/" + a.String() + "/" + v.Key() + "/"
+	return RecordsPrefix + a.folder() + "/" + v.Key() + "/"
+}
+
+// folder is where a provider lies, among the records and under [Prefix]. No
+// provider of this registry lies where a mirrored one does.
+func (a ProviderAddress) folder() string {
+	if a.Mirrored() {
+		return "mirror/" + a.String()
+	}
+	return "providers/" + a.String()
 }
 
 // RecordKey is the key of the record with a number, counted from 1, under a
@@ -65,6 +74,10 @@ func ParseRecordKey(key string) (ParsedRecordKey, error) {
 		var a ProviderAddress
 		a, err = ParseProviderAddress(parts[1], parts[2])
 		parsed.Provider = &a
+	case parts[0] == "mirror" && len(parts) == 6:
+		var a ProviderAddress
+		a, err = ParseMirroredAddress(parts[1], parts[2], parts[3])
+		parsed.Provider = &a
 	default:
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record", key)
 	}
@@ -106,7 +119,7 @@ func (a ProviderAddress) SignatureKey(v Version, r Release) string {
 }
 
 func (a ProviderAddress) versionPrefix(v Version) string {
-	return Prefix + "providers/" + a.String() + "/" + v.Key() + "/"
+	return Prefix + a.folder() + "/" + v.Key() + "/"
 }
 
 // OwnKeysPrefix is where the registry keeps all public signing keys that it has

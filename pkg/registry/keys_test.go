@@ -6,7 +6,8 @@ import (
 )
 
 func TestKeys(t *testing.T) {
-	module, provider := ModuleAddress{"acme", "vpc", "aws"}, ProviderAddress{"acme", "widget"}
+	module, provider := ModuleAddress{"acme", "vpc", "aws"}, ProviderAddress{Namespace: "acme", Type: "widget"}
+	mirrored := ProviderAddress{"registry.terraform.io", "acme", "widget"}
 	v := version(t, "1.0.0+b")
 	release := Release{SHA256: "5e", Signature: "51"}
 	for got, want := range map[string]string{
@@ -17,10 +18,12 @@ func TestKeys(t *testing.T) {
 		provider.PackageKey(v, Package{Platform: Platform{"linux", "arm"}, SHA256: "b2"}): "registry/providers/acme/widget/1.0.0/b2/terraform-provider-widget_1.0.0+b_linux_arm.zip",
 		provider.SHA256SUMSKey(v, release):                                                "registry/providers/acme/widget/1.0.0/5e/terraform-provider-widget_1.0.0+b_SHA256SUMS",
 		provider.SignatureKey(v, release):                                                 "registry/providers/acme/widget/1.0.0/51/terraform-provider-widget_1.0.0+b_SHA256SUMS.sig",
-		OwnKeyKey("F0"):                                                                   "registry/keys/own/F0.asc",
-		AuthorKeysPrefix("acme"):                                                          "registry/keys/authors/acme/",
-		AuthorKeyKey("acme", "F0", "c3"):                                                  "registry/keys/authors/acme/F0/c3.asc",
-		OutcomeKey("modules/a/b/c/1.0.0.zip"):                                             "registry/outcomes/modules/a/b/c/1.0.0.zip.json",
+		mirrored.LogPrefix(v):                                                             "registry/records/mirror/registry.terraform.io/acme/widget/1.0.0/",
+		mirrored.PackageKey(v, Package{Platform: Platform{"linux", "arm"}, SHA256: "b2"}): "registry/mirror/registry.terraform.io/acme/widget/1.0.0/b2/terraform-provider-widget_1.0.0+b_linux_arm.zip",
+		OwnKeyKey("F0"):                       "registry/keys/own/F0.asc",
+		AuthorKeysPrefix("acme"):              "registry/keys/authors/acme/",
+		AuthorKeyKey("acme", "F0", "c3"):      "registry/keys/authors/acme/F0/c3.asc",
+		OutcomeKey("modules/a/b/c/1.0.0.zip"): "registry/outcomes/modules/a/b/c/1.0.0.zip.json",
 	} {
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -30,7 +33,7 @@ func TestKeys(t *testing.T) {
 
 func TestLongestKeyFitsS3(t *testing.T) {
 	part := strings.Repeat("a", 64)
-	a, err := ParseProviderAddress(part, part)
+	a, err := ParseMirroredAddress(strings.Repeat("a.", 125)+"com", part, part)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +54,18 @@ func TestParseRecordKey(t *testing.T) {
 		t.Errorf("a module's record: %+v, %v", module, err)
 	}
 	provider, err := ParseRecordKey("registry/records/providers/acme/widget/1.0.0/00000001.json")
-	if err != nil || provider.Module != nil || provider.Provider == nil || *provider.Provider != (ProviderAddress{"acme", "widget"}) ||
+	if err != nil || provider.Module != nil || provider.Provider == nil || *provider.Provider != (ProviderAddress{Namespace: "acme", Type: "widget"}) ||
 		provider.Version.String() != "1.0.0" || provider.Sequence != 1 {
 		t.Errorf("a provider's record: %+v, %v", provider, err)
+	}
+}
+
+func TestParseRecordKeyOfAMirror(t *testing.T) {
+	key := "registry/records/mirror/registry.terraform.io/acme/widget/1.0.0/00000001.json"
+	mirrored, err := ParseRecordKey(key)
+	if err != nil || mirrored.Module != nil || *mirrored.Provider != (ProviderAddress{"registry.terraform.io", "acme", "widget"}) ||
+		RecordKey(mirrored.LogPrefix(), mirrored.Sequence) != key {
+		t.Errorf("a mirrored provider's record: %+v, %v", mirrored, err)
 	}
 }
 
@@ -64,6 +76,9 @@ func TestParseRecordKeyRefuses(t *testing.T) {
 		"modules/acme/vpc/aws/1.0.0/00000001.json",
 		"registry/records/modules/acme/vpc/aws/1.0.0/",
 		"registry/records/modules/acme/vpc/aws/1.0.0/1.json",
+		"registry/records/mirror/acme/widget/1.0.0/00000001.json",
+		"registry/records/mirror/Registry.terraform.io/acme/widget/1.0.0/00000001.json",
+		"registry/records/mirror/example.com:8443/acme/widget/1.0.0/00000001.json",
 		"registry/records/modules/acme/vpc/aws/1.0.0/00000000.json",
 		"registry/records/modules/acme/vpc/aws/1.0.0/-0000001.json",
 		"registry/records/modules/acme/vpc/aws/1.0.0/+0000001.json",

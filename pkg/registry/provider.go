@@ -62,7 +62,8 @@ func (p *ProviderVersion) Accepted(platform Platform) (Package, bool) {
 }
 
 // Package is the package for a platform if it can be served: accepted, and
-// covered by the signed SHA256SUMS.
+// covered by the signed SHA256SUMS. A mirror serves no SHA256SUMS, so of a
+// mirrored provider everything can be served that is accepted.
 func (p *ProviderVersion) Package(platform Platform) (Package, bool) {
 	pkg, ok := p.Accepted(platform)
 	return pkg, ok && p.covers(pkg)
@@ -74,7 +75,7 @@ func (p *ProviderVersion) Settled() bool {
 }
 
 func (p *ProviderVersion) covers(pkg Package) bool {
-	return p.Release != nil && (p.Release.Author || pkg.Sequence < p.Release.Sequence)
+	return p.Address.Mirrored() || p.Release != nil && (p.Release.Author || pkg.Sequence < p.Release.Sequence)
 }
 
 // Protocols is what a package of this version speaks: what the release's

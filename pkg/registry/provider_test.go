@@ -26,7 +26,7 @@ func releaseRecord(t *testing.T, author bool) Record {
 
 func fold(t *testing.T, records ...Record) *ProviderVersion {
 	t.Helper()
-	state := &ProviderVersion{Address: ProviderAddress{"acme", "widget"}}
+	state := &ProviderVersion{Address: ProviderAddress{Namespace: "acme", Type: "widget"}}
 	for _, r := range records {
 		if err := state.Apply(r); err != nil {
 			t.Fatal(err)

@@ -106,10 +106,11 @@ func (c *Catalog) scan(ctx context.Context, after layout.Cursor) iter.Seq2[item,
 		TableName:            &c.table,
 		Select:               types.SelectSpecificAttributes,
 		ProjectionExpression: aws.String(PartitionKey + ", " + SortKey + ", " + revisionAttribute),
-		FilterExpression:     aws.String("begins_with(" + PartitionKey + ", :module) OR begins_with(" + PartitionKey + ", :provider)"),
+		FilterExpression:     aws.String("begins_with(" + PartitionKey + ", :module) OR begins_with(" + PartitionKey + ", :provider) OR begins_with(" + PartitionKey + ", :mirror)"),
 		ExpressionAttributeValues: item{
 			":module":   &types.AttributeValueMemberS{Value: layout.Modules},
 			":provider": &types.AttributeValueMemberS{Value: layout.Providers},
+			":mirror":   &types.AttributeValueMemberS{Value: layout.Mirror},
 		},
 	}
 	if after.Partition != "" {

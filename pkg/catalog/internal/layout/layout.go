@@ -14,17 +14,24 @@ import (
 // Listing is the name of the item that lists a module or provider.
 const Listing = "LIST"
 
-// What the partitions of modules and of providers begin with.
+// What the partitions of modules, of providers and of mirrored providers begin
+// with.
 const (
 	Modules   = "M#"
 	Providers = "P#"
+	Mirror    = "R#"
 )
 
 // ModulePartition holds what there is of a module. No other address has it.
 func ModulePartition(a registry.ModuleAddress) string { return Modules + a.String() }
 
 // ProviderPartition holds what there is of a provider. No other address has it.
-func ProviderPartition(a registry.ProviderAddress) string { return Providers + a.String() }
+func ProviderPartition(a registry.ProviderAddress) string {
+	if a.Mirrored() {
+		return Mirror + a.String()
+	}
+	return Providers + a.String()
+}
 
 // Version is the name of the item with the state of a version.
 func Version(v registry.Version) string { return versionPrefix + v.Key() }

@@ -101,6 +101,9 @@ func address(partition string) (registry.Entry, bool) {
 	case kind == Providers && len(parts) == 2:
 		a, err := registry.ParseProviderAddress(parts[0], parts[1])
 		return registry.Entry{Provider: &a}, err == nil && ProviderPartition(a) == partition
+	case kind == Mirror && len(parts) == 3:
+		a, err := registry.ParseMirroredAddress(parts[0], parts[1], parts[2])
+		return registry.Entry{Provider: &a}, err == nil && ProviderPartition(a) == partition
 	default:
 		return registry.Entry{}, false
 	}
