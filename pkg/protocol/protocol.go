@@ -1,5 +1,6 @@
 // Package protocol answers the clients of a registry over HTTP: service
-// discovery, the module registry protocol and the provider registry protocol.
+// discovery, the module registry protocol, the provider registry protocol and
+// the provider network mirror protocol.
 //
 // A request is first read by [Parse], which knows nothing but its method and
 // path, so that whatever cannot be there never reaches a catalog. What can be
@@ -38,6 +39,11 @@ type Config struct {
 
 	// Presigner is needed by the routes of downloads.
 	Presigner Presigner
+
+	// Hostname is the registry's own, under which its mirror has the registry's
+	// own providers: in lower case and in punycode, as the clients send it.
+	// Empty, it has none of them.
+	Hostname string
 
 	// Authenticate finds out who asks. It is needed wherever Reader is, and
 	// never called for discovery, nor for a request that names nothing that
@@ -91,6 +97,10 @@ func (h *handler) answer(r *http.Request) (response, error) {
 		return h.providerVersions(r.Context(), caller, request)
 	case ProviderDownload:
 		return h.providerDownload(r.Context(), caller, request)
+	case MirrorVersions:
+		return h.mirrorVersions(r.Context(), caller, request)
+	case MirrorVersion:
+		return h.mirrorVersion(r.Context(), caller, request)
 	default:
 		return response{}, fmt.Errorf("route %d has no answer", request.Route)
 	}
@@ -98,7 +108,7 @@ func (h *handler) answer(r *http.Request) (response, error) {
 
 // has says whether the handler has what a route needs.
 func (h *handler) has(route Route) bool {
-	download := route == ModuleDownload || route == ProviderDownload
+	download := route == ModuleDownload || route == ProviderDownload || route == MirrorVersion
 	return h.Reader != nil && (h.Presigner != nil || !download)
 }
 

@@ -87,6 +87,8 @@ var everyRoute = []string{
 	"/v1/modules/acme/vpc/aws/1.2.0+build.5/download",
 	"/v1/providers/acme/widget/versions",
 	"/v1/providers/acme/widget/1.0.0/download/linux/amd64",
+	"/v1/mirror/registry.example.com/acme/widget/index.json",
+	"/v1/mirror/registry.example.com/acme/widget/1.0.0.json",
 }
 
 func newMemory(tb testing.TB) *memory {
@@ -107,7 +109,7 @@ func newMemory(tb testing.TB) *memory {
 		provider: registry.ProviderVersion{
 			Address: provider, Version: version(tb, "1.0.0"), Revision: 4,
 			Packages: []registry.Package{
-				{Platform: linux, SHA256: "b2d6f7", Sequence: 1, Protocols: []string{"5.0", "6.1", "5.3"}},
+				{Platform: linux, SHA256: "b2d6f7", H1: "h1:c0ffee=", Sequence: 1, Protocols: []string{"5.0", "6.1", "5.3"}},
 				{Platform: windows, SHA256: "c3", Sequence: 4}, // no SHA256SUMS covers it yet
 			},
 			Release: &registry.Release{SHA256: "d4", Signature: "e5", Sequence: 3, Keys: []registry.SigningKey{
@@ -122,6 +124,7 @@ func open(catalog registry.Catalog) Config {
 	return Config{
 		Reader:       registry.NewReader(catalog),
 		Presigner:    bucket{},
+		Hostname:     "registry.example.com",
 		Authenticate: func(*http.Request) registry.Caller { return registry.Anyone },
 		Logger:       slog.New(slog.DiscardHandler),
 	}
@@ -192,6 +195,11 @@ func TestDocuments(t *testing.T) {
 				"source_url": ""
 			}]}
 		}`},
+		{everyRoute[5], "private, no-cache", `{"versions": {"0.9.0": {}, "1.0.0": {}}}`},
+		{everyRoute[6], "no-store", `{"archives": {"linux_amd64": {
+			"url": "https://bucket.example.com/registry/providers/acme/widget/1.0.0/b2d6f7/terraform-provider-widget_1.0.0_linux_amd64.zip?` + signature + `",
+			"hashes": ["h1:c0ffee=", "zh:b2d6f7"]
+		}}}`},
 	} {
 		r := ask(t, New(open(newMemory(t))), "GET", tt.path)
 		want := compact(t, tt.document)
@@ -334,7 +342,7 @@ func TestRoutesWithoutTheirMeans(t *testing.T) {
 		answered []string
 	}{
 		"nothing at all": {Config{Logger: slog.New(slog.DiscardHandler)}, everyRoute[:1]},
-		"no presigner":   {listings, []string{everyRoute[0], everyRoute[1], everyRoute[3]}},
+		"no presigner":   {listings, []string{everyRoute[0], everyRoute[1], everyRoute[3], everyRoute[5]}},
 		"everything":     {open(m), everyRoute},
 	} {
 		h := New(c.config)

@@ -56,13 +56,31 @@ const (
 	//
 	// https://developer.hashicorp.com/terraform/internals/provider-registry-protocol#find-a-provider-package
 	ProviderDownload
+
+	// MirrorVersions lists the versions of a provider of any registry that
+	// are here.
+	//
+	//	GET /v1/mirror/{hostname}/{namespace}/{type}/index.json
+	//	200, 404
+	//
+	// https://developer.hashicorp.com/terraform/internals/provider-network-mirror-protocol#list-available-versions
+	MirrorVersions
+
+	// MirrorVersion tells where the packages of one of them are, and by which
+	// hashes they can be trusted.
+	//
+	//	GET /v1/mirror/{hostname}/{namespace}/{type}/{version}.json
+	//	200, 404
+	//
+	// https://developer.hashicorp.com/terraform/internals/provider-network-mirror-protocol#list-available-installation-packages
+	MirrorVersion
 )
 
 // Request is what a client asks for.
 type Request struct {
 	Route    Route
 	Module   registry.ModuleAddress   // on the routes of modules
-	Provider registry.ProviderAddress // on the routes of providers
+	Provider registry.ProviderAddress // on the routes of providers, and on those of the mirror with a hostname
 	Version  registry.Version         // on the routes of one version
 	Platform registry.Platform        // on [ProviderDownload]
 }
@@ -75,6 +93,7 @@ const (
 	discoveryPath = "/.well-known/terraform.json"
 	modulesPath   = "/v1/modules/"
 	providersPath = "/v1/providers/"
+	mirrorPath    = "/v1/mirror/"
 )
 
 var routes = []route{
@@ -83,6 +102,8 @@ var routes = []route{
 	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}/download", parseModuleDownload),
 	newRoute(providersPath+"{namespace}/{type}/versions", parseProviderVersions),
 	newRoute(providersPath+"{namespace}/{type}/{version}/download/{os}/{arch}", parseProviderDownload),
+	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/index.json", parseMirrorVersions),
+	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/{version}.json", parseMirrorVersion),
 }
 
 // Parse reads a request from its method and its path as it was sent, still
@@ -140,7 +161,7 @@ func wellFormed(segment string) bool {
 
 // route is a path with places for arguments, and the reader of those.
 type route struct {
-	segments []string // "" before the first slash; an argument's starts with a brace
+	segments []string // "" before the first slash; an argument's starts with a brace, and what it ends with is the reader's
 	parse    func(args []string) (Request, error)
 }
 
@@ -212,6 +233,35 @@ func parseProviderDownload(args []string) (Request, error) {
 		return Request{}, refuse(registry.ErrNotFound, "%q is not a platform such as linux_amd64, in lower case", args[3]+"_"+args[4])
 	}
 	return Request{Route: ProviderDownload, Provider: a, Version: v, Platform: platform}, nil
+}
+
+func parseMirrorVersions(args []string) (Request, error) {
+	a, err := parseMirrored(args[0], args[1], args[2])
+	if err != nil {
+		return Request{}, err
+	}
+	return Request{Route: MirrorVersions, Provider: a}, nil
+}
+
+func parseMirrorVersion(args []string) (Request, error) {
+	a, err := parseMirrored(args[0], args[1], args[2])
+	if err != nil {
+		return Request{}, err
+	}
+	text, ok := strings.CutSuffix(args[3], ".json")
+	v, err := registry.LookupVersion(text)
+	if !ok || err != nil {
+		return Request{}, refuse(registry.ErrNotFound, "there is no version %q of %s", args[3], a)
+	}
+	return Request{Route: MirrorVersion, Provider: a, Version: v}, nil
+}
+
+func parseMirrored(hostname, namespace, typ string) (registry.ProviderAddress, error) {
+	a, err := registry.ParseMirroredAddress(hostname, namespace, typ)
+	if err != nil {
+		return a, refuse(registry.ErrNotFound, "%q is not the address <hostname>/<namespace>/<type> of a provider that can be mirrored", hostname+"/"+namespace+"/"+typ)
+	}
+	return a, nil
 }
 
 func parseModule(namespace, name, system string) (registry.ModuleAddress, error) {

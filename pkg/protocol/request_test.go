@@ -129,7 +129,12 @@ func canonical(t *testing.T, r Request) string {
 			t.Errorf("%q: %v", p, err)
 		}
 	}
-	if r.Route == ModuleDownload || r.Route == ProviderDownload {
+	if r.Route == MirrorVersions || r.Route == MirrorVersion {
+		if a, err := registry.ParseMirroredAddress(p.Hostname, p.Namespace, p.Type); err != nil || a != p {
+			t.Errorf("%q: %v", p, err)
+		}
+	}
+	if r.Route == ModuleDownload || r.Route == ProviderDownload || r.Route == MirrorVersion {
 		version(t, r.Version.String())
 	}
 	switch r.Route {
@@ -146,6 +151,10 @@ func canonical(t *testing.T, r Request) string {
 			t.Errorf("%q: %v", pl, err)
 		}
 		return providersPath + p.String() + "/" + url.PathEscape(r.Version.String()) + "/download/" + pl.OS + "/" + pl.Arch
+	case MirrorVersions:
+		return mirrorPath + p.String() + "/index.json"
+	case MirrorVersion:
+		return mirrorPath + p.String() + "/" + url.PathEscape(r.Version.String()) + ".json"
 	}
 	t.Fatalf("no such route: %d", r.Route)
 	return ""
