@@ -49,6 +49,8 @@ func (u upload) check(ctx context.Context, file io.ReaderAt, size int64) error {
 		_, err = parseManifest(data)
 	case authorKeys:
 		_, err = parseKeys(data)
+	case mirrorDocument:
+		_, err = parseMirrorHashes(data)
 	default:
 		err = checkForm(releaseFile{upload: u, data: data})
 	}

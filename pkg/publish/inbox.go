@@ -14,6 +14,7 @@ import (
 // The folders of the inbox.
 const (
 	keysFolder      = "keys/"
+	mirrorFolder    = "mirror/"
 	modulesFolder   = "modules/"
 	providersFolder = "providers/"
 )
@@ -28,6 +29,7 @@ const (
 	releaseSignature
 	releaseManifest
 	authorKeys
+	mirrorDocument
 )
 
 // upload is what the key of an upload says.
@@ -35,7 +37,7 @@ type upload struct {
 	kind      kind
 	module    registry.ModuleAddress   // of a module archive
 	format    archive.Format           // of a module archive
-	provider  registry.ProviderAddress // of a package or a release file
+	provider  registry.ProviderAddress // of a package, a release file or a mirror's document
 	platform  registry.Platform        // of a package
 	version   registry.Version         // of all but keys
 	namespace string                   // of keys
@@ -54,6 +56,8 @@ func (u upload) String() string {
 		return fmt.Sprintf("signature of provider %s %s", u.provider, u.version)
 	case releaseManifest:
 		return fmt.Sprintf("manifest of provider %s %s", u.provider, u.version)
+	case mirrorDocument:
+		return fmt.Sprintf("mirror document of provider %s %s", u.provider, u.version)
 	default:
 		return "signing keys of " + u.namespace
 	}
@@ -69,10 +73,12 @@ func parseKey(key string) (upload, error) {
 		return parseModuleKey(parts[1:])
 	case strings.HasPrefix(key, providersFolder):
 		return parseProviderKey(parts[1:])
+	case strings.HasPrefix(key, mirrorFolder):
+		return parseMirrorKey(parts[1:])
 	case strings.HasPrefix(key, keysFolder):
 		return parseKeysKey(parts[1:])
 	default:
-		return upload{}, ignore("uploads go under %s, %s or %s", modulesFolder, providersFolder, keysFolder)
+		return upload{}, ignore("uploads go under %s, %s, %s or %s", modulesFolder, providersFolder, mirrorFolder, keysFolder)
 	}
 }
 
@@ -153,6 +159,44 @@ func parseProviderKey(parts []string) (upload, error) {
 		return upload{}, misplaced(isZip, "the file is of version %s, but lies in the folder of %q", u.version, parts[2])
 	}
 	return u, nil
+}
+
+// parseMirrorKey reads the key of a file as `terraform providers mirror` lays it
+// out.
+func parseMirrorKey(parts []string) (upload, error) {
+	name := parts[len(parts)-1]
+	isZip := strings.EqualFold(path.Ext(name), ".zip")
+	if len(parts) != 4 {
+		return upload{}, misplaced(isZip, "a mirrored package goes to mirror/<hostname>/<namespace>/<type>/, as terraform providers mirror lays it out")
+	}
+	address, err := registry.ParseMirroredAddress(parts[0], parts[1], parts[2])
+	if err != nil {
+		return upload{}, misplaced(isZip, "%v", err)
+	}
+	if version, ok := strings.CutSuffix(name, ".json"); ok {
+		return parseMirrorDocument(address, version)
+	}
+	rest, ok := strings.CutPrefix(name, "terraform-provider-"+address.Type+"_")
+	if !ok {
+		return upload{}, misplaced(isZip, "in the folder of provider %s a package is named terraform-provider-%s_<version>_<os>_<arch>.zip; this is %q", address, address.Type, name)
+	}
+	u, err := parseProviderFile(rest)
+	if err == nil && u.kind != providerPackage {
+		err = errors.New("a mirror serves packages alone: their hashes stand in for SHA256SUMS and signature")
+	}
+	if err != nil {
+		return upload{}, misplaced(isZip, "%v", err)
+	}
+	u.provider = address
+	return u, nil
+}
+
+func parseMirrorDocument(address registry.ProviderAddress, version string) (upload, error) {
+	v, err := registry.ParseVersion(version)
+	if err != nil {
+		return upload{}, ignore("it is not the document of a version; a mirror's index follows from its packages")
+	}
+	return upload{kind: mirrorDocument, provider: address, version: v}, nil
 }
 
 // parseProviderFile reads what follows terraform-provider-<type>_ in the name

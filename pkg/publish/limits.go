@@ -33,6 +33,8 @@ func (u upload) maxSize() int64 {
 		return archive.MaxManifest
 	case authorKeys:
 		return signing.MaxKeyFile
+	case mirrorDocument:
+		return maxMirrorDocument
 	default:
 		return MaxUpload
 	}

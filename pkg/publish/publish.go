@@ -6,7 +6,8 @@
 //  1. [Publisher.Publish] is told of an object version: by an event, or by the
 //     walk over the inbox that finds what no event told of.
 //  2. Its key says what it is: a module archive, a provider package, a file of a
-//     provider's release, an author's keys, or nothing of these.
+//     provider's release, an author's keys, a mirrored package, or nothing of
+//     these.
 //  3. It is read once, to scratch, hashed on the way, and checked.
 //  4. Its bytes are copied under registry/, to a key that holds their hash.
 //  5. A record is created under the next number of the version's log. It is
@@ -45,13 +46,18 @@ type Signer interface {
 	PublicKey() signing.PublicKey
 }
 
-// Config is what a [Publisher] works with. Every field but Announce is required.
+// Config is what a [Publisher] works with. Hostname and Announce may be left
+// out, every other field is required.
 type Config struct {
 	Bucket  Bucket
 	Index   Index
 	Signer  Signer
 	Scratch string // a folder with room for the largest upload times the number of them at once
 	Log     *slog.Logger
+
+	// Hostname is the registry's own, in lower case and in punycode: nothing is
+	// mirrored under it.
+	Hostname string
 
 	// Announce is told of every outcome that differs from the one that was
 	// written before it for the same upload. An error of it makes the upload
@@ -67,13 +73,14 @@ type Publisher struct {
 	scratch string
 	log     *slog.Logger
 
+	hostname string
 	signer   atomic.Pointer[Signer]
 	announce func(context.Context, Outcome) error // or nil
 }
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	p := &Publisher{bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, announce: c.Announce}
+	p := &Publisher{bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, hostname: c.Hostname, announce: c.Announce}
 	p.UseSigner(c.Signer)
 	return p
 }
@@ -133,6 +140,10 @@ func (p *Publisher) publish(ctx context.Context, key, version string, o *Outcome
 		return err
 	}
 	o.Subject = u.String()
+	if u.provider.Mirrored() && u.provider.Hostname == p.hostname {
+		own := registry.ProviderAddress{Namespace: u.provider.Namespace, Type: u.provider.Type}
+		return reject("%s is this registry itself: upload its providers to %s%s/, and the mirror has them, too", p.hostname, providersFolder, own)
+	}
 	object := Object{Key: key, Version: version}
 	switch u.kind {
 	case moduleArchive:
@@ -143,6 +154,8 @@ func (p *Publisher) publish(ctx context.Context, key, version string, o *Outcome
 		return p.publishManifest(ctx, u, object, o)
 	case authorKeys:
 		return p.publishKeys(ctx, u, object, o)
+	case mirrorDocument:
+		return p.readMirrorDocument(ctx, u, object, o)
 	default:
 		return p.publishReleaseFile(ctx, u, object, o)
 	}

@@ -104,7 +104,7 @@ func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.T
 // their order. So authors' keys come before what they sign.
 func (p *Publisher) Uploads(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for _, folder := range []string{keysFolder, modulesFolder, providersFolder} {
+		for _, folder := range []string{keysFolder, mirrorFolder, modulesFolder, providersFolder} {
 			var last string
 			for object, err := range p.bucket.Versions(ctx, folder, after) {
 				if err != nil {

@@ -1,0 +1,102 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// A mirror's documents follow from its packages. Those that are uploaded with
+// them, as `terraform providers mirror` writes them, say by which hashes whoever
+// ran it had trusted the packages: so they are compared.
+
+// maxMirrorDocument is the largest document of a version that is read, in bytes.
+const maxMirrorDocument = 1 << 20
+
+// mirrorHashes is the hashes in a version's document by their platforms.
+type mirrorHashes map[string][]string
+
+// parseMirrorHashes reads a version's document.
+func parseMirrorHashes(data []byte) (mirrorHashes, error) {
+	var document struct {
+		Archives map[string]struct {
+			Hashes []string `json:"hashes"`
+		} `json:"archives"`
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		return nil, fmt.Errorf("it is not the document of a version in a mirror: %w", err)
+	}
+	hashes := mirrorHashes{}
+	for platform, archive := range document.Archives {
+		hashes[platform] = archive.Hashes
+	}
+	return hashes, nil
+}
+
+// check says how a package differs from its hashes in a document, if it does.
+// Hashes of schemes that nobody knows yet are passed over, as the clients do.
+func (h mirrorHashes) check(pkg registry.Package) error {
+	for _, want := range h[pkg.Platform.String()] {
+		for _, have := range []string{pkg.H1, "zh:" + pkg.SHA256} {
+			scheme, _, _ := strings.Cut(have, ":")
+			if strings.HasPrefix(want, scheme+":") && want != have {
+				return fmt.Errorf("its hash for %s is %s, but the package has %s", pkg.Platform, want, have)
+			}
+		}
+	}
+	return nil
+}
+
+// checkMirrored rejects a mirrored package that is not what the document that
+// was uploaded with it says. A document that is none says nothing.
+func (p *Publisher) checkMirrored(ctx context.Context, u upload, object Object, pkg registry.Package) error {
+	if !u.provider.Mirrored() {
+		return nil
+	}
+	name := u.version.String() + ".json"
+	data, err := p.readAll(ctx, path.Dir(object.Key)+"/"+name, "", maxMirrorDocument)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil
+	}
+	if _, _, failed := conclude(err); failed != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	hashes, err := parseMirrorHashes(data)
+	if err != nil {
+		return nil
+	}
+	if err := hashes.check(pkg); err != nil {
+		return reject("the package is not the one that %s beside it names: %v", name, err)
+	}
+	return nil
+}
+
+// readMirrorDocument compares a version's document with the packages that are
+// here. Nothing follows from it but a word: they stand.
+func (p *Publisher) readMirrorDocument(ctx context.Context, u upload, object Object, o *Outcome) error {
+	data, err := p.readAll(ctx, object.Key, object.Version, maxMirrorDocument)
+	if err != nil {
+		return gone(err)
+	}
+	o.SHA256 = hexSHA256(data)
+	hashes, err := parseMirrorHashes(data)
+	if err != nil {
+		return ignore("%v", err)
+	}
+	s, err := p.loadProvider(ctx, u.provider, u.version)
+	if err != nil {
+		return err
+	}
+	differences := []string{"a mirror's documents follow from its packages"}
+	for _, pkg := range s.Packages {
+		if err := hashes.check(pkg); err != nil {
+			differences = append(differences, fmt.Sprintf("%v: what is published stands", err))
+		}
+	}
+	return &verdict{Ignored, differences}
+}

@@ -1,0 +1,168 @@
+package publish_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+const mirrored = "mirror/registry.terraform.io/acme/widget/"
+
+// mirroredWidget is what the catalog knows of a mirrored version.
+func (w *world) mirroredWidget(version string) registry.ProviderVersion {
+	w.Helper()
+	a := registry.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "acme", Type: "widget"}
+	s, err := w.index.ProviderVersion(w.Context(), a, mustVersion(w.T, version))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// versionDocument is a version's document as `terraform providers mirror` writes
+// it.
+func versionDocument(hashes map[string][]string) []byte {
+	type archive struct {
+		Hashes []string `json:"hashes"`
+		URL    string   `json:"url"`
+	}
+	archives := map[string]archive{}
+	for platform, list := range hashes {
+		archives[platform] = archive{list, "terraform-provider-widget_1.0.0_" + platform + ".zip"}
+	}
+	data, err := json.Marshal(map[string]any{"archives": archives})
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func h1Of(t *testing.T, zip []byte) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "package.zip")
+	if err := os.WriteFile(name, zip, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h1, err := dirhash.HashZip(name, dirhash.Hash1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h1
+}
+
+// A mirrored package is served at once, with both hashes, and beside a provider
+// of the same name of this registry.
+func TestMirroredPackagesArePublished(t *testing.T) {
+	onBothCatalogs(t, func(w *world) {
+		body := widget("a")
+		w.want(w.upload(mirrored+"terraform-provider-widget_1.0.0_linux_amd64.zip", body), publish.Published)
+		w.want(w.upload("mirror/Registry.Terraform.IO/acme/widget/terraform-provider-widget_1.0.0_darwin_arm64.zip", widget("b")), publish.Published)
+		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("c")), publish.Published)
+		s := w.mirroredWidget("1.0.0")
+		pkg, served := s.Package(registry.Platform{OS: "linux", Arch: "amd64"})
+		if !served || len(s.Packages) != 2 || s.Release != nil || pkg.H1 != h1Of(w.T, body) {
+			w.Errorf("the mirror has %+v", s)
+		}
+		if string(w.read(s.Address.PackageKey(s.Version, pkg))) != string(body) {
+			w.Error("other bytes are served")
+		}
+		if own := w.provider("acme", "widget", "1.0.0"); len(own.Packages) != 1 || own.Packages[0].SHA256 == pkg.SHA256 {
+			w.Errorf("the registry's own provider is %+v", own)
+		}
+		w.empty()
+		if got := w.walked(w.Reindex(w.Context(), "")); len(got) != 2 {
+			w.Errorf("reindexed %q", got)
+		}
+		if after := w.mirroredWidget("1.0.0"); fmt.Sprint(after) != fmt.Sprint(s) {
+			w.Errorf("rebuilt as %+v, was %+v", after, s)
+		}
+		if found := w.walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
+			w.Errorf("verified: %q", found)
+		}
+		if got := w.walked(w.Resign(w.Context(), "")); len(got) > 0 {
+			w.Errorf("signed anew: %q", got)
+		}
+	})
+}
+
+// The documents that come with packages hold them to their hashes, whichever is
+// first, and change nothing that is published.
+func TestMirrorDocumentsAreCompared(t *testing.T) {
+	body := widget("a")
+	h1 := h1Of(t, body)
+	for _, tt := range []struct {
+		name   string
+		hashes []string
+		want   publish.Status
+	}{
+		{"the same", []string{h1}, publish.Published},
+		{"none", nil, publish.Published},
+		{"of schemes of the future", []string{"h2:abc", "zz"}, publish.Published},
+		{"another h1", []string{"h1:AAAA"}, publish.Rejected},
+		{"another zh", []string{h1, "zh:00"}, publish.Rejected},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			document := versionDocument(map[string][]string{"linux_amd64": tt.hashes, "plan9_arm": {"h1:BBBB"}})
+			key := mirrored + "terraform-provider-widget_1.0.0_linux_amd64.zip"
+			w.want(w.upload(mirrored+"1.0.0.json", document), publish.Ignored)
+			got := w.upload(key, body)
+			w.want(got, tt.want)
+			if tt.want == publish.Rejected && !strings.Contains(got.Reasons[0], "1.0.0.json beside it") {
+				t.Errorf("the reasons are %q", got.Reasons)
+			}
+
+			later := strings.Replace(mirrored, "acme", "beta", 1)
+			w.want(w.upload(later+path.Base(key), body), publish.Published)
+			o := w.upload(later+"1.0.0.json", document)
+			w.want(o, publish.Ignored)
+			if told := slices.ContainsFunc(o.Reasons, func(r string) bool { return strings.Contains(r, "stands") }); told != (tt.want == publish.Rejected) {
+				t.Errorf("the reasons are %q", o.Reasons)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoMirroredPackage(t *testing.T) {
+	w := newWorld(t)
+	for key, want := range map[string]publish.Status{
+		mirrored + "index.json": publish.Ignored,
+		mirrored + "1.0.0.json": publish.Ignored,
+		mirrored + "v1.json":    publish.Ignored,
+		mirrored + "notes.txt":  publish.Ignored,
+		mirrored + "terraform-provider-widget_1.0.0_SHA256SUMS":                                    publish.Ignored,
+		mirrored + "terraform-provider-other_1.0.0_linux_amd64.zip":                                publish.Rejected,
+		mirrored + "terraform-provider-widget_v1.0.0_linux_amd64.zip":                              publish.Rejected,
+		mirrored + "1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip":                         publish.Rejected,
+		"mirror/registry.terraform.io/acme/terraform-provider-widget_1.0.0_linux_amd64.zip":        publish.Rejected,
+		"mirror/example.com:8443/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip":      publish.Rejected,
+		"mirror/localhost/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip":             publish.Rejected,
+		"mirror/registry.terraform.io/Acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": publish.Rejected,
+	} {
+		w.want(w.upload(key, []byte("{")), want)
+	}
+}
+
+// Nothing is mirrored under the registry's own hostname, however it is written.
+func TestTheRegistryDoesNotMirrorItself(t *testing.T) {
+	w := newWorld(t)
+	w.Publisher = publish.New(publish.Config{
+		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Hostname: "registry.example.com",
+	})
+	for _, hostname := range []string{"registry.example.com", "Registry.Example.COM"} {
+		key := "mirror/" + hostname + "/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
+		w.want(w.upload(key, widget("a")), publish.Rejected, "upload its providers to providers/acme/widget/")
+	}
+}
