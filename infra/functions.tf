@@ -15,8 +15,9 @@ locals {
       timeout     = 10
       storage     = 512
       environment = {
-        LARDER_TABLE = aws_dynamodb_table.catalog.name
-        LARDER_AUTH  = var.read_access
+        LARDER_TABLE    = aws_dynamodb_table.catalog.name
+        LARDER_HOSTNAME = var.domain_name
+        LARDER_AUTH     = var.read_access
       }
     }
     download = {
@@ -27,6 +28,7 @@ locals {
       environment = {
         LARDER_TABLE        = aws_dynamodb_table.catalog.name
         LARDER_BUCKET       = aws_s3_bucket.registry.bucket
+        LARDER_HOSTNAME     = var.domain_name
         LARDER_AUTH         = var.read_access
         LARDER_URL_LIFETIME = var.url_lifetime
       }
@@ -39,6 +41,7 @@ locals {
       environment = {
         LARDER_TABLE     = aws_dynamodb_table.catalog.name
         LARDER_BUCKET    = aws_s3_bucket.registry.bucket
+        LARDER_HOSTNAME  = var.domain_name
         LARDER_KMS_KEY   = local.signing_key_arn
         LARDER_QUEUE_URL = aws_sqs_queue.uploads.url
         LARDER_TOPIC_ARN = aws_sns_topic.outcomes.arn

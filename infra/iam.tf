@@ -2,7 +2,7 @@
 
 locals {
   # Modules and providers, and nothing else that the table may hold.
-  catalog_items = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["M#*", "P#*"] } }
+  catalog_items = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["M#*", "P#*", "R#*"] } }
 
   statements = {
     discovery = []
@@ -30,7 +30,7 @@ locals {
         Sid      = "SignUrls"
         Effect   = "Allow"
         Action   = "s3:GetObject"
-        Resource = ["${local.bucket_arn}/registry/modules/*", "${local.bucket_arn}/registry/providers/*"]
+        Resource = [for folder in ["mirror", "modules", "providers"] : "${local.bucket_arn}/registry/${folder}/*"]
       },
     ]
 
@@ -66,13 +66,15 @@ locals {
         Sid      = "ReadUploads"
         Effect   = "Allow"
         Action   = "s3:GetObjectVersion" # GetObject of the version that an event names; the source of CopyObject
-        Resource = ["${local.bucket_arn}/keys/*", "${local.bucket_arn}/modules/*", "${local.bucket_arn}/providers/*"]
+        Resource = [for prefix in local.inbox : "${local.bucket_arn}/${prefix}*"]
       },
+      # HeadObject of a SHA256SUMS and its signature, GetObject of a mirror's document: what belongs to an upload,
+      # in its current version.
       {
         Sid      = "FindReleaseFiles"
         Effect   = "Allow"
-        Action   = "s3:GetObject" # HeadObject of a SHA256SUMS and its signature, for the current version of each
-        Resource = "${local.bucket_arn}/providers/*"
+        Action   = "s3:GetObject"
+        Resource = ["${local.bucket_arn}/mirror/*", "${local.bucket_arn}/providers/*"]
       },
       {
         Sid    = "TagUploads"

@@ -26,7 +26,7 @@ func main() {
 }
 
 func newHandler(logger *slog.Logger) (http.Handler, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Auth, config.URLLifetime)
+	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Hostname, config.Auth, config.URLLifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +42,6 @@ func newHandler(logger *slog.Logger) (http.Handler, error) {
 		return nil, err
 	}
 	return protocol.New(protocol.Config{
-		Reader: registry.NewReader(catalog), Presigner: bucket, Authenticate: cfg.Authenticate, Logger: logger,
+		Reader: registry.NewReader(catalog), Presigner: bucket, Hostname: cfg.Hostname, Authenticate: cfg.Authenticate, Logger: logger,
 	}), nil
 }

@@ -38,7 +38,7 @@ type attended struct {
 }
 
 func newIntake(logger *slog.Logger) (*intake.Intake, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.SigningKey, config.QueueURL, config.Topic)
+	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Hostname, config.SigningKey, config.QueueURL, config.Topic)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,8 @@ func newIntake(logger *slog.Logger) (*intake.Intake, error) {
 			return nil, err
 		}
 		publisher := publish.New(publish.Config{
-			Bucket: bucket, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger, Announce: topic.New(cfg).Announce,
+			Bucket: bucket, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger,
+			Hostname: cfg.Hostname, Announce: topic.New(cfg).Announce,
 		})
 		return attended{publisher, control.New(publisher, nil)}, nil // a deployment changes the key
 	}

@@ -24,7 +24,7 @@ func main() {
 }
 
 func newHandler(logger *slog.Logger) (http.Handler, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Auth)
+	cfg, err := config.Read(os.Getenv, config.Table, config.Hostname, config.Auth)
 	if err != nil {
 		return nil, err
 	}
@@ -33,6 +33,6 @@ func newHandler(logger *slog.Logger) (http.Handler, error) {
 		return nil, err
 	}
 	return protocol.New(protocol.Config{
-		Reader: registry.NewReader(catalog), Authenticate: cfg.Authenticate, Logger: logger,
+		Reader: registry.NewReader(catalog), Hostname: cfg.Hostname, Authenticate: cfg.Authenticate, Logger: logger,
 	}), nil
 }

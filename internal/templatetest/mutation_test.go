@@ -31,7 +31,7 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"Target: !Sub integrations/${DownloadIntegration}", "Target: !Sub integrations/${VersionsIntegration}"},
 		{"- dynamodb:PutItem", "- dynamodb:UpdateItem"},
 		{"/registry/modules/*", "/registry/*"},
-		{`dynamodb:LeadingKeys: ["M#*", "P#*"]`, `dynamodb:LeadingKeys: ["*"]`},
+		{`dynamodb:LeadingKeys: ["M#*", "P#*", "R#*"]`, `dynamodb:LeadingKeys: ["*"]`},
 		{"dynamodb:Attributes: [PK, SK, revision]", "dynamodb:Attributes: [PK, SK, data]"},
 		{"aws:SourceAccount: !Ref AWS::AccountId } # bucket", "aws:SourceAccount: \"*\" } # bucket"},
 		{"Name: prefix, Value: mirror/", "Name: prefix, Value: registry/"},

@@ -174,12 +174,12 @@ func TestEnvironment(t *testing.T) {
 	d, _ := load(t, deployments["the least"])
 	want := map[string]map[string]string{
 		"discovery": {},
-		"versions":  {"LARDER_TABLE": "acme-registry", "LARDER_AUTH": "required"},
+		"versions":  {"LARDER_TABLE": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required"},
 		"download": {
-			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_AUTH": "required", "LARDER_URL_LIFETIME": "15m",
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_URL_LIFETIME": "15m",
 		},
 		"publish": {
-			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry",
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "",
 			"LARDER_KMS_KEY":   "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000",
 			"LARDER_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/acme-registry-uploads",
 			"LARDER_TOPIC_ARN": "arn:aws:sns:eu-central-1:111122223333:acme-registry-outcomes",
@@ -210,6 +210,8 @@ func TestRoutes(t *testing.T) {
 		"ANY /v1/providers/{namespace}/{type}/versions":                       "versions",
 		"ANY /v1/modules/{namespace}/{name}/{system}/{version}/download":      "download",
 		"ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}": "download",
+		"ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json":             "versions",
+		"ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}":             "download",
 		"$default": "discovery",
 	}
 	if !maps.Equal(d.Routes, want) {

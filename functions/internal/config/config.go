@@ -25,6 +25,11 @@ type Config struct {
 	// Bucket is LARDER_BUCKET, the name of the bucket.
 	Bucket string
 
+	// Hostname is LARDER_HOSTNAME, the registry's own, as the clients send it to
+	// a mirror. Empty where it is not set: then the mirror does not have the
+	// registry's own providers.
+	Hostname string
+
 	// Open is LARDER_AUTH: reading needs no token ("open"), or does
 	// ("required", where it is not set).
 	Open bool
@@ -70,6 +75,7 @@ type Variable string
 const (
 	Table       Variable = "LARDER_TABLE"
 	Bucket      Variable = "LARDER_BUCKET"
+	Hostname    Variable = "LARDER_HOSTNAME"
 	Auth        Variable = "LARDER_AUTH"
 	URLLifetime Variable = "LARDER_URL_LIFETIME"
 	SigningKey  Variable = "LARDER_KMS_KEY"
@@ -85,6 +91,12 @@ var readers = map[Variable]func(c *Config, value string) error{
 	Topic:      func(c *Config, value string) error { return required(&c.Topic, value) },
 	QueueURL: func(c *Config, value string) error {
 		return errors.Join(required(&c.QueueURL, value), endpoint(&c.QueueURL, value))
+	},
+	Hostname: func(c *Config, value string) (err error) {
+		if value != "" {
+			c.Hostname, err = registry.ParseHostname(value)
+		}
+		return err
 	},
 	Auth: func(c *Config, value string) error {
 		c.Open = value == "open"

@@ -52,6 +52,7 @@ func (n *node) openRegistry(ctx context.Context) error {
 	}
 	n.publisher = publish.New(publish.Config{
 		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
+		Hostname: n.mirrorHostname(),
 	})
 	return n.publisher.Recover(ctx)
 }
@@ -91,6 +92,16 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	}
 }
 
+// mirrorHostname is the registry's hostname as clients name it to a mirror, or
+// empty where they cannot: because it has a port.
+func (n *node) mirrorHostname() string {
+	hostname, err := registry.ParseHostname(n.host())
+	if err != nil {
+		return ""
+	}
+	return hostname
+}
+
 // newHandler is what clients talk to.
 func (n *node) newHandler() http.Handler {
 	caller := registry.Caller{} // there are no tokens, so nobody may read
@@ -100,6 +111,7 @@ func (n *node) newHandler() http.Handler {
 	return protocol.New(protocol.Config{
 		Reader:       registry.NewReader(n.catalog),
 		Presigner:    n.blobs,
+		Hostname:     n.mirrorHostname(),
 		Authenticate: func(*http.Request) registry.Caller { return caller },
 		Logger:       n.logger,
 	})
