@@ -118,9 +118,9 @@ func (w *world) pictureUploads(p *strings.Builder, prefix string) {
 		if n > 0 && objects[n-1].Key == object.Key {
 			continue
 		}
-		var outcome any
-		if err := json.Unmarshal(w.read(registry.OutcomeKey(object.Key)), &outcome); err != nil {
-			w.Errorf("%s: %v", object.Key, err)
+		var outcome publish.Outcome
+		if err := json.Unmarshal(w.read(registry.OutcomeKey(object.Key)), &outcome); err != nil || !w.heard.heard(outcome) {
+			w.Errorf("the outcome of %s is %+v, %v; it was announced: %v", object.Key, outcome, err, w.heard.heard(outcome))
 		}
 		fmt.Fprintf(p, "%s has the outcome %s\n", object.Key, w.lasting(outcome))
 	}

@@ -30,6 +30,7 @@ type world struct {
 	bucket publish.Bucket
 	index  publish.Index
 	key    *signing.Key
+	heard  *audience
 	*publish.Publisher
 
 	openCatalog   func(*testing.T) catalog
@@ -46,7 +47,7 @@ func newWorld(t *testing.T) *world {
 func newWorldOn(t *testing.T, openStorage func(*testing.T) storage, openCatalog func(*testing.T) catalog) *world {
 	t.Helper()
 	s := openStorage(t)
-	w := &world{T: t, s3: s.user, bucket: s.bucket, bucketThrough: s.through, openCatalog: openCatalog, key: newKey(t, "registry")}
+	w := &world{T: t, s3: s.user, bucket: s.bucket, bucketThrough: s.through, openCatalog: openCatalog, key: newKey(t, "registry"), heard: &audience{}}
 	w.index = w.newCatalog()
 	w.Publisher = w.publisher(w.bucket, w.index, w.key)
 	return w
@@ -76,13 +77,43 @@ func (w *world) newCatalog() publish.Index {
 	return c.index
 }
 
-// through is a publisher all of whose calls go through a caller.
-func (w *world) through(c caller) *publish.Publisher {
-	return w.publisher(w.bucketThrough(c), w.indexThrough(c), faultySigner{c, w.key})
+func (w *world) publisher(b publish.Bucket, i publish.Index, s publish.Signer) *publish.Publisher {
+	return w.telling(b, i, s, w.heard.hear)
 }
 
-func (w *world) publisher(b publish.Bucket, i publish.Index, s publish.Signer) *publish.Publisher {
-	return publish.New(publish.Config{Bucket: b, Index: i, Signer: s, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler)})
+// through is a publisher all of whose calls go through a caller.
+func (w *world) through(c caller) *publish.Publisher {
+	return w.telling(w.bucketThrough(c), w.indexThrough(c), faultySigner{c, w.key}, func(ctx context.Context, o publish.Outcome) error {
+		return c.call("announce "+o.Key, func() error { return w.heard.hear(ctx, o) })
+	})
+}
+
+func (w *world) telling(b publish.Bucket, i publish.Index, s publish.Signer, announce func(context.Context, publish.Outcome) error) *publish.Publisher {
+	return publish.New(publish.Config{
+		Bucket: b, Index: i, Signer: s, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler), Announce: announce,
+	})
+}
+
+// audience hears the outcomes that are announced.
+type audience struct {
+	lock     sync.Mutex
+	outcomes map[string]bool // object version and status
+}
+
+func (a *audience) hear(_ context.Context, o publish.Outcome) error {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if a.outcomes == nil {
+		a.outcomes = map[string]bool{}
+	}
+	a.outcomes[o.Version+" "+string(o.Status)] = true
+	return nil
+}
+
+func (a *audience) heard(o publish.Outcome) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return a.outcomes[o.Version+" "+string(o.Status)]
 }
 
 // newKey is a signing key of the registry or of an author. Making RSA keys is
