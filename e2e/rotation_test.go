@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,14 +81,10 @@ func TestSigningKeyIsReplaced(t *testing.T) {
 	}
 	authors := newRelease(t, ada, "ada")
 	r.publish(t, "keys/ada/release.asc", ada.publicKey(t))
-	r.putAll(t, maps.Collect(func(yield func(string, []byte) bool) {
-		yield(authors.sumsKey, authors.sums)
-		yield(authors.sigKey, authors.sig)
-	}))
 	r.publishAll(t, authors.packages)
-	for _, key := range []string{authors.sumsKey, authors.sigKey} {
-		r.expect(t, r.latest(t, key), published)
-	}
+	sums, sig := r.put(t, authors.sumsKey, authors.sums), r.put(t, authors.sigKey, authors.sig)
+	r.expect(t, sums, published)
+	r.expect(t, sig, published)
 	first, byAda := r.keyOf(t, widgetVersion(0)), r.signed(t, "ada/widget/1.0.0")
 	workspaces := map[client]workspace{}
 	for _, c := range clients {
@@ -108,8 +107,11 @@ func TestSigningKeyIsReplaced(t *testing.T) {
 		}
 	})
 
-	r.whileDownloading(t, func() {
-		checkSays(t, r.operate(t, "keys", "resign"), fmt.Sprintf("%d signed anew", widgets))
+	const late = "providers/acme/widget/terraform-provider-widget_1.7.0_plan9_386.zip"
+	r.whileInstalling(t, func() {
+		added := r.put(t, late, providerZip(t, "widget", "1.7.0", "late")) // and published in the same second
+		checkSays(t, r.operate(t, "keys", "resign"), "signed anew")
+		r.expect(t, added, published)
 	})
 	r.checkKeys(t, map[string]key{first: {"replaced", 0}, second: {"current", widgets + 1}, byAda.key: {"author", 1}})
 	for n := range widgets + 1 {
@@ -121,6 +123,9 @@ func TestSigningKeyIsReplaced(t *testing.T) {
 		t.Error("the author's is signed otherwise than before")
 	}
 	verifyWithGnuPG(t, r.registry, r.packageDocument(t, widgetVersion(0), hostPath))
+	if sums := shaSums(t, r.registry, r.packageDocument(t, "acme/widget/1.7.0", "plan9/386")); len(sums) != 2 {
+		t.Errorf("with a package that was added meanwhile, SHA256SUMS has %v", sums)
+	}
 	forEachClient(t, func(t *testing.T, c client) {
 		w := workspaces[c]
 		removeAll(t, filepath.Join(w.dir, ".terraform"))
@@ -155,9 +160,7 @@ func (s signature) equal(o signature) bool {
 // keyOf is the ID of the key that signed a version: namespace/type/version.
 func (r *registry) keyOf(t testing.TB, version string) string {
 	t.Helper()
-	platform := hostPath
-	doc := r.packageDocument(t, version, platform)
-	return doc.SigningKeys.GPGPublicKeys[0].KeyID
+	return r.packageDocument(t, version, hostPath).SigningKeys.GPGPublicKeys[0].KeyID
 }
 
 // signed is how a version for linux/amd64 is signed.
@@ -195,62 +198,95 @@ func (r *registry) checkKeys(t testing.TB, want map[string]key) {
 	}
 }
 
-// whileDownloading does something while all widgets are downloaded again and again, and wants each of them to be
-// whole at any time.
-func (r *registry) whileDownloading(t testing.TB, do func()) {
+// whileInstalling does something while all widgets are downloaded again and again, and installed by every client, and
+// wants each of them to be whole at any time.
+func (r *registry) whileInstalling(t testing.TB, do func()) {
 	t.Helper()
+	var loops []func() error
+	for n := range widgets {
+		loops = append(loops, func() error { return r.download(widgetVersion(n)) })
+	}
+	for _, c := range clients {
+		w := c.workspace(t, r, widgetConfig("1.1.0"))
+		loops = append(loops, func() error {
+			_, err := w.command("init", "-input=false").run()
+			return errors.Join(err, os.RemoveAll(filepath.Join(w.dir, ".terraform")))
+		})
+	}
 	ctx, stop := context.WithCancel(t.Context())
-	var rounds atomic.Int64
+	defer stop()
+	rounds := make([]atomic.Int64, len(loops))
 	var group sync.WaitGroup
-	for range 2 {
+	for n, loop := range loops {
 		group.Go(func() {
-			for ctx.Err() == nil && !t.Failed() {
-				for n := range widgets {
-					if err := r.download(t, widgetVersion(n)); err != nil {
-						t.Errorf("%s: %v", widgetVersion(n), err)
-					}
+			for ctx.Err() == nil {
+				if err := loop(); err != nil {
+					t.Error(err)
 				}
-				rounds.Add(1)
+				rounds[n].Add(1)
 			}
 		})
 	}
-	further := func() {
-		begun := rounds.Load()
-		eventually(t, func() error {
-			if rounds.Load() < begun+2 && !t.Failed() {
-				return fmt.Errorf("no further round")
-			}
-			return nil
-		})
-	}
-	further()
+	awaitRound(t, rounds)
 	do()
-	further()
+	awaitRound(t, rounds)
 	stop()
 	group.Wait()
 }
 
+// awaitRound waits until every loop has begun and ended a round.
+func awaitRound(t testing.TB, rounds []atomic.Int64) {
+	t.Helper()
+	for n := range rounds {
+		begun := rounds[n].Load()
+		eventually(t, func() error {
+			if rounds[n].Load() < begun+2 {
+				return errors.New("a round does not end")
+			}
+			return nil
+		})
+	}
+}
+
 // download does what a client does to install a version.
-func (r *registry) download(t testing.TB, version string) error {
-	doc := r.packageDocument(t, version, hostPath)
-	all := map[string][]byte{}
-	for _, url := range []string{doc.SHASumsURL, doc.SHASumsSignatureURL, doc.DownloadURL} {
-		a := r.fetch(t, url)
-		if a.status != http.StatusOK {
-			return fmt.Errorf("%s is answered with %d", url, a.status)
-		}
-		all[url] = a.body
+func (r *registry) download(version string) error {
+	body, err := r.get("https://" + r.host + "/v1/providers/" + version + "/download/" + hostPath)
+	if err != nil {
+		return err
+	}
+	var doc packageDocument
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return err
+	}
+	sums, errSums := r.get(doc.SHASumsURL)
+	signature, errSignature := r.get(doc.SHASumsSignatureURL)
+	archive, errArchive := r.get(doc.DownloadURL)
+	if err := errors.Join(errSums, errSignature, errArchive); err != nil {
+		return err
 	}
 	keys, err := openpgp.ReadArmoredKeyRing(strings.NewReader(doc.SigningKeys.GPGPublicKeys[0].ASCIIArmor))
 	if err != nil {
 		return err
 	}
-	sums := all[doc.SHASumsURL]
-	if _, err := openpgp.CheckDetachedSignature(keys, bytes.NewReader(sums), bytes.NewReader(all[doc.SHASumsSignatureURL]), nil); err != nil {
-		return fmt.Errorf("the signature by %s: %w", doc.SigningKeys.GPGPublicKeys[0].KeyID, err)
+	if _, err := openpgp.CheckDetachedSignature(keys, bytes.NewReader(sums), bytes.NewReader(signature), nil); err != nil {
+		return fmt.Errorf("%s: the signature by %s: %w", version, doc.SigningKeys.GPGPublicKeys[0].KeyID, err)
 	}
-	if !slices.Contains(strings.Fields(string(sums)), shaOf(answer{body: all[doc.DownloadURL]})) {
-		return fmt.Errorf("its SHA256SUMS does not have what is downloaded:\n%s", sums)
+	if !slices.Contains(strings.Fields(string(sums)), shaOf(answer{body: archive})) {
+		return fmt.Errorf("%s: its SHA256SUMS does not have what is downloaded:\n%s", version, sums)
 	}
 	return nil
+}
+
+// get is what an URL gives.
+func (r *registry) get(url string) ([]byte, error) {
+	resp, err := r.http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", resp.Request.URL.Path, resp.Status, body)
+	}
+	return body, err
 }
