@@ -74,6 +74,9 @@ func (v Version) Key() string {
 	return key
 }
 
+// Prerelease says that the version comes before a release, as 1.0.0-rc.1 does.
+func (v Version) Prerelease() bool { return strings.Contains(v.Key(), "-") }
+
 // Compare orders versions by semantic precedence: negative when v comes before
 // w, zero when they differ in build metadata at most. The clients' own library
 // would not do: to it 1.0.0-a is after 1.0.0-a.b, and so pre-releases have no

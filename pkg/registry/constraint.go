@@ -1,0 +1,58 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+
+	goversion "github.com/hashicorp/go-version"
+)
+
+// MaxConstraintLength is the longest version constraint that is read, in bytes.
+const MaxConstraintLength = 1024
+
+// Constraint says which versions of a provider are wanted, as a configuration
+// says it: ">= 1.0, < 2.0". The zero Constraint is none and allows nothing.
+type Constraint struct {
+	text  string
+	parts goversion.Constraints
+}
+
+// ParseConstraint reads a version constraint. The error says what is wrong with
+// it.
+func ParseConstraint(s string) (Constraint, error) {
+	if len(s) > MaxConstraintLength {
+		return Constraint{}, fmt.Errorf("the version constraint has %d characters, %d are allowed", len(s), MaxConstraintLength)
+	}
+	parts, err := goversion.NewConstraint(s)
+	if err != nil {
+		return Constraint{}, fmt.Errorf("%q is not a version constraint such as 1.2.3, \"~> 1.2\" or \">= 1.0, < 2.0\"", s)
+	}
+	return Constraint{s, parts}, nil
+}
+
+// String is the constraint as it was written.
+func (c Constraint) String() string { return c.text }
+
+// Given says that there is a constraint at all.
+func (c Constraint) Given() bool { return len(c.parts) > 0 }
+
+// Allows says whether a version meets the constraint. As in the clients, only
+// one that names a pre-release exactly allows it.
+func (c Constraint) Allows(v Version) bool {
+	parsed, err := goversion.NewVersion(v.text)
+	if err != nil || !c.Given() || !c.parts.Check(parsed) {
+		return false
+	}
+	return !v.Prerelease() || c.names(parsed)
+}
+
+// names says whether a part of the constraint is the very version.
+func (c Constraint) names(v *goversion.Version) bool {
+	for _, part := range c.parts {
+		text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(part.String()), "="))
+		if exact, err := goversion.NewVersion(text); err == nil && exact.Equal(v) {
+			return true
+		}
+	}
+	return false
+}
