@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -198,54 +197,70 @@ func (r *registry) checkKeys(t testing.TB, want map[string]key) {
 	}
 }
 
-// whileInstalling does something while all widgets are downloaded again and again, and installed by every client, and
-// wants each of them to be whole at any time.
+// whileInstalling does something while all widgets are downloaded again and again, and every client installs, and
+// wants all of that to succeed.
 func (r *registry) whileInstalling(t testing.TB, do func()) {
 	t.Helper()
-	var loops []func() error
-	for n := range widgets {
-		loops = append(loops, func() error { return r.download(widgetVersion(n)) })
-	}
+	var workspaces []workspace
 	for _, c := range clients {
-		w := c.workspace(t, r, widgetConfig("1.1.0"))
-		loops = append(loops, func() error {
-			_, err := w.command("init", "-input=false").run()
-			return errors.Join(err, os.RemoveAll(filepath.Join(w.dir, ".terraform")))
-		})
+		workspaces = append(workspaces, c.workspace(t, r, widgetConfig("1.1.0")))
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	rounds := make([]atomic.Int64, len(loops))
-	var group sync.WaitGroup
-	for n, loop := range loops {
-		group.Go(func() {
-			for ctx.Err() == nil {
-				if err := loop(); err != nil {
-					t.Error(err)
-				}
-				rounds[n].Add(1)
-			}
-		})
-	}
-	awaitRound(t, rounds)
+	downloads := repeat(ctx, t, func() (err error) {
+		for n := range widgets {
+			err = errors.Join(err, r.download(widgetVersion(n)))
+		}
+		return err
+	})
+	installs := repeat(ctx, t, func() (err error) {
+		for _, w := range workspaces {
+			_, failed := w.command("init", "-input=false").run()
+			err = errors.Join(err, failed, os.RemoveAll(filepath.Join(w.dir, ".terraform")))
+		}
+		return err
+	})
+	downloads.await(t)
+	installs.await(t)
 	do()
-	awaitRound(t, rounds)
+	downloads.await(t)
+	installs.await(t)
 	stop()
-	group.Wait()
+	<-downloads.ended
+	<-installs.ended
 }
 
-// awaitRound waits until every loop has begun and ended a round.
-func awaitRound(t testing.TB, rounds []atomic.Int64) {
-	t.Helper()
-	for n := range rounds {
-		begun := rounds[n].Load()
-		eventually(t, func() error {
-			if rounds[n].Load() < begun+2 {
-				return errors.New("a round does not end")
+// loop is something that is done again and again.
+type loop struct {
+	rounds atomic.Int64
+	ended  chan struct{}
+}
+
+// repeat does something until ctx ends. Each error fails the test.
+func repeat(ctx context.Context, t testing.TB, do func() error) *loop {
+	l := &loop{ended: make(chan struct{})}
+	t.Cleanup(func() { <-l.ended })
+	go func() {
+		defer close(l.ended)
+		for ; ctx.Err() == nil; l.rounds.Add(1) {
+			if err := do(); err != nil {
+				t.Error(err)
 			}
-			return nil
-		})
-	}
+		}
+	}()
+	return l
+}
+
+// await waits until a round has begun and ended.
+func (l *loop) await(t testing.TB) {
+	t.Helper()
+	begun := l.rounds.Load()
+	eventually(t, func() error {
+		if l.rounds.Load() < begun+2 { // one may have been under way
+			return errors.New("a round does not end")
+		}
+		return nil
+	})
 }
 
 // download does what a client does to install a version.
