@@ -8,6 +8,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"github.com/larder-registry/larder/scripts/larder/internal/progress"
 	"github.com/larder-registry/larder/scripts/larder/internal/upload"
 )
 
@@ -90,5 +91,10 @@ func checkAndPublish(cmd *cobra.Command, o upload.Options, files []upload.File) 
 	if files, err = upload.Check(cmd.Context(), files, cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	return inbox.Publish(cmd.Context(), files, cmd.OutOrStdout(), cmd.ErrOrStderr(), isatty.IsTerminal(os.Stderr.Fd()))
+	return inbox.Publish(cmd.Context(), files, cmd.OutOrStdout(), newProgress(cmd))
+}
+
+// newProgress tells how files go up and come down beside the command's output.
+func newProgress(cmd *cobra.Command) *progress.Progress {
+	return progress.New(cmd.ErrOrStderr(), isatty.IsTerminal(os.Stderr.Fd()))
 }

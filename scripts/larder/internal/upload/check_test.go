@@ -67,7 +67,7 @@ func TestCheckReturnsWhatIsToBeUploaded(t *testing.T) {
 		good, err := Check(t.Context(), all, &out)
 		return good, out.String(), err
 	}
-	want := []File{{first, first, "providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json"}}
+	want := []File{{Name: first, Path: first, Key: "providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json"}}
 	if good, out, err := check(first, filepath.Dir(first)); err != nil || !slices.Equal(good, want) || !strings.Contains(out, "skipped") {
 		t.Errorf("%v, %v\n%s", good, err, out)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,26 @@ type File struct {
 	Name string // as the user gave it
 	Path string // where it lies
 	Key  string // in the bucket
+	Part *Part  // of the file at Path. Nil: all of it.
+}
+
+// Part is a part of a file: as an archive holds another file as it is.
+type Part struct{ Offset, Size int64 } // in bytes
+
+// open opens what is to be uploaded, as long as the file is open that it lies in.
+func (f File) open() (file *os.File, content *io.SectionReader, err error) {
+	if file, err = os.Open(f.Path); err != nil {
+		return nil, nil, err
+	}
+	if f.Part != nil {
+		return file, io.NewSectionReader(file, f.Part.Offset, f.Part.Size), nil
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, io.NewSectionReader(file, 0, info.Size()), nil
 }
 
 // Release is the files of a provider, which is written namespace/type.

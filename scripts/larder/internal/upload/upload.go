@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/scripts/larder/internal/awsconfig"
+	"github.com/larder-registry/larder/scripts/larder/internal/progress"
 )
 
 const (
@@ -79,60 +79,96 @@ type result struct {
 }
 
 // Publish uploads files, waits for their outcomes unless told not to, and writes
-// a table of them to out. How the uploads go on is told to log, in bars if that
-// is a terminal.
+// a table of them to out. How the uploads go on is told to p.
 //
 // The error counts what was rejected, could not be uploaded or has no outcome
 // in time. A pending file is no error, nor an ignored one.
-func (in *Inbox) Publish(ctx context.Context, files []File, out, log io.Writer, terminal bool) error {
-	results := in.putAll(ctx, files, newProgress(log, terminal))
-	if ctx.Err() == nil && !in.options.NoWait {
-		in.wait(ctx, results)
-	}
-	if err := in.writeTable(out, results); err != nil {
-		return fmt.Errorf("write the outcomes: %w", err)
-	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted: what was uploaded is published all the same")
-	}
-	return in.conclude(results)
+func (in *Inbox) Publish(ctx context.Context, files []File, out io.Writer, p *progress.Progress) error {
+	batch := in.NewBatch(p)
+	batch.Upload(ctx, files)
+	return batch.Conclude(ctx, out)
 }
 
-// putAll uploads files, several side by side.
-func (in *Inbox) putAll(ctx context.Context, files []File, p *progress) []*result {
+// Batch is files that are uploaded as they come, and whose outcomes are told
+// together. One goroutine uses it at a time.
+type Batch struct {
+	inbox    *Inbox
+	progress *progress.Progress
+	results  []*result
+}
+
+// NewBatch is a batch without files. How the uploads go on is told to p.
+func (in *Inbox) NewBatch(p *progress.Progress) *Batch {
+	return &Batch{inbox: in, progress: p}
+}
+
+// Upload uploads files, several side by side.
+func (b *Batch) Upload(ctx context.Context, files []File) {
 	results := make([]*result, len(files))
 	var group errgroup.Group
 	group.SetLimit(filesAtOnce)
 	for i, file := range files {
 		results[i] = &result{File: file}
 		group.Go(func() error {
-			results[i].version, results[i].err = in.put(ctx, file, p)
+			results[i].version, results[i].err = b.inbox.put(ctx, file, b.progress)
 			return nil // the others go on
 		})
 	}
 	_ = group.Wait() // each error is in its result
-	return results
+	b.results = append(b.results, results...)
+}
+
+// Accompany uploads a file of which nothing is published, so that it has no
+// outcome to tell: it is there before those that are uploaded after it.
+func (b *Batch) Accompany(ctx context.Context, file File) error {
+	_, err := b.inbox.put(ctx, file, b.progress)
+	return err
+}
+
+// Fail adds a file that could not be uploaded, and why.
+func (b *Batch) Fail(file File, err error) {
+	b.results = append(b.results, &result{File: file, err: err})
+}
+
+// Conclude waits for the outcomes, unless told not to, and writes a table of them
+// to out. The error is that of [Inbox.Publish].
+func (b *Batch) Conclude(ctx context.Context, out io.Writer) error {
+	in := b.inbox
+	if ctx.Err() == nil && !in.options.NoWait {
+		in.wait(ctx, b.results)
+	}
+	if err := in.writeTable(out, b.results); err != nil {
+		return fmt.Errorf("write the outcomes: %w", err)
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted: what was uploaded is published all the same")
+	}
+	return in.conclude(b.results)
 }
 
 // put uploads a file, in parts if it is large, and returns the version that it
 // became.
-func (in *Inbox) put(ctx context.Context, f File, p *progress) (version string, err error) {
-	file, err := os.Open(f.Path)
+func (in *Inbox) put(ctx context.Context, f File, p *progress.Progress) (version string, err error) {
+	file, content, err := f.open()
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return "", err
-	}
-	bar := p.begin(f.Name, info.Size())
-	defer func() { bar.end(err) }()
+	listener := listener{p.Begin(f.Name, content.Size())}
+	defer func() { listener.bar.End(err) }()
 	done, err := in.manager.UploadObject(ctx,
-		&transfermanager.UploadObjectInput{Bucket: &in.options.Bucket, Key: &f.Key, Body: file},
-		func(o *transfermanager.Options) { o.ObjectProgressListeners.Register(bar) })
+		&transfermanager.UploadObjectInput{Bucket: &in.options.Bucket, Key: &f.Key, Body: content},
+		func(o *transfermanager.Options) { o.ObjectProgressListeners.Register(listener) })
 	if err != nil {
 		return "", fmt.Errorf("it could not be uploaded: %w", err)
 	}
 	return aws.ToString(done.VersionID), nil
+}
+
+// listener hears of an upload's parts.
+type listener struct{ bar *progress.Bar }
+
+// OnObjectBytesTransferred tells that another part is there.
+func (l listener) OnObjectBytesTransferred(_ context.Context, event *transfermanager.ObjectBytesTransferredEvent) {
+	l.bar.At(event.BytesTransferred)
 }

@@ -2,6 +2,7 @@ package upload
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,10 +15,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/scripts/larder/internal/progress"
 )
 
 // long is more time than any of this takes.
 const long = time.Minute
+
+func quiet() *progress.Progress { return progress.New(io.Discard, false) }
 
 // open starts an S3 and opens it as an inbox, with nothing of the environment of
 // the one who runs the tests.
@@ -107,7 +111,7 @@ func TestPublishTellsEveryOutcome(t *testing.T) {
 		all := files(t, 10, test.names...)
 		done := inbox.registry(t, all)
 		var out, log strings.Builder
-		err := inbox.Publish(t.Context(), all, &out, &log, false)
+		err := inbox.Publish(t.Context(), all, &out, progress.New(&log, false))
 		<-done
 		if got := errorText(err); got != test.err {
 			t.Errorf("%v: %q, want %q", test.names, got, test.err)
@@ -136,12 +140,11 @@ func errorText(err error) string {
 func TestOutcomeIsOfTheVersionUploaded(t *testing.T) {
 	inbox := open(t, Options{Timeout: long})
 	f := files(t, 10, "file")[0]
-	quiet := newProgress(io.Discard, false)
-	mine, err := inbox.put(t.Context(), f, quiet)
+	mine, err := inbox.put(t.Context(), f, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
-	others, err := inbox.put(t.Context(), f, quiet)
+	others, err := inbox.put(t.Context(), f, quiet())
 	if err != nil || mine == others {
 		t.Fatalf("versions %q and %q, %v", mine, others, err)
 	}
@@ -158,7 +161,7 @@ func TestOutcomeIsOfTheVersionUploaded(t *testing.T) {
 func TestPendingThatIsPublishedAfterAll(t *testing.T) {
 	inbox := open(t, Options{Timeout: long})
 	f := files(t, 10, "sums")[0]
-	version, err := inbox.put(t.Context(), f, newProgress(io.Discard, false))
+	version, err := inbox.put(t.Context(), f, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,13 +181,13 @@ func TestPendingThatIsPublishedAfterAll(t *testing.T) {
 func TestPublishWithoutAnOutcome(t *testing.T) {
 	inbox := open(t, Options{Timeout: time.Millisecond})
 	var out strings.Builder
-	err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, io.Discard, false)
+	err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, quiet())
 	if errorText(err) != "of 1 file: 1 without an outcome after 1ms" || !strings.Contains(out.String(), "unknown") {
 		t.Errorf("in no time: %v\n%s", err, out.String())
 	}
 	inbox.options.NoWait = true
 	out.Reset()
-	if err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, io.Discard, false); err != nil || !strings.Contains(out.String(), "uploaded") {
+	if err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, quiet()); err != nil || !strings.Contains(out.String(), "uploaded") {
 		t.Errorf("without a wait: %v\n%s", err, out.String())
 	}
 	missing := files(t, 10, "missing", "there")
@@ -192,12 +195,12 @@ func TestPublishWithoutAnOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Reset()
-	if err := inbox.Publish(t.Context(), missing, &out, io.Discard, false); errorText(err) != "of 2 files: 1 failed" || !strings.Contains(out.String(), "uploaded  there") {
+	if err := inbox.Publish(t.Context(), missing, &out, quiet()); errorText(err) != "of 2 files: 1 failed" || !strings.Contains(out.String(), "uploaded  there") {
 		t.Errorf("one that cannot be read: %v\n%s", err, out.String())
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := inbox.Publish(cancelled, files(t, 10, "one"), io.Discard, io.Discard, false); !strings.Contains(errorText(err), "interrupted") {
+	if err := inbox.Publish(cancelled, files(t, 10, "one"), io.Discard, quiet()); !strings.Contains(errorText(err), "interrupted") {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -211,10 +214,10 @@ func TestPublishWithoutRights(t *testing.T) {
 	}
 	f := files(t, 10, "file")
 	var out strings.Builder
-	if err := stranger.Publish(t.Context(), f, &out, io.Discard, false); errorText(err) != "of 1 file: 1 failed" || !strings.Contains(out.String(), "it could not be uploaded") {
+	if err := stranger.Publish(t.Context(), f, &out, quiet()); errorText(err) != "of 1 file: 1 failed" || !strings.Contains(out.String(), "it could not be uploaded") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	version, err := inbox.put(t.Context(), f[0], newProgress(io.Discard, false))
+	version, err := inbox.put(t.Context(), f[0], quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +234,7 @@ func TestLargeFileGoesUpInParts(t *testing.T) {
 	const size = 34 << 20
 	f := files(t, size, "large")[0]
 	var log strings.Builder
-	if err := inbox.Publish(t.Context(), []File{f}, io.Discard, &log, false); err != nil {
+	if err := inbox.Publish(t.Context(), []File{f}, io.Discard, progress.New(&log, false)); err != nil {
 		t.Fatal(err)
 	}
 	head, err := inbox.s3.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &inbox.options.Bucket, Key: &f.Key})
@@ -240,5 +243,43 @@ func TestLargeFileGoesUpInParts(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), " 25 %  large\n") || !strings.Contains(log.String(), " 100 %  large\n") {
 		t.Errorf("the log is\n%s", log.String())
+	}
+}
+
+// A part of a file goes up as a file of its own; what accompanies others is in no
+// table.
+func TestBatch(t *testing.T) {
+	inbox := open(t, Options{NoWait: true})
+	f := files(t, 10, "whole")[0]
+	part, document := f, f
+	part.Name, part.Key, part.Part = "part", f.Key+".part", &Part{Offset: 1, Size: 3}
+	document.Name, document.Key = "document", f.Key+".json"
+	batch := inbox.NewBatch(quiet())
+	if err := batch.Accompany(t.Context(), document); err != nil {
+		t.Fatal(err)
+	}
+	batch.Upload(t.Context(), []File{f})
+	batch.Upload(t.Context(), []File{part})
+	batch.Fail(File{Name: "missing"}, errors.New("nobody has it"))
+	var out strings.Builder
+	if err := batch.Conclude(t.Context(), &out); errorText(err) != "of 3 files: 1 failed" {
+		t.Errorf("%v", err)
+	}
+	if got := out.String(); strings.Contains(got, "document") || !strings.Contains(got, "uploaded  part") || !strings.Contains(got, "failed    missing  nobody has it") {
+		t.Errorf("the table is\n%s", got)
+	}
+	for key, want := range map[string]string{f.Key: "whole\x00\x00\x00\x00\x00", part.Key: "hol", document.Key: "whole\x00\x00\x00\x00\x00"} {
+		object, err := inbox.s3.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &inbox.options.Bucket, Key: &key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(object.Body)
+		if object.Body.Close(); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", key, got, err)
+		}
+	}
+	part.Path = "missing"
+	if err := batch.Accompany(t.Context(), part); err == nil {
+		t.Error("a file that is not there is uploaded")
 	}
 }
