@@ -100,6 +100,10 @@ fuzz: need-go ## every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
+.PHONY: faults
+faults: need-all dynamodb ## let every call of publishing go wrong in turn, on all engines, and print the table; takes minutes
+	@LARDER_FAULTS=1 go test -count=1 -timeout=60m -v -run '^TestEveryCallMayFail$$' ./pkg/publish
+
 .PHONY: vuln
 vuln: need-go ## known vulnerabilities in the dependencies; asks an online database, which is why `make test` does not
 	@$(TOOL) govulncheck ./...

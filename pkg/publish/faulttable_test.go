@@ -103,8 +103,8 @@ func (t *faultTable) run(s scenario) {
 // that ends in.
 func (t *faultTable) play(s scenario, f *faults) string {
 	t.Helper()
-	t.namespaces++
-	r := newRelease(t.T, fmt.Sprintf("acme-%d-faults", t.namespaces))
+	t.namespaces++ // their names are of one length, for the reasons in tags are cut to one
+	r := newRelease(t.T, fmt.Sprintf("acme-%05d", t.namespaces))
 	f.namespace = r.namespace
 	steps := s.prepare(t.world, r, t.event)
 	for n, step := range t.untilDone(steps, f, r.namespace) {
