@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/publish"},
 	"pkg/control":               {"pkg/registry", "pkg/publish", "pkg/signing"},
 	"pkg/awskms":                {},
+	"pkg/upstream":              {"pkg/registry", "pkg/shasums", "pkg/signing"},
 	"functions":                 {"functions/internal/", "pkg/"},
 	"functions/internal":        {"functions/internal/", "pkg/"},
 	"internal/s3test":           {},
