@@ -97,6 +97,12 @@ func ProviderKey(a registry.ProviderAddress, filename string) string {
 	return providersFolder + a.String() + "/" + filename
 }
 
+// MirrorKey is the key under which a package or a version's document of a
+// mirrored provider is uploaded.
+func MirrorKey(a registry.ProviderAddress, filename string) string {
+	return mirrorFolder + a.String() + "/" + filename
+}
+
 // archiveExtensions are the endings by which an archive is told from a stray
 // file. Of these the first three can be published.
 var archiveExtensions = []string{
