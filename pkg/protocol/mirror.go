@@ -2,11 +2,30 @@ package protocol
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/larder-registry/larder/pkg/registry"
 )
+
+// Origins is what other registries have of the providers that the mirror pulls
+// through. They have nothing of others, nor when they cannot be asked.
+type Origins interface {
+	// Versions is what the origin of a provider has.
+	Versions(ctx context.Context, a registry.ProviderAddress) []registry.Version
+
+	// Packages is what the origin has of a version for platforms that the
+	// mirror does not have.
+	Packages(ctx context.Context, a registry.ProviderAddress, v registry.Version, has func(registry.Platform) bool) []Offer
+}
+
+// Offer is a package at its origin.
+type Offer struct {
+	Platform registry.Platform
+	URL      string // absolute
+	SHA256   string // lower-case hex, as the origin has signed it
+}
 
 // mirrorVersionsDocument has an empty object for each version: the protocol has
 // nothing to say in it yet.
@@ -15,13 +34,24 @@ type mirrorVersionsDocument struct {
 }
 
 func (h *handler) mirrorVersions(ctx context.Context, caller registry.Caller, request Request) (response, error) {
-	listing, err := h.Reader.ProviderVersions(ctx, caller, h.provider(request))
-	if err != nil {
-		return response{}, orMissing(err, "there is no provider %s", request.Provider)
+	a := h.provider(request)
+	listing, err := h.Reader.ProviderVersions(ctx, caller, a)
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return response{}, err
 	}
 	document := mirrorVersionsDocument{make(map[string]struct{}, len(listing))}
 	for listed := range listing.Offered() {
 		document.Versions[listed.Version.String()] = struct{}{}
+	}
+	if h.Origins != nil {
+		for _, v := range h.Origins.Versions(ctx, a) {
+			if listing.Entry(v).Revision == 0 { // else it is in the document, or was withdrawn
+				document.Versions[v.String()] = struct{}{}
+			}
+		}
+	}
+	if err != nil && len(document.Versions) == 0 {
+		return response{}, orMissing(err, "there is no provider %s", request.Provider)
 	}
 	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil
 }
@@ -41,21 +71,37 @@ type mirrorVersionDocument struct {
 	Archives map[string]mirrorArchive `json:"archives"`
 }
 
-// mirrorArchive has both kinds of hashes. The clients take an archive that one
-// of them fits; OpenTofu locks both, Terraform the h1, and each finds in a lock
-// file that was written by a direct installation the ones that it compares.
+// mirrorArchive has both kinds of hashes, of what an origin has the zh alone. The
+// clients take an archive that one of them fits; OpenTofu locks both, Terraform
+// the h1, and each finds in a lock file that was written by a direct installation
+// the ones that it compares.
 type mirrorArchive struct {
-	URL    string    `json:"url"`
-	Hashes [2]string `json:"hashes"`
+	URL    string   `json:"url"`
+	Hashes []string `json:"hashes"`
 }
 
 func (h *handler) mirrorVersion(ctx context.Context, caller registry.Caller, request Request) (response, error) {
 	a := h.provider(request)
 	p, err := h.Reader.ProviderVersion(ctx, caller, a, request.Version)
-	if err != nil {
-		return response{}, orMissing(err, "there is no version %s of %s", request.Version, request.Provider)
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return response{}, err
 	}
-	document := mirrorVersionDocument{make(map[string]mirrorArchive, len(p.Packages))}
+	archives, err := h.archives(ctx, a, p)
+	if err != nil {
+		return response{}, err
+	}
+	if p.Standing.State != registry.Withdrawn {
+		h.addOrigins(ctx, a, request.Version, archives)
+	}
+	if len(archives) == 0 { // in the same words: a version of which nothing is served yet is not there
+		return response{}, orMissing(registry.ErrNotFound, "there is no version %s of %s", request.Version, request.Provider)
+	}
+	return response{status: http.StatusOK, cache: noStore, body: encode(mirrorVersionDocument{archives})}, nil
+}
+
+// archives is what the mirror has of a version.
+func (h *handler) archives(ctx context.Context, a registry.ProviderAddress, p registry.ProviderVersion) (map[string]mirrorArchive, error) {
+	archives := make(map[string]mirrorArchive, len(p.Packages))
 	for _, pkg := range p.Packages {
 		if _, served := p.Package(pkg.Platform); !served {
 			continue
@@ -63,12 +109,20 @@ func (h *handler) mirrorVersion(ctx context.Context, caller registry.Caller, req
 		key := a.PackageKey(p.Version, pkg)
 		signed, err := h.Presigner.PresignGet(ctx, key)
 		if err != nil {
-			return response{}, fmt.Errorf("presign %s: %w", key, err)
+			return nil, fmt.Errorf("presign %s: %w", key, err)
 		}
-		document.Archives[pkg.Platform.String()] = mirrorArchive{signed, [2]string{pkg.H1, "zh:" + pkg.SHA256}}
+		archives[pkg.Platform.String()] = mirrorArchive{signed, []string{pkg.H1, "zh:" + pkg.SHA256}}
 	}
-	if len(document.Archives) == 0 { // in the same words: a version of which nothing is served yet is not there
-		return response{}, orMissing(registry.ErrNotFound, "there is no version %s of %s", request.Version, request.Provider)
+	return archives, nil
+}
+
+// addOrigins adds what the provider's origin has beside that.
+func (h *handler) addOrigins(ctx context.Context, a registry.ProviderAddress, v registry.Version, archives map[string]mirrorArchive) {
+	if h.Origins == nil {
+		return
 	}
-	return response{status: http.StatusOK, cache: noStore, body: encode(document)}, nil
+	has := func(platform registry.Platform) bool { _, ok := archives[platform.String()]; return ok }
+	for _, offer := range h.Origins.Packages(ctx, a, v, has) {
+		archives[offer.Platform.String()] = mirrorArchive{offer.URL, []string{"zh:" + offer.SHA256}}
+	}
 }

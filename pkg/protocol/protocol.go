@@ -45,6 +45,10 @@ type Config struct {
 	// Empty, it has none of them.
 	Hostname string
 
+	// Origins is asked on the routes of the mirror for what is not in the
+	// catalog. Nil, the mirror has what is there.
+	Origins Origins
+
 	// Authenticate finds out who asks. It is needed wherever Reader is, and
 	// never called for discovery, nor for a request that names nothing that
 	// could be there.
