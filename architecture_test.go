@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/catalog/internal/"},
 	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/publish"},
 	"pkg/control":               {"pkg/registry", "pkg/publish", "pkg/signing"},
+	"pkg/pullthrough":           {"pkg/registry", "pkg/protocol", "pkg/publish", "pkg/upstream"},
 	"pkg/awskms":                {},
 	"pkg/upstream":              {"pkg/registry", "pkg/shasums", "pkg/signing"},
 	"functions":                 {"functions/internal/", "pkg/"},

@@ -1,0 +1,84 @@
+package pullthrough
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/upstream"
+)
+
+// Inbox is where packages are uploaded: a [publish.Bucket].
+type Inbox interface {
+	Head(ctx context.Context, key string) (publish.Object, error)
+	Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error
+}
+
+// Source is where packages come from: an [upstream.Client].
+type Source interface {
+	Packages(ctx context.Context, a registry.ProviderAddress, v registry.Version, platforms []registry.Platform) ([]upstream.Package, error)
+	Download(ctx context.Context, p upstream.Package, w io.Writer) (size int64, err error)
+}
+
+// Fetcher brings packages from their origins into the inbox. Every field is
+// required.
+type Fetcher struct {
+	Source  Source
+	Inbox   Inbox
+	Scratch string // a folder with room for the largest package times the number of them at once
+	Log     *slog.Logger
+}
+
+// Fetch brings one package, unless it is in the inbox already. It is checked
+// against what its origin has signed before anything of it is uploaded.
+//
+// Errors: [registry.ErrNotFound] where the origin does not have it; an
+// [*upstream.Untrusted]; and those of origin and inbox, after which it may be
+// tried again.
+func (f *Fetcher) Fetch(ctx context.Context, w Wanted) error {
+	key := publish.MirrorKey(w.Provider, w.Provider.PackageFilename(w.Version, w.Platform))
+	if _, err := f.Inbox.Head(ctx, key); !errors.Is(err, registry.ErrNotFound) {
+		return err
+	}
+	packages, err := f.Source.Packages(ctx, w.Provider, w.Version, []registry.Platform{w.Platform})
+	if err == nil && len(packages) == 0 {
+		err = registry.ErrNotFound
+	}
+	if err == nil {
+		err = f.bring(ctx, packages[0], key)
+	}
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w", w, err)
+	}
+	return nil
+}
+
+// bring downloads to a file that is nowhere to be found, so nothing of it stays
+// however the process ends.
+func (f *Fetcher) bring(ctx context.Context, p upstream.Package, key string) error {
+	file, err := os.CreateTemp(f.Scratch, "fetch-*")
+	if err != nil {
+		return fmt.Errorf("scratch space: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // scratch
+	if err := os.Remove(file.Name()); err != nil {
+		return fmt.Errorf("scratch space: %w", err)
+	}
+	size, err := f.Source.Download(ctx, p, file)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := f.Inbox.Put(ctx, key, file, size); err != nil {
+		return fmt.Errorf("upload it: %w", err)
+	}
+	f.Log.InfoContext(ctx, "fetched a package for the mirror", "key", key, "size", size, "sha256", p.SHA256)
+	return nil
+}

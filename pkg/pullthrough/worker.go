@@ -1,0 +1,83 @@
+package pullthrough
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// fetchesAtOnce is how many packages a worker fetches at the same time.
+	fetchesAtOnce = 2
+
+	// maxPending is how many packages may wait for a worker.
+	maxPending = 1000
+
+	// fetchTime is the longest that one package takes.
+	fetchTime = 30 * time.Minute
+)
+
+// Worker fetches in this process what is wanted, nothing twice at a time. What
+// fails is fetched when somebody wants it again.
+type Worker struct {
+	fetch func(context.Context, Wanted) error
+	log   *slog.Logger
+	queue chan Wanted
+
+	mu      sync.Mutex
+	pending map[Wanted]bool // that wait or are being fetched
+}
+
+// NewWorker fetches by a [Fetcher.Fetch].
+func NewWorker(fetch func(context.Context, Wanted) error, log *slog.Logger) *Worker {
+	return &Worker{fetch: fetch, log: log, queue: make(chan Wanted, maxPending), pending: map[Wanted]bool{}}
+}
+
+// Want asks for a package to be fetched, and does not wait for it.
+func (w *Worker) Want(_ context.Context, wanted Wanted) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pending[wanted] {
+		return nil
+	}
+	select {
+	case w.queue <- wanted:
+		w.pending[wanted] = true
+		return nil
+	default:
+		return errors.New("too many packages wait to be fetched")
+	}
+}
+
+// Run fetches until the context ends, and returns when nothing is being fetched
+// any more.
+func (w *Worker) Run(ctx context.Context) {
+	var fetching sync.WaitGroup
+	for range fetchesAtOnce {
+		fetching.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case wanted := <-w.queue:
+					w.work(ctx, wanted)
+				}
+			}
+		})
+	}
+	fetching.Wait()
+}
+
+func (w *Worker) work(ctx context.Context, wanted Wanted) {
+	limited, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	err := w.fetch(limited, wanted)
+	w.mu.Lock()
+	delete(w.pending, wanted)
+	w.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		w.log.ErrorContext(ctx, "a package of another registry could not be fetched; the next client that asks for it tries again", "package", wanted.String(), "error", err)
+	}
+}
