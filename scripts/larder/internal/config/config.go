@@ -15,6 +15,9 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/pflag"
+
+	"github.com/larder-registry/larder/pkg/pullthrough"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // Config is a valid set of settings.
@@ -37,6 +40,11 @@ type Config struct {
 	// S3URL is the URL at which clients reach the bucket's endpoint, without a
 	// path. Empty: the address it listens on.
 	S3URL string
+	// MirrorUpstreams are the providers of other registries that the mirror
+	// fetches when a client asks for them. Empty: none.
+	MirrorUpstreams []pullthrough.Pattern
+	// MirrorPlatforms are those for which it fetches them. Nil: all.
+	MirrorPlatforms []registry.Platform
 }
 
 // Auth says who may read.
@@ -75,6 +83,16 @@ var settings = []setting{
 		func(c *Config, v string) (err error) { c.TLSKey, err = filepath.Abs(v); return err }},
 	{"LARDER_S3_URL", "s3-url", "", "`URL` of the S3 endpoint as clients see it, if not the address it listens on",
 		func(c *Config, v string) (err error) { c.S3URL, err = parseURL(v); return err }},
+	{"LARDER_MIRROR_UPSTREAMS", "mirror-upstreams", "", "`patterns` of other registries' providers that the mirror fetches when they are asked for, like registry.terraform.io/hashicorp/*",
+		func(c *Config, v string) (err error) {
+			c.MirrorUpstreams, err = pullthrough.ParsePatterns(v)
+			return err
+		}},
+	{"LARDER_MIRROR_PLATFORMS", "mirror-platforms", pullthrough.DefaultPlatforms, "`platforms` for which it fetches them, or all",
+		func(c *Config, v string) (err error) {
+			c.MirrorPlatforms, err = pullthrough.ParsePlatforms(v)
+			return err
+		}},
 }
 
 // AddFlags defines a flag for each setting.

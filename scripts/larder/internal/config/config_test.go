@@ -2,9 +2,12 @@ package config
 
 import (
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/larder-registry/larder/pkg/pullthrough"
 
 	"github.com/spf13/pflag"
 )
@@ -28,8 +31,12 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen}
-	if got != want {
+	platforms, err := pullthrough.ParsePlatforms(pullthrough.DefaultPlatforms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen, MirrorPlatforms: platforms}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -97,6 +104,8 @@ func TestRefused(t *testing.T) {
 		{map[string]string{"LARDER_TLS_CERT": "c.pem"}, []string{"LARDER_TLS_CERT", "LARDER_TLS_KEY"}},
 		{map[string]string{"LARDER_TLS_KEY": "k.pem"}, []string{"LARDER_TLS_CERT", "LARDER_TLS_KEY"}},
 		{map[string]string{"LARDER_S3_URL": "http://s3.example.com"}, []string{"LARDER_S3_URL", "https"}},
+		{map[string]string{"LARDER_MIRROR_UPSTREAMS": "*/*/*"}, []string{"LARDER_MIRROR_UPSTREAMS", "hostname"}},
+		{map[string]string{"LARDER_MIRROR_PLATFORMS": "linux"}, []string{"LARDER_MIRROR_PLATFORMS", "linux_amd64"}},
 		{map[string]string{"LARDER_S3_URL": "s3.example.com:9443"}, []string{"LARDER_S3_URL", "https://s3.example.com:9443"}},
 		{map[string]string{"LARDER_S3_URL": "https://s3.example.com/larder"}, []string{"LARDER_S3_URL"}},
 		{map[string]string{"LARDER_S3_URL": "https://me:secret@s3.example.com"}, []string{"LARDER_S3_URL"}},

@@ -54,6 +54,7 @@ func (n *node) openRegistry(ctx context.Context) error {
 		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
 		Hostname: n.mirrorHostname(),
 	})
+	n.mirror = n.openMirror(scratch)
 	return n.publisher.Recover(ctx)
 }
 
@@ -75,6 +76,9 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { n.uploads.Run(ctx) })
+	if n.mirror != nil {
+		running.Go(func() { n.mirror.worker.Run(ctx) })
+	}
 	running.Go(func() {
 		for key, err := range n.publisher.Uploads(ctx, "") {
 			if err != nil {
@@ -92,27 +96,21 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	}
 }
 
-// mirrorHostname is the registry's hostname as clients name it to a mirror, or
-// empty where they cannot: because it has a port.
-func (n *node) mirrorHostname() string {
-	hostname, err := registry.ParseHostname(n.host())
-	if err != nil {
-		return ""
-	}
-	return hostname
-}
-
 // newHandler is what clients talk to.
 func (n *node) newHandler() http.Handler {
 	caller := registry.Caller{} // there are no tokens, so nobody may read
 	if n.config.Auth == config.AuthOpen {
 		caller = registry.Anyone
 	}
-	return protocol.New(protocol.Config{
+	c := protocol.Config{
 		Reader:       registry.NewReader(n.catalog),
 		Presigner:    n.blobs,
 		Hostname:     n.mirrorHostname(),
 		Authenticate: func(*http.Request) registry.Caller { return caller },
 		Logger:       n.logger,
-	})
+	}
+	if n.mirror != nil {
+		c.Origins = n.mirror.puller
+	}
+	return protocol.New(c)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -39,6 +40,11 @@ type node struct {
 
 	publisher *publish.Publisher
 	uploads   *intake.Intake
+	mirror    *mirror // nil where it has what is uploaded alone
+
+	// toOrigins carries requests to other registries. Nil: over the network,
+	// to public addresses alone.
+	toOrigins http.RoundTripper
 	rotation  sync.Mutex // held while the signing key is changed
 }
 
