@@ -379,6 +379,27 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
+// A manifest may be true of anything: what is in the archive has to hold by itself.
+func FuzzTrueManifest(f *testing.F) {
+	good := unpack(f, write(f, []Release{release(f, "registry.terraform.io", "hashicorp", "time", "1.0.0", "linux_arm64")}))
+	for i, e := range good[1:] {
+		f.Add(i+1, e.header.Name, e.content)
+	}
+	f.Add(3, "registry.terraform.io/hashicorp/time/1.0.0/terraform-provider-time_1.0.0_linux_arm64.zip", []byte("PK"))
+	f.Fuzz(func(t *testing.T, at int, name string, content []byte) {
+		all := slices.Clone(good)
+		if at < 1 || at >= len(all) || strings.Contains(name, "\x00") || strings.HasSuffix(name, "/") { // which no tar can have
+			return
+		}
+		isGood := name == all[at].header.Name && bytes.Equal(content, all[at].content)
+		all[at].header.Name, all[at].content = name, content
+		all.describe(t)
+		if releases, err := open(t, all.pack(t)); isGood != (err == nil) {
+			t.Errorf("%q is read as %+v, %v", name, releases, err)
+		}
+	})
+}
+
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format": 1, "files": [{"name": "registry.terraform.io/hashicorp/time/index.json", "sha256": "` + strings.Repeat("0", 64) + `", "size": 1}]}`))
 	f.Add([]byte(`{"format": 1, "files": [{"name": "../index.json"}]}`))
