@@ -15,28 +15,33 @@ func (in *Inbox) writeTable(out io.Writer, results []*result) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintf(table, "STATUS\tFILE\tNOTE\n")
 	for _, r := range results {
-		status, note := in.describe(r)
-		_, failed := fmt.Fprintf(table, "%s\t%s\t%s\n", status, r.Name, note)
-		err = errors.Join(err, failed)
+		status, notes := in.describe(r)
+		name := r.Name
+		for _, note := range notes { // each in a line of its own
+			_, failed := fmt.Fprintf(table, "%s\t%s\t%s\n", status, name, note)
+			err = errors.Join(err, failed)
+			status, name = "", ""
+		}
 	}
 	return errors.Join(err, table.Flush())
 }
 
-// describe says what became of a file, and what else there is to say.
-func (in *Inbox) describe(r *result) (status, note string) {
+// describe says what became of a file, and what else there is to say: at least
+// one note, which may be empty.
+func (in *Inbox) describe(r *result) (status string, notes []string) {
 	switch {
 	case r.err != nil && r.status == "":
-		return "failed", r.err.Error()
-	case r.status == publish.Rejected || r.status == publish.Pending:
-		return string(r.status), r.reason
+		return "failed", []string{r.err.Error()}
+	case len(r.reasons) > 0 && (r.status == publish.Rejected || r.status == publish.Pending):
+		return string(r.status), r.reasons
 	case r.status == publish.Ignored:
-		return string(r.status), "warning: the registry has published nothing of it"
+		return string(r.status), []string{"warning: the registry has published nothing of it"}
 	case r.status != "":
-		return string(r.status), ""
+		return string(r.status), []string{""}
 	case in.options.NoWait:
-		return "uploaded", in.address(r)
+		return "uploaded", []string{in.address(r)}
 	default:
-		return "unknown", "uploaded, but without an outcome so far: its tags will say, at " + in.address(r)
+		return "unknown", []string{"uploaded, but without an outcome so far: its tags will say, at " + in.address(r)}
 	}
 }
 

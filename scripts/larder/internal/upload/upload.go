@@ -1,7 +1,8 @@
 // Package upload takes files to the inbox of a registry and waits for the word
 // back: the tags that the registry puts on each upload. It needs no rights but
 // those on the inbox: s3:PutObject, s3:GetObjectTagging and
-// s3:GetObjectVersionTagging.
+// s3:GetObjectVersionTagging. Whoever may read registry/outcomes/, too, is told
+// what a tag has no room for.
 package upload
 
 import (
@@ -74,8 +75,8 @@ type result struct {
 	File
 	version string         // of the object, once it is uploaded
 	status  publish.Status // empty: no outcome yet
-	reason  string
-	err     error // why it was not uploaded, or its outcome cannot be read
+	reasons []string       // of what is rejected or pending: all of them, or as much as a tag has room for
+	err     error          // why it was not uploaded, or its outcome cannot be read
 }
 
 // Publish uploads files, waits for their outcomes unless told not to, and writes
@@ -136,6 +137,7 @@ func (b *Batch) Conclude(ctx context.Context, out io.Writer) error {
 	in := b.inbox
 	if ctx.Err() == nil && !in.options.NoWait {
 		in.wait(ctx, b.results)
+		in.readReasons(ctx, b.results)
 	}
 	if err := in.writeTable(out, b.results); err != nil {
 		return fmt.Errorf("write the outcomes: %w", err)

@@ -2,15 +2,22 @@ package upload
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 const (
@@ -26,6 +33,12 @@ const (
 
 	// looksAtOnce is how many requests for tags are under way.
 	looksAtOnce = 8
+
+	// readTries is how often the document of an outcome is looked for.
+	readTries = 5
+
+	// maxOutcome is how much of one is read, in bytes.
+	maxOutcome = 1 << 20
 )
 
 // wait looks at the tags of what was uploaded until each has its outcome, or the
@@ -86,12 +99,63 @@ func (in *Inbox) look(ctx context.Context, r *result) {
 		r.err = fmt.Errorf("it was uploaded, but its outcome cannot be read, for which s3:GetObjectVersionTagging is needed: %w", err)
 		return
 	}
+	r.reasons = nil
 	for _, tag := range found.TagSet {
 		switch aws.ToString(tag.Key) {
 		case publish.StatusTag:
 			r.status = publish.Status(aws.ToString(tag.Value))
 		case publish.ReasonTag:
-			r.reason = aws.ToString(tag.Value)
+			if reason := aws.ToString(tag.Value); reason != "" {
+				r.reasons = []string{reason}
+			}
 		}
 	}
+}
+
+// readReasons reads what the tag of a rejection has no room for. Where that may
+// not be read, there is what the tag says.
+func (in *Inbox) readReasons(ctx context.Context, results []*result) {
+	for _, r := range results {
+		if r.status != publish.Rejected {
+			continue
+		}
+		for range readTries {
+			o, err := in.outcome(ctx, r)
+			if err == nil && o.Version == r.version {
+				r.reasons = o.Reasons
+				break
+			}
+			if missing := (*types.NoSuchKey)(nil); err != nil && !errors.As(err, &missing) {
+				break
+			}
+			select { // the registry writes it right after the tags
+			case <-ctx.Done():
+				return
+			case <-time.After(firstPause):
+			}
+		}
+	}
+}
+
+// outcome is the last one that was written for an upload's key.
+func (in *Inbox) outcome(ctx context.Context, r *result) (o publish.Outcome, err error) {
+	key := registry.OutcomeKey(r.Key)
+	found, err := in.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &in.options.Bucket, Key: &key})
+	if err != nil {
+		return o, err
+	}
+	defer found.Body.Close()
+	err = json.NewDecoder(io.LimitReader(found.Body, maxOutcome)).Decode(&o)
+	for i, reason := range o.Reasons { // which may quote what was uploaded
+		o.Reasons[i] = strings.Map(printable, reason)
+	}
+	return o, err
+}
+
+// printable keeps what a terminal would take for more than text off it.
+func printable(c rune) rune {
+	if !unicode.IsPrint(c) {
+		return ' '
+	}
+	return c
 }
