@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Untrusted says that an origin contradicts itself, so that what it offers is
@@ -65,18 +66,14 @@ const maxText = 1000
 // printable is a text on one line, without anything that a terminal would obey,
 // and cut where it is too long.
 func printable(text string) string {
-	cut := len(text) > maxText
-	if cut {
-		text = text[:maxText]
+	more := ""
+	if len(text) > maxText {
+		text, more = text[:maxText], "…"
 	}
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return '?'
 		}
 		return r
-	}, text)
-	if cut {
-		text += "…"
-	}
-	return text
+	}, text) + more
 }

@@ -1,0 +1,174 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// bubble reaches an origin without a network, and so on synctest's clock. Some
+// of its answers are slow.
+type bubble struct {
+	*origin
+	slow map[string]func(context.Context) (*http.Response, error)
+}
+
+func (b bubble) RoundTrip(r *http.Request) (*http.Response, error) {
+	if answer := b.slow[r.URL.String()]; answer != nil {
+		response, err := answer(r.Context())
+		if err == nil {
+			response.Request = r
+		}
+		return response, err
+	}
+	w := httptest.NewRecorder()
+	b.ServeHTTP(w, r)
+	response := w.Result()
+	response.Request = r
+	return response, nil
+}
+
+// hang never answers.
+func hang(ctx context.Context) (*http.Response, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// drip answers with a byte each second, for ever.
+func drip(ctx context.Context) (*http.Response, error) {
+	return dripping(ctx, &tap{size: 1 << 60, cup: 1, pause: time.Second}), nil
+}
+
+func dripping(ctx context.Context, t *tap) *http.Response {
+	t.ctx = ctx
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {typeJSON}}, Body: io.NopCloser(t)}
+}
+
+// tap is size spaces, of which there are cup at most in each pause.
+type tap struct {
+	ctx       context.Context
+	size, cup int
+	pause     time.Duration
+}
+
+func (t *tap) Read(b []byte) (int, error) {
+	if t.size <= 0 {
+		return 0, io.EOF
+	}
+	select {
+	case <-time.After(t.pause):
+	case <-t.ctx.Done():
+		return 0, t.ctx.Err()
+	}
+	n := copy(b, bytes.Repeat([]byte(" "), min(t.cup, t.size)))
+	t.size -= n
+	return n, nil
+}
+
+func TestSlowDocuments(t *testing.T) {
+	for _, url := range []string{discoveryURL, listURL, documentURL(linux), sumsURL, signatureURL} {
+		for name, answer := range map[string]func(context.Context) (*http.Response, error){"hang": hang, "drip": drip} {
+			t.Run(name+" "+url, func(t *testing.T) {
+				o := newOrigin(t)
+				synctest.Test(t, func(t *testing.T) {
+					c := New(Config{Transport: bubble{o, map[string]func(context.Context) (*http.Response, error){url: answer}}})
+					began := time.Now()
+					_, err := c.Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{linux})
+					if url == listURL {
+						_, err = c.Versions(t.Context(), widget)
+					}
+					says(t, err, url, "no whole answer within 10s")
+					if took := time.Since(began); took != 10*time.Second {
+						t.Errorf("it took %v", took)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestSlowArchives(t *testing.T) {
+	second := time.Second
+	for name, test := range map[string]struct {
+		answer func(context.Context) (*http.Response, error)
+		took   time.Duration // until it is given up; 0: it is not
+	}{
+		"no answer":        {hang, 30 * second},
+		"a byte a second":  {drip, 30 * second},
+		"a long way ahead": {tapped(tap{size: 64 << 20, cup: 32 << 10, pause: second / 2}), 0},
+		"too slow a bit":   {tapped(tap{size: 64 << 20, cup: 32 << 10, pause: second - 1}), 30 * second},
+		"small and slow":   {tapped(tap{size: 29, cup: 1, pause: second}), 0},
+		"in one late gush": {tapped(tap{size: 10, cup: 10, pause: 29 * second}), 0},
+		"in slow gushes":   {tapped(tap{size: 640 << 10, cup: 32 << 10, pause: 29 * second}), 30 * second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOrigin(t)
+			synctest.Test(t, func(t *testing.T) {
+				p := o.pkg()
+				c := New(Config{Transport: bubble{o, map[string]func(context.Context) (*http.Response, error){p.URL: test.answer}}})
+				began := time.Now()
+				_, err := c.Download(t.Context(), p, io.Discard)
+				if test.took == 0 {
+					says(t, err, "has the checksum") // the whole was read, and was spaces
+					return
+				}
+				says(t, err, p.URL, "too slow: less than 1048576 bytes within 30s")
+				if took := time.Since(began); took != test.took {
+					t.Errorf("it took %v, want %v", took, test.took)
+				}
+			})
+		})
+	}
+}
+
+func tapped(t tap) func(context.Context) (*http.Response, error) {
+	return func(ctx context.Context) (*http.Response, error) { return dripping(ctx, &t), nil }
+}
+
+// slowly is a writer that takes a minute for whatever it gets.
+type slowly struct{}
+
+func (slowly) Write(b []byte) (int, error) {
+	time.Sleep(time.Minute)
+	return len(b), nil
+}
+
+func TestSlowWriters(t *testing.T) {
+	o := newOrigin(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{Transport: bubble{origin: o}})
+		if _, err := c.Download(t.Context(), o.pkg(), slowly{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The same over a real connection, with less patience.
+func TestSlowConnections(t *testing.T) {
+	o := newOrigin(t)
+	page := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := fmt.Fprint(w, " "); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Millisecond)
+		}
+	}
+	o.at(listURL, page)
+	o.at(filesURL+filename(linux), page)
+	c := o.client()
+	c.limits.document, c.limits.stretch = 100*time.Millisecond, 100*time.Millisecond
+	_, err := c.Versions(t.Context(), widget)
+	says(t, err, "no whole answer within 100ms")
+	_, err = c.Download(t.Context(), o.pkg(), io.Discard)
+	says(t, err, "too slow: less than 1048576 bytes within 100ms")
+}
