@@ -35,7 +35,7 @@ func TestOutcomesAreAnnouncedOnce(t *testing.T) {
 	r := newRelease(t, "acme")
 	version := w.s3.Upload(t, r.sumsKey(), r.sums, nil)
 	for range 2 {
-		if _, err := p.Publish(t.Context(), r.sumsKey(), version); err != nil {
+		if _, err := p.Publish(t.Context(), publish.Object{Key: r.sumsKey(), Version: version}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestAnAnnouncementThatFailsComesAgain(t *testing.T) {
 	p, announced := w.announcing(&fail)
 	key := packageKey("1.0.0", "linux_amd64")
 	version := w.s3.Upload(t, key, widget("1"), nil)
-	if _, err := p.Publish(t.Context(), key, version); !errors.Is(err, errFault) {
+	if _, err := p.Publish(t.Context(), publish.Object{Key: key, Version: version}); !errors.Is(err, errFault) {
 		t.Fatalf("the announcement failed: %v", err)
 	}
 	if got := w.listed("acme/widget"); len(got) != 1 {

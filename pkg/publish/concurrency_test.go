@@ -74,7 +74,7 @@ func (w *world) rush(events []event, publishers, atOnce int) {
 func (w *world) publishAtLast(p *publish.Publisher, e event) {
 	var err error
 	for range maxDeliveries {
-		if _, err = p.Publish(w.Context(), e.key, e.version); err == nil {
+		if _, err = p.Publish(w.Context(), publish.Object{Key: e.key, Version: e.version}); err == nil {
 			return
 		}
 	}

@@ -233,7 +233,7 @@ func (j largeJob) publish(r *largeResult) error {
 	defer index.Close()
 	publisher := publish.New(publish.Config{Bucket: bucket, Index: index, Signer: key, Scratch: j.Folder, Log: slog.New(slog.DiscardHandler)})
 	started := time.Now()
-	if r.Outcome, err = publisher.Publish(ctx, j.Key, j.Version); err != nil {
+	if r.Outcome, err = publisher.Publish(ctx, publish.Object{Key: j.Key, Version: j.Version}); err != nil {
 		return err
 	}
 	r.Published, r.Memory = time.Since(started), peakMemory()

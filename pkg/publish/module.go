@@ -37,7 +37,7 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object Object, 
 		if published, err := modulePublished(m, u.version, file.sha256); published || err != nil {
 			return nil, err
 		}
-		return &registry.Record{Kind: registry.KindModule, Version: u.version, Upload: object.Key, Module: &accept}, nil
+		return &registry.Record{Kind: registry.KindModule, Version: u.version, Upload: object.Key, By: object.By, Module: &accept}, nil
 	})
 	if err != nil {
 		return err

@@ -39,6 +39,7 @@ type Outcome struct {
 	Subject string    `json:"subject,omitempty"` // what was uploaded, such as "module acme/vpc/aws 1.2.3"
 	Reasons []string  `json:"reasons,omitempty"` // full sentences; all of them
 	SHA256  string    `json:"sha256,omitempty"`  // of the object's bytes, where they were read
+	By      string    `json:"by,omitempty"`      // who uploaded it; see [Object]
 	Time    time.Time `json:"time"`
 }
 
@@ -96,6 +97,9 @@ func (p *Publisher) report(ctx context.Context, o Outcome) error {
 	if err != nil {
 		return err
 	}
+	if o.By == "" && o.Version == last.Version { // reported by whoever came with another file
+		o.By = last.By
+	}
 	if err := p.tag(ctx, o); err != nil {
 		return err
 	}
@@ -136,7 +140,7 @@ func (p *Publisher) logOutcome(ctx context.Context, o Outcome) {
 		level = slog.LevelWarn
 	}
 	p.log.Log(ctx, level, "upload "+string(o.Status), "key", o.Key, "version_id", o.Version,
-		"status", o.Status, "subject", o.Subject, "reasons", o.Reasons, "sha256", o.SHA256)
+		"status", o.Status, "subject", o.Subject, "reasons", o.Reasons, "sha256", o.SHA256, "by", o.By)
 }
 
 func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {

@@ -37,7 +37,7 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object,
 		if published, err := p.packagePublished(ctx, s, u.version, accept); published || err != nil {
 			return nil, err
 		}
-		return &registry.Record{Kind: registry.KindPackage, Version: u.version, Upload: object.Key, Package: &accept}, nil
+		return &registry.Record{Kind: registry.KindPackage, Version: u.version, Upload: object.Key, By: object.By, Package: &accept}, nil
 	}
 	if r, err := decide(); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (p *Publisher) publishManifest(ctx context.Context, u upload, object Object
 		if err := p.checkAuthorLists(ctx, s, u.provider.ManifestFilename(u.version), manifest.SHA256, false); err != nil {
 			return nil, err
 		}
-		return &registry.Record{Kind: registry.KindManifest, Version: u.version, Upload: object.Key, Manifest: &manifest}, nil
+		return &registry.Record{Kind: registry.KindManifest, Version: u.version, Upload: object.Key, By: object.By, Manifest: &manifest}, nil
 	})
 	if err != nil {
 		return err

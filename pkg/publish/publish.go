@@ -85,13 +85,13 @@ func New(c Config) *Publisher {
 	return p
 }
 
-// Publish takes one object version from the inbox as far as it can go, writes
-// its outcome and returns it. A rejected upload is an outcome and no error.
+// Publish takes one object version from the inbox, of which it needs key and
+// version, as far as it can go, writes its outcome and returns it. A rejected upload is an outcome and no error.
 //
 // Errors are those of storage, catalog and signer: nothing is lost, nothing
 // half-done is listed, and the same call goes on where this one stopped.
-func (p *Publisher) Publish(ctx context.Context, key, version string) (Outcome, error) {
-	outcome, err := p.decide(ctx, key, version)
+func (p *Publisher) Publish(ctx context.Context, object Object) (Outcome, error) {
+	outcome, err := p.decide(ctx, object)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -102,7 +102,7 @@ func (p *Publisher) Publish(ctx context.Context, key, version string) (Outcome, 
 		// What it waited for, or was wrong beside, may have come or been
 		// replaced since, and what came of that may have been reported before
 		// this was: look again. Whatever comes from now on reports later.
-		again, err := p.decide(ctx, key, version)
+		again, err := p.decide(ctx, object)
 		if err != nil || again.Status == outcome.Status {
 			return outcome, err
 		}
@@ -121,21 +121,21 @@ func passing(o Outcome) bool {
 }
 
 // decide takes an upload as far as it can go.
-func (p *Publisher) decide(ctx context.Context, key, version string) (Outcome, error) {
-	outcome := Outcome{Key: key, Version: version}
-	err := p.publish(ctx, key, version, &outcome)
+func (p *Publisher) decide(ctx context.Context, object Object) (Outcome, error) {
+	outcome := Outcome{Key: object.Key, Version: object.Version, By: object.By}
+	err := p.publish(ctx, object, &outcome)
 	if outcome.Status, outcome.Reasons, err = conclude(err); err != nil {
-		return Outcome{}, fmt.Errorf("publish %s: %w", key, err)
+		return Outcome{}, fmt.Errorf("publish %s: %w", object.Key, err)
 	}
 	outcome.Time = now()
 	return outcome, nil
 }
 
-func (p *Publisher) publish(ctx context.Context, key, version string, o *Outcome) error {
-	if strings.HasPrefix(key, registry.Prefix) {
-		return fmt.Errorf("%s is the registry's own, not an upload", key)
+func (p *Publisher) publish(ctx context.Context, object Object, o *Outcome) error {
+	if strings.HasPrefix(object.Key, registry.Prefix) {
+		return fmt.Errorf("%s is the registry's own, not an upload", object.Key)
 	}
-	u, err := parseKey(key)
+	u, err := parseKey(object.Key)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,6 @@ func (p *Publisher) publish(ctx context.Context, key, version string, o *Outcome
 		own := registry.ProviderAddress{Namespace: u.provider.Namespace, Type: u.provider.Type}
 		return reject("%s is this registry itself: upload its providers to %s%s/, and the mirror has them, too", p.hostname, providersFolder, own)
 	}
-	object := Object{Key: key, Version: version}
 	switch u.kind {
 	case moduleArchive:
 		return p.publishModule(ctx, u, object, o)

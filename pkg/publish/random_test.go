@@ -310,7 +310,7 @@ func (d *round) deliver(p *publish.Publisher, u *sent) error {
 	if !d.byEvent {
 		return p.PublishKey(d.Context(), u.key)
 	}
-	o, err := p.Publish(d.Context(), u.key, u.object)
+	o, err := p.Publish(d.Context(), publish.Object{Key: u.key, Version: u.object})
 	if err != nil || u.kind != sentModule && u.kind != sentPackage {
 		return err
 	}

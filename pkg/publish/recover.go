@@ -127,7 +127,7 @@ func (p *Publisher) PublishKey(ctx context.Context, key string) error {
 		return err
 	}
 	for _, object := range waiting {
-		if _, err := p.Publish(ctx, object.Key, object.Version); err != nil {
+		if _, err := p.Publish(ctx, object); err != nil {
 			return err
 		}
 	}

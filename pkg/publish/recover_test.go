@@ -47,7 +47,7 @@ func TestWhatWasAcceptedIsFinishedWithoutItsUpload(t *testing.T) {
 		version := w.s3.Upload(t, key, widget("a"), nil)
 		f := &faults{hits: nth(failAt), kind: unclear}
 		dying := w.publisher(faultyBucket{f, w.bucket}, faultyIndex{f, w.index}, faultySigner{f, w.key})
-		_, err := dying.Publish(t.Context(), key, version)
+		_, err := dying.Publish(t.Context(), publish.Object{Key: key, Version: version})
 		if err != nil && !errors.Is(err, errFault) {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestARecordOfANewerLarderIsNotPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	version := w.s3.Upload(t, packageKey("1.0.0", "linux_arm64"), widget("b"), nil)
-	if _, err := w.Publish(t.Context(), packageKey("1.0.0", "linux_arm64"), version); err == nil {
+	if _, err := w.Publish(t.Context(), publish.Object{Key: packageKey("1.0.0", "linux_arm64"), Version: version}); err == nil {
 		t.Error("a package was published on top of a record that is not understood")
 	}
 }

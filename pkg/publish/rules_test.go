@@ -148,7 +148,7 @@ func TestAllOrNothingTheCatalogIsWrittenLast(t *testing.T) {
 		packageKey("1.0.0", "linux_amd64"): widget("a"), "modules/acme/vpc/aws/1.0.0.zip": zipOf(map[string]string{"vpc/main.tf": ""}),
 	} {
 		f := &faults{}
-		if _, err := w.through(f).Publish(t.Context(), key, w.s3.Upload(t, key, body, nil)); err != nil {
+		if _, err := w.through(f).Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}); err != nil {
 			t.Fatal(err)
 		}
 		at := slices.IndexFunc(f.calls, func(call string) bool { return strings.HasPrefix(call, "catalog: put ") })
@@ -196,7 +196,7 @@ func TestAuthorsWordWinsByOneSwap(t *testing.T) {
 			}
 			p := w.through(watch{look})
 			for _, f := range r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig", "author.asc", "darwin_arm64.zip") {
-				if _, err := p.Publish(t.Context(), f.key, w.s3.Upload(t, f.key, f.body, nil)); err != nil {
+				if _, err := p.Publish(t.Context(), publish.Object{Key: f.key, Version: w.s3.Upload(t, f.key, f.body, nil)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -394,5 +394,22 @@ func TestTheWordBackNamesEveryViolation(t *testing.T) {
 	}
 	if got, want := w.s3.Tags(t, key, "")[publish.ReasonTag], publish.TagValue(written.Reasons); got != want || !strings.Contains(got, "more") {
 		t.Errorf("the tag says %q, want %q", got, want)
+	}
+}
+
+// Who uploaded what was accepted stands in its record, and in its outcome.
+func TestTheWordBackSaysWhoUploaded(t *testing.T) {
+	w := newWorld(t)
+	key := packageKey("1.0.0", "linux_amd64")
+	object := publish.Object{Key: key, Version: w.s3.Upload(t, key, widget("a"), nil), By: "AWS:AROAEXAMPLEID:ci"}
+	outcome, err := w.Publish(t.Context(), object)
+	if err != nil || outcome.By != object.By {
+		t.Errorf("published by %q, %v", outcome.By, err)
+	}
+	for _, stored := range []string{registry.OutcomeKey(key), registry.RecordKey(widgets.LogPrefix(mustVersion(t, "1.0.0")), 1)} {
+		var document struct{ By string }
+		if err := json.Unmarshal(w.read(stored), &document); err != nil || document.By != object.By {
+			t.Errorf("%s says %q, %v", stored, document.By, err)
+		}
 	}
 }

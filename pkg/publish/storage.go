@@ -69,6 +69,10 @@ type Object struct {
 	Version  string
 	Size     int64 // in bytes
 	Modified time.Time
+
+	// By is who wrote it, as S3 tells in its events and nowhere else: on AWS
+	// the principal's unique ID. Empty where that is not known.
+	By string
 }
 
 // Index is the catalog as its one writer sees it. A state is stored only where

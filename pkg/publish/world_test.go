@@ -152,7 +152,7 @@ func (w *world) upload(key string, body []byte) publish.Outcome {
 
 func (w *world) deliver(key, version string) publish.Outcome {
 	w.Helper()
-	outcome, err := w.Publish(w.Context(), key, version)
+	outcome, err := w.Publish(w.Context(), publish.Object{Key: key, Version: version})
 	if err != nil {
 		w.Fatalf("%s: %v", key, err)
 	}

@@ -24,6 +24,7 @@ type Record struct {
 	Version Version   `json:"version"` // as published, with its build metadata
 	Time    time.Time `json:"time"`
 	Upload  string    `json:"upload,omitempty"` // the inbox key that brought it
+	By      string    `json:"by,omitempty"`     // who uploaded that, as far as S3 told
 
 	Module   *ModuleArchive `json:"module,omitempty"`
 	Package  *Package       `json:"package,omitempty"`

@@ -41,7 +41,7 @@ const (
 // Publisher publishes uploads and answers operators: a [publish.Publisher] and a
 // [control.Handler] of it.
 type Publisher interface {
-	Publish(ctx context.Context, key, version string) (publish.Outcome, error)
+	Publish(ctx context.Context, object publish.Object) (publish.Outcome, error)
 	Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, publish.Object) error) (next string, err error)
 	Handle(ctx context.Context, r control.Request) control.Answer
 }
@@ -177,7 +177,7 @@ func (i *Intake) publish(ctx context.Context, record events.S3EventRecord) error
 	if err != nil {
 		return err
 	}
-	_, err = publisher.Publish(ctx, key, version) // which logs the outcome
+	_, err = publisher.Publish(ctx, publish.Object{Key: key, Version: version, By: record.PrincipalID.PrincipalID}) // which logs the outcome
 	return err
 }
 

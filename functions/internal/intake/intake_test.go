@@ -24,6 +24,7 @@ var errStorage = errors.New("the storage does not answer")
 // publisher notes what it is asked, and fails for keys with "fail" in them.
 type publisher struct {
 	published []string // key and version
+	by        []string
 	after     []string // of reconciles
 	until     time.Time
 	next      string
@@ -32,9 +33,10 @@ type publisher struct {
 	answer    control.Answer
 }
 
-func (p *publisher) Publish(ctx context.Context, key, version string) (publish.Outcome, error) {
-	p.published = append(p.published, key+" "+version)
-	if strings.Contains(key, "fail") {
+func (p *publisher) Publish(ctx context.Context, object publish.Object) (publish.Outcome, error) {
+	p.published = append(p.published, object.Key+" "+object.Version)
+	p.by = append(p.by, object.By)
+	if strings.Contains(object.Key, "fail") {
 		return publish.Outcome{}, errStorage
 	}
 	return publish.Outcome{Status: publish.Rejected}, ctx.Err() // an outcome like any other
@@ -337,4 +339,16 @@ func FuzzMessages(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Who uploaded is handed on, as S3 tells it.
+func TestWhoUploaded(t *testing.T) {
+	w := newWorld()
+	body := `{"Records":[{"eventName":"ObjectCreated:Put","userIdentity":{"principalId":"AWS:AROAEXAMPLEID:ci"},"s3":{"bucket":{"name":"larder"},"object":{"key":"modules/acme/vpc/aws/1.0.0.zip","versionId":"1"}}}]}`
+	if err := w.handle(t.Context(), body); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(w.publisher.by, []string{"AWS:AROAEXAMPLEID:ci"}) {
+		t.Errorf("published by %q", w.publisher.by)
+	}
 }
