@@ -41,7 +41,7 @@ func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object Obj
 	if published, err := releaseFilePublished(s, file); err != nil {
 		return err
 	} else if published {
-		return p.settle(ctx, s) // an earlier try may have died before it
+		return p.finishRelease(ctx, s, file)
 	}
 	current, err := p.bucket.Head(ctx, object.Key)
 	if err != nil {
@@ -55,6 +55,24 @@ func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object Obj
 		return err
 	}
 	return p.adopt(ctx, s, file, counterpart)
+}
+
+// finishRelease does what an earlier try may have died before: the release is
+// made to be served, and its other file is told of it.
+func (p *Publisher) finishRelease(ctx context.Context, s *registry.ProviderVersion, file releaseFile) error {
+	if err := p.settle(ctx, s); err != nil {
+		return err
+	}
+	counterpart, err := p.findCounterpart(ctx, file)
+	if err != nil || counterpart == nil {
+		return err
+	}
+	last, err := p.readOutcome(ctx, counterpart.object.Key)
+	if err != nil || last.Status == Published && last.Version == counterpart.object.Version {
+		return err
+	}
+	_, end := releaseFilePublished(s, *counterpart)
+	return p.reportCounterpart(ctx, s, *counterpart, end)
 }
 
 func (p *Publisher) readReleaseFile(ctx context.Context, u upload, object Object) (releaseFile, error) {
@@ -230,7 +248,7 @@ func (p *Publisher) decideRelease(ctx context.Context, s *registry.ProviderVersi
 	if err != nil {
 		return nil, err
 	}
-	return &registry.Record{Kind: registry.KindRelease, Version: v, Upload: sums.object.Key, Release: &release}, nil
+	return &registry.Record{Kind: registry.KindRelease, Version: v, Upload: sums.object.Key, By: sums.object.By, Release: &release}, nil
 }
 
 // checkCovers rejects an author's SHA256SUMS that contradicts what is published
