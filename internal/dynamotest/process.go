@@ -18,6 +18,10 @@ const (
 	// heap is for requests alone: tables are in memory of SQLite's own.
 	heap = "-Xmx256m"
 
+	// quickly keeps the virtual machine from optimising what does not run for
+	// long enough to make up for it.
+	quickly = "-XX:TieredStopAtLevel=1"
+
 	startTimeout = time.Minute
 	portAttempts = 5 // another process may take the free port that was found
 )
@@ -77,7 +81,7 @@ func run() (endpoint string, stop func(), err error) {
 		return "", nil, err
 	}
 	var output bytes.Buffer
-	cmd := exec.Command("java", heap, "-XX:+UseSerialGC",
+	cmd := exec.Command("java", heap, "-XX:+UseSerialGC", quickly,
 		"-Djava.library.path="+folder, "-cp", filepath.Join(folder, "*"),
 		"software.amazon.dynamodb.services.local.main.ServerRunner",
 		"-inMemory", "-sharedDb", "-disableTelemetry", "-port", port)
