@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	functions     = []string{"discovery", "versions", "download", "publish"}
-	readFunctions = functions[:3]
+	functions     = []string{"discovery", "versions", "download", "fetch", "publish"}
+	readFunctions = functions[:4]
 )
 
 // maxZipped is the largest that a function which reads may be as it is
@@ -80,16 +80,20 @@ func zipped(t *testing.T, binary []byte) int {
 // TestDependencies holds what each function does without, which keeps it small
 // and quick to start, and its permissions few.
 func TestDependencies(t *testing.T) {
-	const sdk = "github.com/aws/aws-sdk-go-v2"
+	const (
+		sdk     = "github.com/aws/aws-sdk-go-v2"
+		outside = "github.com/larder-registry/larder/pkg/upstream" // what connects to others than AWS
+	)
 	never := []string{
 		sdk + "/config", sdk + "/service/sso", sdk + "/service/ssooidc", sdk + "/service/sts",
 		"go.etcd.io/bbolt", "github.com/versity/versitygw", "github.com/spf13/cobra", "github.com/gin-gonic/gin", "testing",
 	}
 	for function, without := range map[string][]string{
-		"discovery": {sdk, "github.com/aws/smithy-go"},
-		"versions":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", "github.com/ProtonMail/go-crypto"},
-		"download":  {sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns"},
-		"publish":   nil,
+		"discovery": {sdk, "github.com/aws/smithy-go", outside},
+		"versions":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", "github.com/ProtonMail/go-crypto", outside},
+		"download":  {sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", outside},
+		"publish":   {outside},
+		"fetch":     {sdk + "/service/kms", sdk + "/service/sns"},
 	} {
 		command := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", "./functions/"+function)
 		command.Dir = root

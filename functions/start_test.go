@@ -28,6 +28,7 @@ const (
 // environment is enough for every function to start.
 var environment = append([]string{
 	"LARDER_TABLE=larder", "LARDER_BUCKET=larder", "LARDER_QUEUE_URL=" + queueURL, "LARDER_TOPIC_ARN=" + topicARN,
+	"LARDER_FETCH_QUEUE_URL=" + fetchQueueURL, "LARDER_MIRROR_UPSTREAMS=registry.terraform.io/hashicorp/*", "LARDER_MIRROR_PLATFORMS=all",
 	"LARDER_KMS_KEY=arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
 }, credentials...)
 
@@ -110,6 +111,7 @@ func TestStartFails(t *testing.T) {
 		"versions": {"LARDER_TABLE"},
 		"download": {"LARDER_TABLE", "LARDER_BUCKET"},
 		"publish":  {"LARDER_TABLE", "LARDER_BUCKET", "LARDER_KMS_KEY", "LARDER_QUEUE_URL", "LARDER_TOPIC_ARN"},
+		"fetch":    {"LARDER_TABLE", "LARDER_BUCKET", "LARDER_FETCH_QUEUE_URL", "LARDER_MIRROR_UPSTREAMS", "LARDER_MIRROR_PLATFORMS"},
 	} {
 		_, err := lambdatest.Start(t, bootstrap(t, function), nil).Invoke(t.Context(), []byte(`{}`))
 		for _, name := range append(missing, "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") {

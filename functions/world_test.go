@@ -96,8 +96,9 @@ type world struct {
 }
 
 const (
-	queueURL = "https://sqs.us-east-1.amazonaws.com/111122223333/larder-uploads"
-	topicARN = "arn:aws:sns:us-east-1:111122223333:larder-outcomes"
+	queueURL      = "https://sqs.us-east-1.amazonaws.com/111122223333/larder-uploads"
+	fetchQueueURL = "https://sqs.us-east-1.amazonaws.com/111122223333/larder-fetch.fifo"
+	topicARN      = "arn:aws:sns:us-east-1:111122223333:larder-outcomes"
 )
 
 func newWorld(t *testing.T) *world {
@@ -184,7 +185,7 @@ func content(t testing.TB, key string) []byte {
 	var out bytes.Buffer
 	var err error
 	switch {
-	case strings.HasPrefix(key, "providers/"):
+	case strings.HasPrefix(key, "providers/"), strings.HasPrefix(key, "mirror/"):
 		err = writeZip(&out, "terraform-provider-widget_v1", key)
 	case strings.HasSuffix(key, ".zip"):
 		err = writeZip(&out, "main.tf", "")

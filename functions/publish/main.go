@@ -66,5 +66,5 @@ func newIntake(logger *slog.Logger) (*intake.Intake, error) {
 		})
 		return attended{publisher, control.New(publisher, nil)}, nil // a deployment changes the key
 	}
-	return intake.New(intake.Config{Bucket: cfg.Bucket, Open: open, Send: queue.New(cfg).Send, Log: logger}), nil
+	return intake.New(intake.Config{Bucket: cfg.Bucket, Open: open, Send: queue.New(cfg, cfg.QueueURL).Send, Log: logger}), nil
 }

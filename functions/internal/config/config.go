@@ -44,6 +44,15 @@ type Config struct {
 	// QueueURL is LARDER_QUEUE_URL, the URL of the queue of uploads.
 	QueueURL string
 
+	// FetchQueueURL is LARDER_FETCH_QUEUE_URL, the URL of the queue of packages
+	// that are to be fetched for the mirror.
+	FetchQueueURL string
+
+	// Upstreams is LARDER_MIRROR_UPSTREAMS, patterns of the providers that the
+	// mirror pulls through, and Platforms is LARDER_MIRROR_PLATFORMS, for which
+	// platforms. They are as they were written: pullthrough reads them.
+	Upstreams, Platforms string
+
 	// Topic is LARDER_TOPIC_ARN, the ARN of the topic that outcomes of uploads
 	// are announced to.
 	Topic string
@@ -81,6 +90,9 @@ const (
 	SigningKey  Variable = "LARDER_KMS_KEY"
 	QueueURL    Variable = "LARDER_QUEUE_URL"
 	Topic       Variable = "LARDER_TOPIC_ARN"
+	FetchQueue  Variable = "LARDER_FETCH_QUEUE_URL"
+	Upstreams   Variable = "LARDER_MIRROR_UPSTREAMS"
+	Platforms   Variable = "LARDER_MIRROR_PLATFORMS"
 )
 
 // readers read the variables; the value of one that is not set is empty.
@@ -89,9 +101,10 @@ var readers = map[Variable]func(c *Config, value string) error{
 	Bucket:     func(c *Config, value string) error { return required(&c.Bucket, value) },
 	SigningKey: func(c *Config, value string) error { return required(&c.SigningKey, value) },
 	Topic:      func(c *Config, value string) error { return required(&c.Topic, value) },
-	QueueURL: func(c *Config, value string) error {
-		return errors.Join(required(&c.QueueURL, value), endpoint(&c.QueueURL, value))
-	},
+	Upstreams:  func(c *Config, value string) error { return required(&c.Upstreams, value) },
+	Platforms:  func(c *Config, value string) error { return required(&c.Platforms, value) },
+	QueueURL:   func(c *Config, value string) error { return address(&c.QueueURL, value) },
+	FetchQueue: func(c *Config, value string) error { return address(&c.FetchQueueURL, value) },
 	Hostname: func(c *Config, value string) (err error) {
 		if value != "" {
 			c.Hostname, err = registry.ParseHostname(value)
@@ -152,6 +165,11 @@ func required(to *string, value string) error {
 		return errors.New("is not set")
 	}
 	return nil
+}
+
+// address is an endpoint that there must be.
+func address(to *string, value string) error {
+	return errors.Join(required(to, value), endpoint(to, value))
 }
 
 func endpoint(to *string, value string) error {

@@ -19,6 +19,9 @@ var whole = map[string]string{
 	"LARDER_KMS_KEY":            "arn:aws:kms:eu-central-1:111122223333:key/1",
 	"LARDER_QUEUE_URL":          "https://sqs.eu-central-1.amazonaws.com/111122223333/larder",
 	"LARDER_TOPIC_ARN":          "arn:aws:sns:eu-central-1:111122223333:larder-outcomes",
+	"LARDER_FETCH_QUEUE_URL":    "https://sqs.eu-central-1.amazonaws.com/111122223333/larder-fetch.fifo",
+	"LARDER_MIRROR_UPSTREAMS":   "registry.terraform.io/hashicorp/*",
+	"LARDER_MIRROR_PLATFORMS":   "all",
 	"AWS_REGION":                "eu-central-1",
 	"AWS_ACCESS_KEY_ID":         "id",
 	"AWS_SECRET_ACCESS_KEY":     "s3cret",
@@ -30,7 +33,7 @@ var whole = map[string]string{
 	"AWS_ENDPOINT_URL_SNS":      "http://127.0.0.1:5",
 }
 
-var every = []Variable{Table, Bucket, Auth, URLLifetime, SigningKey, QueueURL, Topic}
+var every = []Variable{Table, Bucket, Auth, URLLifetime, SigningKey, QueueURL, Topic, FetchQueue, Upstreams, Platforms}
 
 // with is the environment with some variables changed.
 func with(changes ...string) func(string) string {
@@ -55,6 +58,7 @@ func TestRead(t *testing.T) {
 	want := Config{
 		Table: "larder", Bucket: "larder-bucket", Open: true, URLLifetime: 20 * time.Minute,
 		SigningKey: whole["LARDER_KMS_KEY"], QueueURL: whole["LARDER_QUEUE_URL"], Topic: whole["LARDER_TOPIC_ARN"], Region: "eu-central-1",
+		FetchQueueURL: whole["LARDER_FETCH_QUEUE_URL"], Upstreams: "registry.terraform.io/hashicorp/*", Platforms: "all",
 		DynamoDBEndpoint: "http://127.0.0.1:1", S3Endpoint: "http://127.0.0.1:2",
 		KMSEndpoint: "http://127.0.0.1:3", SQSEndpoint: "http://127.0.0.1:4", SNSEndpoint: "http://127.0.0.1:5",
 	}
@@ -81,6 +85,7 @@ func TestReadDefaults(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	for _, change := range []string{
 		"LARDER_TABLE=", "LARDER_BUCKET=", "LARDER_KMS_KEY=", "LARDER_QUEUE_URL=", "LARDER_QUEUE_URL=larder", "LARDER_TOPIC_ARN=",
+		"LARDER_FETCH_QUEUE_URL=", "LARDER_FETCH_QUEUE_URL=larder", "LARDER_MIRROR_UPSTREAMS=", "LARDER_MIRROR_PLATFORMS=",
 		"LARDER_AUTH=Open", "LARDER_AUTH=none",
 		"LARDER_URL_LIFETIME=15", "LARDER_URL_LIFETIME=0s", "LARDER_URL_LIFETIME=-15m", "LARDER_URL_LIFETIME=31m",
 		"AWS_REGION=", "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=",
@@ -92,7 +97,7 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	_, err := Read(func(string) string { return "" }, every...)
-	for _, name := range []string{"LARDER_TABLE", "LARDER_BUCKET", "LARDER_KMS_KEY", "LARDER_QUEUE_URL", "LARDER_TOPIC_ARN", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+	for _, name := range []string{"LARDER_TABLE", "LARDER_BUCKET", "LARDER_KMS_KEY", "LARDER_QUEUE_URL", "LARDER_TOPIC_ARN", "LARDER_FETCH_QUEUE_URL", "LARDER_MIRROR_UPSTREAMS", "LARDER_MIRROR_PLATFORMS", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
 			t.Errorf("nothing is set: Read = %v, want an error with %s", err, name)
 		}

@@ -1,0 +1,146 @@
+// Package mirror is the mirror of a registry that pulls through: it answers
+// requests to the mirror with what origins have beside it, asks a queue for what
+// is missing, and fetches what a message of that queue names.
+//
+// A message names one package. The queue drops what it was sent in the last
+// minutes, so however many instances of the function answer however many
+// clients, a package is fetched once. What fails is tried again some minutes
+// later, and at last goes to the dead-letter queue.
+package mirror
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/larder-registry/larder/functions/internal/gateway"
+	"github.com/larder-registry/larder/pkg/pullthrough"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+const (
+	// lastWords is what is left of an invocation's time when a fetch is given
+	// up, to postpone it and say why.
+	lastWords = 5 * time.Second
+
+	// retryAfter is when a package that could not be fetched is tried again.
+	// Until then its message hides the others of the same package.
+	retryAfter = 5 * time.Minute
+)
+
+// Config is what a mirror works with. Every field is required.
+type Config struct {
+	// Handler answers requests to the mirror.
+	Handler http.Handler
+
+	// Fetch fetches a package: a [pullthrough.Fetcher.Fetch]. Patterns say
+	// which may be fetched, whoever asks.
+	Fetch    func(context.Context, pullthrough.Wanted) error
+	Patterns []pullthrough.Pattern
+
+	// Postpone has the queue deliver a message that fails again after a while.
+	Postpone func(ctx context.Context, receipt string, by time.Duration) error
+
+	Log *slog.Logger
+}
+
+// Mirror handles a function's events. It is safe for concurrent use.
+type Mirror struct {
+	Config
+	answer func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
+}
+
+// New is a mirror.
+func New(c Config) *Mirror { return &Mirror{c, gateway.Adapt(c.Handler)} }
+
+// Event is a batch of the queue's messages, or else a request of the gateway.
+type Event struct {
+	Messages []events.SQSMessage `json:"Records"`
+	events.APIGatewayV2HTTPRequest
+}
+
+// Result is what an invocation returns: to the queue which messages failed, or to
+// the gateway the answer.
+type Result struct {
+	*events.SQSEventResponse
+	*events.APIGatewayV2HTTPResponse
+}
+
+// Handle handles an event as Lambda hands it over. Of a batch it returns the
+// messages that the queue is to deliver again.
+func (m *Mirror) Handle(ctx context.Context, event Event) (Result, error) {
+	switch {
+	case len(event.Messages) > 0:
+		return Result{SQSEventResponse: m.batch(ctx, event.Messages)}, nil
+	case event.RequestContext.HTTP.Method == "":
+		return Result{}, errors.New("the event is neither a batch of the queue nor a request of the gateway")
+	}
+	response, err := m.answer(ctx, event.APIGatewayV2HTTPRequest)
+	return Result{APIGatewayV2HTTPResponse: &response}, err
+}
+
+// batch handles messages of the queue.
+func (m *Mirror) batch(ctx context.Context, messages []events.SQSMessage) *events.SQSEventResponse {
+	response := &events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	for _, message := range messages {
+		if err := m.handle(ctx, message.Body); err != nil {
+			m.Log.ErrorContext(ctx, "a package of another registry could not be fetched: the queue delivers its message again, and at last to the dead-letter queue",
+				"message_id", message.MessageId, "receives", message.Attributes["ApproximateReceiveCount"], "error", err)
+			if err := m.Postpone(ctx, message.ReceiptHandle, retryAfter); err != nil {
+				m.Log.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", message.MessageId, "error", err)
+			}
+			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: message.MessageId})
+		}
+	}
+	return response
+}
+
+// handle fetches what a message names.
+func (m *Mirror) handle(ctx context.Context, body string) error {
+	wanted, err := readWanted(body)
+	if err != nil {
+		return fmt.Errorf("the message is not readable: %w", err)
+	}
+	if !slices.ContainsFunc(m.Patterns, func(p pullthrough.Pattern) bool { return p.Matches(wanted.Provider) }) {
+		m.Log.WarnContext(ctx, "a package is not fetched, for its provider is not pulled through any more", "package", wanted.String())
+		return nil
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-lastWords))
+		defer cancel()
+	}
+	return m.Fetch(ctx, wanted)
+}
+
+// readWanted reads the body of a message. What it names could be in a mirror.
+func readWanted(body string) (pullthrough.Wanted, error) {
+	var w pullthrough.Wanted
+	err := json.Unmarshal([]byte(body), &w)
+	if err == nil {
+		w.Provider, err = registry.ParseMirroredAddress(w.Provider.Hostname, w.Provider.Namespace, w.Provider.Type)
+	}
+	if err == nil {
+		w.Version, err = registry.ParseVersion(w.Version.String())
+	}
+	if err == nil {
+		w.Platform, err = registry.ParsePlatform(w.Platform.OS, w.Platform.Arch)
+	}
+	return w, err
+}
+
+// message is the body of the message for a package, and what the queue knows
+// the like by.
+func message(w pullthrough.Wanted) (id, body string, err error) {
+	text, err := json.Marshal(w)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), string(text), err
+}

@@ -1,0 +1,290 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/queue"
+	"github.com/larder-registry/larder/pkg/pullthrough"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+var errOrigin = errors.New("the origin does not answer")
+
+// world is a mirror of all of hashicorp and what it did.
+type world struct {
+	*Mirror
+	fetched   []string // fails for those with "fail" in their names
+	until     time.Time
+	postponed []string // receipts
+	lost      error    // of Postpone
+	log       bytes.Buffer
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	patterns, err := pullthrough.ParsePatterns("registry.terraform.io/hashicorp/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{}
+	w.Mirror = New(Config{
+		Handler: http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(answer, r.Method+" "+r.URL.Path)
+		}),
+		Fetch: func(ctx context.Context, wanted pullthrough.Wanted) error {
+			w.fetched = append(w.fetched, wanted.String())
+			w.until, _ = ctx.Deadline()
+			if strings.Contains(wanted.String(), "fail") {
+				return errOrigin
+			}
+			return ctx.Err()
+		},
+		Patterns: patterns,
+		Postpone: func(ctx context.Context, receipt string, by time.Duration) error {
+			w.postponed = append(w.postponed, receipt+" "+by.String())
+			return errors.Join(w.lost, ctx.Err())
+		},
+		Log: slog.New(slog.NewJSONHandler(&w.log, nil)),
+	})
+	return w
+}
+
+// deliver delivers messages in one batch, and returns those that failed.
+func (w *world) deliver(t testing.TB, ctx context.Context, bodies ...string) (failed []string) {
+	t.Helper()
+	var event Event
+	for _, body := range bodies {
+		event.Messages = append(event.Messages, events.SQSMessage{MessageId: body, ReceiptHandle: "receipt of " + body, Body: body})
+	}
+	result, err := w.Handle(ctx, event)
+	if err != nil || result.SQSEventResponse == nil || result.APIGatewayV2HTTPResponse != nil {
+		t.Fatalf("Handle = %+v, %v", result, err)
+	}
+	for _, failure := range result.BatchItemFailures {
+		failed = append(failed, failure.ItemIdentifier)
+	}
+	return failed
+}
+
+func body(hostname, namespace, typ, version, platform string) string {
+	return `{"provider":{"hostname":"` + hostname + `","namespace":"` + namespace + `","type":"` + typ + `"},"version":"` + version + `","platform":"` + platform + `"}`
+}
+
+var timeBody = body("registry.terraform.io", "hashicorp", "time", "0.13.1", "linux_amd64")
+
+// A message is fetched that names a package of what is pulled through; one that
+// names another is done with, and one that could name none fails.
+func TestMessages(t *testing.T) {
+	for _, c := range []struct {
+		body    string
+		fetched string
+		fails   bool
+	}{
+		{timeBody, "registry.terraform.io/hashicorp/time/terraform-provider-time_0.13.1_linux_amd64.zip", false},
+		{body("registry.terraform.io", "hashicorp", "failing", "1.0.0", "linux_amd64"), "registry.terraform.io/hashicorp/failing/terraform-provider-failing_1.0.0_linux_amd64.zip", true},
+		{body("registry.terraform.io", "acme", "time", "0.13.1", "linux_amd64"), "", false},
+		{body("registry.example.com", "hashicorp", "time", "0.13.1", "linux_amd64"), "", false},
+		{body("", "hashicorp", "time", "0.13.1", "linux_amd64"), "", true},
+		{body("registry.terraform.io", "hashicorp", "../time", "0.13.1", "linux_amd64"), "", true},
+		{body("registry.terraform.io", "hashicorp", "time", "v0.13.1", "linux_amd64"), "", true},
+		{body("registry.terraform.io", "hashicorp", "time", "../1", "linux_amd64"), "", true},
+		{body("registry.terraform.io", "hashicorp", "time", "0.13.1", "linux/amd64"), "", true},
+		{body("registry.terraform.io", "hashicorp", "time", "0.13.1", ""), "", true},
+		{`{}`, "", true},
+		{`null`, "", true},
+		{`fetch it`, "", true},
+	} {
+		w := newWorld(t)
+		failed := w.deliver(t, t.Context(), c.body)
+		if strings.Join(w.fetched, " ") != c.fetched {
+			t.Errorf("%s: fetched %q, want %q", c.body, w.fetched, c.fetched)
+		}
+		if len(failed) > 0 != c.fails || len(w.postponed) > 0 != c.fails {
+			t.Errorf("%s: failed %q and postponed %q, want %t", c.body, failed, w.postponed, c.fails)
+		}
+	}
+}
+
+// Of a batch those fail that failed, each is tried again after some minutes, and
+// where that cannot be told the queue does as it does by itself.
+func TestFailures(t *testing.T) {
+	failing := body("registry.terraform.io", "hashicorp", "failing", "1.0.0", "linux_amd64")
+	for _, lost := range []error{nil, errors.New("the queue does not answer")} {
+		w := newWorld(t)
+		w.lost = lost
+		if failed := w.deliver(t, t.Context(), failing, timeBody); !slices.Equal(failed, []string{failing}) {
+			t.Errorf("failed %q", failed)
+		}
+		if want := []string{"receipt of " + failing + " 5m0s"}; !slices.Equal(w.postponed, want) {
+			t.Errorf("postponed %q, want %q", w.postponed, want)
+		}
+		if log := w.log.String(); !strings.Contains(log, errOrigin.Error()) || strings.Contains(log, "cannot be told") != (lost != nil) {
+			t.Errorf("the log is %s", log)
+		}
+	}
+}
+
+// A fetch is given up while there is time to say so.
+func TestAFetchThatTakesTooLong(t *testing.T) {
+	w := newWorld(t)
+	deadline := time.Now().Add(time.Minute)
+	ctx, cancel := context.WithDeadline(t.Context(), deadline)
+	defer cancel()
+	if w.deliver(t, ctx, timeBody); !w.until.Equal(deadline.Add(-lastWords)) {
+		t.Errorf("it may take until %v, and the invocation until %v", w.until, deadline)
+	}
+	late, cancel := context.WithTimeout(t.Context(), lastWords)
+	defer cancel()
+	if failed := w.deliver(t, late, timeBody); len(failed) != 1 || len(w.postponed) != 1 || strings.Contains(w.log.String(), "cannot be told") {
+		t.Errorf("failed %q, postponed %q: %s", failed, w.postponed, w.log.String())
+	}
+}
+
+// What is no batch of the queue is a request, or nothing. As JSON, a result has
+// what its asker knows and nothing else.
+func TestEventsAreToldApart(t *testing.T) {
+	const request = `{"version":"2.0","rawPath":"/v1/mirror/a%2Fb","headers":{"host":"registry.example.com"},"requestContext":{"http":{"method":"GET"}}}`
+	for payload, want := range map[string]string{
+		`{"Records":[{"messageId":"1","body":"no"}]}`:                                              `{"batchItemFailures":[{"itemIdentifier":"1"}]}`,
+		`{"Records":[{"messageId":"1","body":"` + strings.ReplaceAll(timeBody, `"`, `\"`) + `"}]}`: `{"batchItemFailures":[]}`,
+		request:          `"body":"GET /v1/mirror/a%2Fb"`,
+		`{}`:             "neither",
+		`{"Records":[]}`: "neither",
+	} {
+		w := newWorld(t)
+		var event Event
+		if err := json.Unmarshal([]byte(payload), &event); err != nil {
+			t.Fatal(err)
+		}
+		result, err := w.Handle(t.Context(), event)
+		text, _ := json.Marshal(result)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		if !strings.Contains(string(text), want) || strings.Contains(string(text), "batchItem") && strings.Contains(string(text), "statusCode") {
+			t.Errorf("%s = %s, want %s", payload, text, want)
+		}
+	}
+}
+
+// Fifty clients who miss a package cause one message, and more cause one in as
+// long as the queue remembers it.
+func TestEachPackageIsAskedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent atomic.Int64
+		a := &asker{send: func(_ context.Context, id, body string) error {
+			if len(id) != 64 || body != timeBody {
+				t.Errorf("sent %q as %q", body, id)
+			}
+			time.Sleep(time.Second)
+			sent.Add(1)
+			return nil
+		}}
+		wanted, err := readWanted(timeBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := range 3 {
+			var clients sync.WaitGroup
+			for range 50 {
+				clients.Go(func() {
+					if err := a.want(t.Context(), wanted); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			clients.Wait()
+			if got := int(sent.Load()); got != round+1 {
+				t.Errorf("%d messages were sent, want %d", got, round+1)
+			}
+			time.Sleep(queue.OnceFor)
+		}
+	})
+}
+
+// What was not sent is asked for again.
+func TestAMessageThatIsNotSent(t *testing.T) {
+	failures := 1
+	a := &asker{send: func(context.Context, string, string) error {
+		if failures--; failures >= 0 {
+			return errOrigin
+		}
+		return nil
+	}}
+	wanted := pullthrough.Wanted{Provider: registry.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "hashicorp", Type: "time"}}
+	if err := a.want(t.Context(), wanted); !errors.Is(err, errOrigin) {
+		t.Errorf("want = %v", err)
+	}
+	if err := a.want(t.Context(), wanted); err != nil || failures != -1 {
+		t.Errorf("it was not asked for again: %v", err)
+	}
+}
+
+// Two packages never share an id, and however much is asked for, what is
+// remembered is bounded.
+func TestIDs(t *testing.T) {
+	ids := map[string]bool{}
+	a := &asker{send: func(_ context.Context, id, _ string) error { ids[id] = true; return nil }}
+	for n := range 2*maxAsked + 1 {
+		version, err := registry.ParseVersion(fmt.Sprint("1.0.", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.want(t.Context(), pullthrough.Wanted{Version: version, Platform: registry.Platform{OS: "linux", Arch: "amd64"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(ids) != 2*maxAsked+1 || len(a.asked) > maxAsked {
+		t.Errorf("%d ids, and %d are remembered", len(ids), len(a.asked))
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	cfg := config.Config{Table: "larder", Bucket: "larder", Region: "us-east-1", URLLifetime: time.Minute, Platforms: "all"}
+	for upstreams, platforms := range map[string]string{
+		"*/hashicorp/*": "all", "registry.terraform.io/hashicorp/*": "linux",
+	} {
+		cfg.Upstreams, cfg.Platforms = upstreams, platforms
+		if _, err := Open(cfg, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "LARDER_MIRROR_") {
+			t.Errorf("%s for %s: %v", upstreams, platforms, err)
+		}
+	}
+}
+
+func FuzzMessages(f *testing.F) {
+	for _, text := range []string{timeBody, body("registry.terraform.io", "hashicorp", "..", "1.0.0", "a_b"), `{}`, `null`, ``} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		wanted, err := readWanted(text)
+		if err != nil {
+			return
+		}
+		_, again, err := message(wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read, err := readWanted(again); err != nil || read != wanted {
+			t.Errorf("%q is read as %v, written as %q, and read as %v, %v", text, wanted, again, read, err)
+		}
+		if key := wanted.String(); strings.Contains(key, "..") || strings.Count(key, "/") != 3 {
+			t.Errorf("%q names %q", text, key)
+		}
+	})
+}

@@ -1,0 +1,54 @@
+package mirror
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/queue"
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/pkg/pullthrough"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/upstream"
+)
+
+// Open is the mirror that a configuration describes. It sends no request. The
+// error says which setting is wrong. Origins are asked by a transport, of which
+// [upstream.Config] says what nil is.
+func Open(cfg config.Config, transport http.RoundTripper, log *slog.Logger) (*Mirror, error) {
+	patterns, err := pullthrough.ParsePatterns(cfg.Upstreams)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", config.Upstreams, err)
+	}
+	platforms, err := pullthrough.ParsePlatforms(cfg.Platforms)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", config.Platforms, err)
+	}
+	catalog, err := cfg.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	bucket, err := s3blob.New(s3blob.Config{
+		Bucket: cfg.Bucket, Region: cfg.Region, Credentials: cfg.Credentials,
+		Endpoint: cfg.S3Endpoint, PathStyle: cfg.S3Endpoint != "", URLLifetime: cfg.URLLifetime,
+	})
+	if err != nil {
+		return nil, err
+	}
+	wanted := queue.New(cfg, cfg.FetchQueueURL)
+	origins := upstream.New(upstream.Config{Transport: transport})
+	puller := pullthrough.New(pullthrough.Config{
+		Origins: origins, Patterns: patterns, Platforms: platforms, Want: (&asker{send: wanted.SendOnce}).want, Log: log,
+	})
+	fetcher := &pullthrough.Fetcher{Source: origins, Inbox: bucket, Scratch: os.TempDir(), Log: log}
+	return New(Config{
+		Handler: protocol.New(protocol.Config{
+			Reader: registry.NewReader(catalog), Presigner: bucket, Hostname: cfg.Hostname, Origins: puller,
+			Authenticate: cfg.Authenticate, Logger: log,
+		}),
+		Fetch: fetcher.Fetch, Patterns: patterns, Postpone: wanted.Postpone, Log: log,
+	}), nil
+}
