@@ -26,7 +26,7 @@ type Request struct {
 
 // Standing asks for a version to stand otherwise.
 type Standing struct {
-	Address string         `json:"address"` // namespace/type of a provider or namespace/name/system of a module
+	Address string         `json:"address"` // namespace/type of a provider, hostname/namespace/type of a mirrored one, or namespace/name/system of a module
 	Version string         `json:"version"`
 	State   registry.State `json:"state"`
 	Message string         `json:"message,omitempty"` // see [registry.NewStanding]

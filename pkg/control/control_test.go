@@ -97,9 +97,10 @@ func ask(t *testing.T, h *Handler, request string) (a Answer) {
 
 func TestStanding(t *testing.T) {
 	for request, want := range map[string]string{
-		`{"address":"acme/widget","version":"1.0.0","state":"deprecated","message":" use 2 "}`: `provider acme/widget 1.0.0 deprecated "use 2"`,
-		`{"address":"acme/widget","version":"1.0.0","state":"withdrawn"}`:                      `provider acme/widget 1.0.0 withdrawn ""`,
-		`{"address":"ACME/vpc/aws","version":"1.0.0","state":"restored"}`:                      `module acme/vpc/aws 1.0.0 restored ""`,
+		`{"address":"acme/widget","version":"1.0.0","state":"deprecated","message":" use 2 "}`:  `provider acme/widget 1.0.0 deprecated "use 2"`,
+		`{"address":"Registry.terraform.io/acme/widget","version":"1.0.0","state":"withdrawn"}`: `provider registry.terraform.io/acme/widget 1.0.0 withdrawn ""`,
+		`{"address":"acme/widget","version":"1.0.0","state":"withdrawn"}`:                       `provider acme/widget 1.0.0 withdrawn ""`,
+		`{"address":"ACME/vpc/aws","version":"1.0.0","state":"restored"}`:                       `module acme/vpc/aws 1.0.0 restored ""`,
 	} {
 		d := &registryDouble{}
 		a := ask(t, New(d, nil), `{"standing":`+request+`}`)
@@ -114,8 +115,9 @@ func TestStanding(t *testing.T) {
 
 func TestStandingIsRefused(t *testing.T) {
 	for request, want := range map[string]string{
-		`{"address":"acme","version":"1.0.0","state":"withdrawn"}`:                              "neither the address",
-		`{"address":"a/b/c/d","version":"1.0.0","state":"withdrawn"}`:                           "neither the address",
+		`{"address":"acme","version":"1.0.0","state":"withdrawn"}`:                              "the address neither",
+		`{"address":"a/b/c/d","version":"1.0.0","state":"withdrawn"}`:                           "the address neither",
+		`{"address":"example.com:8443/acme/widget","version":"1.0.0","state":"withdrawn"}`:      "has a port",
 		`{"address":"Acme/widget","version":"1.0.0","state":"withdrawn"}`:                       "lower-case",
 		`{"address":"acme/vpc/a b","version":"1.0.0","state":"withdrawn"}`:                      "module address",
 		`{"address":"acme/widget","version":"v1.0.0","state":"withdrawn"}`:                      "leading v",

@@ -73,32 +73,18 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 	return a, err
 }
 
-// setStanding reads an address as the clients write it: a provider's has two
-// parts, a module's three.
 func (h *Handler) setStanding(ctx context.Context, r Standing) (*Stood, error) {
-	to, err := registry.NewStanding(r.State, r.Message)
+	asked, err := r.parse()
 	if err != nil {
 		return nil, err
 	}
-	v, err := registry.ParseVersion(r.Version)
-	if err != nil {
-		return nil, err
+	if asked.module != nil {
+		return h.setModuleStanding(ctx, *asked.module, asked.version, asked.to)
 	}
-	switch parts := strings.Split(r.Address, "/"); len(parts) {
-	case 2:
-		return h.setProviderStanding(ctx, parts, v, to)
-	case 3:
-		return h.setModuleStanding(ctx, parts, v, to)
-	default:
-		return nil, fmt.Errorf("%q is neither the address of a provider, namespace/type, nor that of a module, namespace/name/system", r.Address)
-	}
+	return h.setProviderStanding(ctx, *asked.provider, asked.version, asked.to)
 }
 
-func (h *Handler) setProviderStanding(ctx context.Context, parts []string, v registry.Version, to registry.Standing) (*Stood, error) {
-	a, err := registry.ParseProviderAddress(parts[0], parts[1])
-	if err != nil {
-		return nil, err
-	}
+func (h *Handler) setProviderStanding(ctx context.Context, a registry.ProviderAddress, v registry.Version, to registry.Standing) (*Stood, error) {
 	p, changed, err := h.publisher.SetProviderStanding(ctx, a, v, to)
 	if err != nil {
 		return nil, standingError(err, "provider", a, v)
@@ -106,11 +92,7 @@ func (h *Handler) setProviderStanding(ctx context.Context, parts []string, v reg
 	return &Stood{fmt.Sprintf("provider %s %s", a, p.Version), to.State, changed}, nil
 }
 
-func (h *Handler) setModuleStanding(ctx context.Context, parts []string, v registry.Version, to registry.Standing) (*Stood, error) {
-	a, err := registry.ParseModuleAddress(parts[0], parts[1], parts[2])
-	if err != nil {
-		return nil, err
-	}
+func (h *Handler) setModuleStanding(ctx context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (*Stood, error) {
 	m, changed, err := h.publisher.SetModuleStanding(ctx, a, v, to)
 	if err != nil {
 		return nil, standingError(err, "module", a, v)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +12,9 @@ import (
 
 // standingText is what the help of all three commands says.
 const standingText = `
-ADDRESS is that of a provider, namespace/type, or of a module,
-namespace/name/system. Bytes, checksums and signatures of a version stay as they
-are, whatever it is declared to be.
+ADDRESS is that of a provider, namespace/type, of a mirrored one,
+hostname/namespace/type, or of a module, namespace/name/system. Bytes, checksums
+and signatures of a version stay as they are, whatever it is declared to be.
 ` + whichRegistry
 
 func newDeprecateCommand() *cobra.Command {
@@ -83,7 +82,7 @@ func newStandingCommand(state registry.State, message *string) *cobra.Command {
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request := control.Standing{Address: args[0], Version: args[1], State: state, Message: *message}
-			if err := checkStanding(request); err != nil {
+			if err := request.Validate(); err != nil {
 				return err
 			}
 			asked, err := findRegistry(cmd, o)
@@ -100,26 +99,6 @@ func newStandingCommand(state registry.State, message *string) *cobra.Command {
 	}
 	addRegistryFlags(command, &o)
 	return command
-}
-
-// checkStanding finds what is wrong with a request before it is made.
-func checkStanding(s control.Standing) (err error) {
-	switch parts := strings.Split(s.Address, "/"); len(parts) {
-	case 2:
-		_, err = registry.ParseProviderAddress(parts[0], parts[1])
-	case 3:
-		_, err = registry.ParseModuleAddress(parts[0], parts[1], parts[2])
-	default:
-		err = fmt.Errorf("%q is neither a provider, namespace/type, nor a module, namespace/name/system", s.Address)
-	}
-	if err != nil {
-		return err
-	}
-	if _, err = registry.ParseVersion(s.Version); err != nil {
-		return err
-	}
-	_, err = registry.NewStanding(s.State, s.Message)
-	return err
 }
 
 func describeStanding(s control.Stood) string {
