@@ -28,6 +28,8 @@ func TestRequestsToAWSOfAnswers(t *testing.T) {
 		{"download of a module", sharedModule + "1.2.0/download"},
 		{"versions of a provider", sharedProvider + "versions"},
 		{"download of a provider", sharedProvider + "1.0.0/download/linux/amd64"},
+		{"versions in the mirror", sharedMirror + "index.json"},
+		{"a version in the mirror", sharedMirror + "1.0.0.json"},
 		{"what is not there", "/v1/modules/nobody/network/aws/versions"},
 		{"what cannot be there", "/v1/modules/-/network/aws/versions"},
 	} {
@@ -35,14 +37,14 @@ func TestRequestsToAWSOfAnswers(t *testing.T) {
 		all := s.Requests()
 		rows = append(rows, row(ask.name, fmt.Sprint(a.status), requested(all[len(all)-1].Calls)))
 	}
-	checkTable(t, "answers", rows)
+	checkTable(t, requestsFile, "answers", rows)
 }
 
 // What publishing costs in requests to AWS, upload by upload on a registry that was empty.
 func TestRequestsToAWSOfUploads(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
-	const widget = "providers/acme/widget/terraform-provider-widget_1.0.0_"
+	const widget, mirrored = "providers/acme/widget/terraform-provider-widget_1.0.0_", "mirror/registry.terraform.io/acme/widget/"
 	var rows []string
 	for _, upload := range []struct {
 		name, key string
@@ -55,6 +57,8 @@ func TestRequestsToAWSOfUploads(t *testing.T) {
 		{"other bytes", "modules/acme/label/null/1.1.0.tar.gz", tinyModule(t, "other"), rejected},
 		{"a provider package", widget + "linux_amd64.zip", providerZip(t, "widget", "1.0.0", "amd64"), published},
 		{"one more of its version", widget + "linux_arm64.zip", providerZip(t, "widget", "1.0.0", "arm64"), published},
+		{"a package for the mirror", mirrored + "terraform-provider-widget_1.0.0_linux_amd64.zip", providerZip(t, "widget", "1.0.0", "mirror"), published},
+		{"its document", mirrored + "1.0.0.json", []byte(`{"archives":{}}`), ignored},
 		{"a stray file", "providers/acme/widget/README.md", []byte("stray"), ignored},
 	} {
 		s.Rest(t)
@@ -67,7 +71,7 @@ func TestRequestsToAWSOfUploads(t *testing.T) {
 		}
 		rows = append(rows, row(upload.name, upload.status, requested(runs[0].Calls)))
 	}
-	checkTable(t, "uploads", rows)
+	checkTable(t, requestsFile, "uploads", rows)
 }
 
 // What operators' requests cost in requests to AWS, on a registry with one version of a module and one of a provider.
@@ -97,7 +101,7 @@ func TestRequestsToAWSOfOperators(t *testing.T) {
 		words := slices.DeleteFunc(slices.Clone(args), func(word string) bool { return word != "resign" && word != "--quick" && word != args[0] })
 		rows = append(rows, row("`larder "+strings.Join(words, " ")+"`", requested(runs[0].Calls)))
 	}
-	checkTable(t, "operators", rows)
+	checkTable(t, requestsFile, "operators", rows)
 }
 
 // requested is how often AWS was asked for what, in one line.
@@ -118,10 +122,10 @@ func row(cells ...string) string { return "| " + strings.Join(cells, " | ") + " 
 // requestsFile is where it is written down what AWS is asked for.
 const requestsFile = "../docs/aws-requests.md"
 
-// checkTable wants a table of the docs to have these rows, under a head of two lines.
-func checkTable(t testing.TB, name string, rows []string) {
+// checkTable wants a table of a page of the docs to have these rows, under a head of two lines.
+func checkTable(t testing.TB, page, name string, rows []string) {
 	t.Helper()
-	text, err := os.ReadFile(requestsFile)
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +133,6 @@ func checkTable(t testing.TB, name string, rows []string) {
 	table, _, ends := strings.Cut(rest, "<!-- /"+name+" -->\n")
 	lines := strings.SplitAfter(table, "\n")
 	if want := strings.Join(rows, ""); !begins || !ends || len(lines) < 3 || strings.Join(lines[2:], "") != want {
-		t.Errorf("%s has other rows in its table of %s than\n%s", requestsFile, name, want)
+		t.Errorf("%s has other rows in its table of %s than\n%s", page, name, want)
 	}
 }

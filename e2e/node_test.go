@@ -17,6 +17,7 @@ import (
 type node struct {
 	*registry
 	data string // LARDER_DATA
+	name string // LARDER_HOSTNAME, which leads nowhere
 
 	process *exec.Cmd
 	ended   chan struct{} // closed when process has ended
@@ -100,6 +101,9 @@ func (n *node) settings() map[string]string {
 		"LARDER_ADDR":    "127.0.0.1:0",
 		"LARDER_S3_ADDR": "127.0.0.1:0",
 	}
+	if n.name != "" {
+		settings["LARDER_HOSTNAME"] = n.name
+	}
 	if n.host != "" {
 		settings["LARDER_ADDR"] = n.host
 		settings["LARDER_S3_ADDR"] = strings.TrimPrefix(n.vars["AWS_ENDPOINT_URL_S3"], "https://")
@@ -131,6 +135,9 @@ func (n *node) connect() error {
 	vars, err := source(n.envFile())
 	if err != nil {
 		return err
+	}
+	if n.name != "" {
+		vars["LARDER_HOST"] = n.host
 	}
 	return n.registry.connect(vars)
 }

@@ -13,6 +13,7 @@ import (
 const (
 	sharedModule   = "/v1/modules/wire/network/aws/"
 	sharedProvider = "/v1/providers/wire/widget/"
+	sharedMirror   = "/v1/mirror/registry.terraform.io/wire/widget/"
 )
 
 // publishWire publishes what the requests of these tests ask for.
@@ -20,7 +21,10 @@ func publishWire(t testing.TB, r *registry) {
 	t.Helper()
 	r.publish(t, "modules/wire/network/aws/1.2.0.tar.gz", tinyModule(t, "1.2.0"))
 	r.publish(t, "modules/wire/network/aws/1.3.0+build.5.tar.gz", tinyModule(t, "1.3.0"))
-	r.publish(t, "providers/wire/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", providerZip(t, "widget", "1.0.0", "wire"))
+	const widget = "wire/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
+	for _, folder := range []string{"providers/", "mirror/registry.terraform.io/", "mirror/bücher.example/"} {
+		r.publish(t, folder+widget, providerZip(t, "widget", "1.0.0", folder))
+	}
 }
 
 // Requests as the clients and others send them, the path exactly as written.
@@ -35,6 +39,8 @@ func TestRequests(t *testing.T) {
 		sharedModule + "1.2.0/download":               {204},
 		sharedProvider + "versions":                   {200},
 		sharedProvider + "1.0.0/download/linux/amd64": {200},
+		sharedMirror + "index.json":                   {200},
+		sharedMirror + "1.0.0.json":                   {200},
 
 		// A slash at the end.
 		sharedModule + "versions/":     {404},
@@ -91,11 +97,35 @@ func TestRequests(t *testing.T) {
 		sharedProvider + "1.0.0/download/linux/arm64": {404},
 		sharedProvider + "9.0.0/download/linux/amd64": {404},
 
-		// The network mirror's documents, mistaken.
-		"/v1/mirror/example.com/acme/widget/1.0.0.json.json": {404},
-		"/v1/mirror/example.com/acme/widget/index.json/":     {404},
-		"/v1/mirror/example.com/acme/widget/.json":           {404},
-		"/v1/mirror/example.com/acme/widget/latest.json":     {404},
+		// What is no document of the network mirror.
+		sharedMirror + "1.0.0.json.json":                                 {404},
+		sharedMirror + "index.json/":                                     {404},
+		sharedMirror + "INDEX.json":                                      {404},
+		sharedMirror + ".json":                                           {404},
+		sharedMirror + "latest.json":                                     {404},
+		sharedMirror + "1.0.0":                                           {404},
+		sharedMirror + "2.0.0.json":                                      {404},
+		sharedMirror + "..%2findex.json":                                 {400, 404},
+		sharedMirror + "terraform-provider-widget_1.0.0_linux_amd64.zip": {404},
+		"/v1/mirror/registry.terraform.io/nobody/widget/index.json":      {404},
+		"/v1/mirror/registry.terraform.io/nobody/widget/1.0.0.json":      {404},
+		"/v1/mirror/registry.terraform.io/Wire/widget/index.json":        {404},
+		"/v1/mirror/wire/widget/index.json":                              {404},
+
+		// Hostnames are those that the clients send: in punycode and in lower case, never with a port.
+		"/v1/mirror/Registry.Terraform.IO/wire/widget/index.json":                {200},
+		"/v1/mirror/xn--bcher-kva.example/wire/widget/index.json":                {200},
+		"/v1/mirror/xn--bcher-kva.example/wire/widget/1.0.0.json":                {200},
+		"/v1/mirror/XN--BCHER-KVA.example/wire/widget/index.json":                {200},
+		"/v1/mirror/b%C3%BCcher.example/wire/widget/index.json":                  {200},
+		"/v1/mirror/registry.terraform.io:443/wire/widget/index.json":            {404},
+		"/v1/mirror/registry.terraform.io%3A8443/wire/widget/index.json":         {404},
+		"/v1/mirror/registry.terraform.io./wire/widget/index.json":               {404},
+		"/v1/mirror/localhost/wire/widget/index.json":                            {404},
+		"/v1/mirror/%2e%2e/wire/widget/index.json":                               {400, 404},
+		"/v1/mirror/registry.terraform%00.io/wire/widget/index.json":             {400, 404},
+		"/v1/mirror/registry.terraform.io%2fwire/widget/index.json":              {400, 404},
+		"/v1/mirror/" + strings.Repeat("a.", 130) + "com/wire/widget/index.json": {404},
 
 		// No route.
 		"/":                                     {404},
@@ -174,6 +204,8 @@ func TestOtherMethodsAreNotAllowed(t *testing.T) {
 		sharedModule + "1.2.0/download",
 		sharedProvider + "versions",
 		sharedProvider + "1.0.0/download/linux/amd64",
+		sharedMirror + "index.json",
+		sharedMirror + "1.0.0.json",
 	} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 			a := r.ask(t, method, path)

@@ -24,9 +24,15 @@ type stack struct {
 // the queue, what fails there. So the test is of the one door alone.
 func startStack(t testing.TB) *stack {
 	t.Helper()
+	return startStackAs(t, "")
+}
+
+// startStackAs deploys one with a host name of its own.
+func startStackAs(t testing.TB, hostname string) *stack {
+	t.Helper()
 	only(t, deployed)
 	sharedRegistry(t) // which has the S3
-	s, err := newStack(t)
+	s, err := newStack(t, hostname)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,13 +42,14 @@ func startStack(t testing.TB) *stack {
 // commonS3 has a bucket for every stack.
 var commonS3 *s3test.Server
 
-func newStack(t testing.TB) (*stack, error) {
+func newStack(t testing.TB, hostname string) (*stack, error) {
 	t.Helper()
 	s := &stack{&registry{}, awstest.Start(t, awstest.Config{
 		Template: "../template.yaml",
 		Module:   "../infra",
 		Binaries: functions,
 		S3:       commonS3,
+		Domain:   hostname,
 	})}
 	t.Cleanup(func() { used.note(s.Stack) })
 	s.log = func() []byte { return []byte(s.Logs("publish")) }
@@ -84,7 +91,7 @@ func launchSharedStack() (*registry, func() bool, error) {
 		defer started()
 		var s *stack
 		commonS3 = awstest.StartS3(t)
-		if s, err = newStack(t); err != nil {
+		if s, err = newStack(t, ""); err != nil {
 			t.Fatal(err)
 		}
 		shared = s.registry

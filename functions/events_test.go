@@ -89,6 +89,11 @@ var answers = map[string]map[string]answer{
 		"space":               {404, `\"acme/wid get\" is not a provider address`},
 		"backslash":           {400, "cannot be part of an address"},
 		"encoded-slash":       {404, "there is nothing at /v1/modules/acme/vpc/aws/1.0.0/download"},
+		"mirror":              {200, `{"versions":{"0.14.2":{}}}`},
+		"mirror-head":         {200, ""},
+		"mirror-own":          {200, `{"versions":{"1.0.0":{},"1.1.0+build.5":{}}}`},
+		"mirror-missing":      {404, "there is no provider registry.terraform.io/hashicorp/null"},
+		"mirror-port":         {404, `\"example.com:8443/acme/widget\" is not the address`},
 	},
 	"download": {
 		"module":               {204, "https://larder-bucket.s3.us-east-1.amazonaws.com/registry/modules/acme/vpc/aws/1.0.0/" + hash + ".zip?X-Amz-Algorithm="},
@@ -102,6 +107,12 @@ var answers = map[string]map[string]answer{
 		"percent":              {404, `provider acme/widget has no version \"1.0.0%\"`},
 		"encoded-dots":         {404, `provider acme/widget has no version \"%2e%2e\"`},
 		"leading-v":            {204, "/registry/modules/acme/vpc/aws/1.0.0/"},
+		"mirror":               {200, `{"archives":{"linux_amd64":{"url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/mirror/registry.terraform.io/hashicorp/time/0.14.2/` + hash + "/terraform-provider-time_0.14.2_linux_amd64.zip?X-Amz-Algorithm="},
+		"mirror-head":          {200, ""},
+		"mirror-own":           {200, `"hashes":["h1:own=","zh:` + hash + `"]`},
+		"mirror-unicode":       {404, "there is no version 1.0.0 of xn--bcher-kva.example/acme/widget"},
+		"mirror-missing":       {404, "there is no version 9.9.9 of registry.terraform.io/hashicorp/time"},
+		"mirror-stray":         {404, `there is no version \"latest.json\" of registry.terraform.io/hashicorp/time`},
 	},
 }
 
@@ -123,11 +134,19 @@ func fill(t *testing.T, table string) {
 			Address:  registry.ProviderAddress{Namespace: "acme", Type: "widget"},
 			Version:  version(t, v),
 			Revision: 2,
-			Packages: []registry.Package{{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: hash, Sequence: 1}},
+			Packages: []registry.Package{{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: hash, H1: "h1:own=", Sequence: 1}},
 			Release:  &registry.Release{SHA256: hash, Signature: hash, Keys: []registry.SigningKey{{KeyID: "K", ASCIIArmor: "A"}}, Sequence: 2},
 		}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := catalog.PutProviderVersion(t.Context(), registry.ProviderVersion{
+		Address:  registry.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "hashicorp", Type: "time"},
+		Version:  version(t, "0.14.2"),
+		Revision: 1,
+		Packages: []registry.Package{{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: hash, H1: "h1:time=", Sequence: 1}},
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -176,7 +195,7 @@ func TestRequests(t *testing.T) {
 	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
 	fill(t, table)
 	for function, want := range answers {
-		f := reader(t, function, table, "LARDER_AUTH=open")
+		f := reader(t, function, table, "LARDER_AUTH=open", "LARDER_HOSTNAME=registry.example.com")
 		for name, want := range want {
 			got := ask(t, f, function+"/"+name)
 			if got.StatusCode != want.status || !strings.Contains(got.Body+got.Headers["X-Terraform-Get"], want.words) {
@@ -196,7 +215,8 @@ func TestRequestsAreClosed(t *testing.T) {
 	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
 	fill(t, table)
 	for function, names := range map[string][]string{
-		"discovery": {"get"}, "versions": {"module", "module-missing", "provider"}, "download": {"module", "module-missing", "provider"},
+		"discovery": {"get"}, "versions": {"module", "module-missing", "provider", "mirror", "mirror-own", "mirror-missing"},
+		"download": {"module", "module-missing", "provider", "mirror", "mirror-own", "mirror-missing"},
 	} {
 		f := reader(t, function, table)
 		for _, name := range names {
@@ -245,6 +265,7 @@ type outcome struct {
 var outcomes = map[string]outcome{
 	"module":           {0, map[string]publish.Status{"modules/acme/vpc/aws/1.0.0.zip": publish.Published}},
 	"provider":         {0, map[string]publish.Status{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": publish.Published}},
+	"mirror":           {0, map[string]publish.Status{"mirror/registry.terraform.io/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": publish.Published}},
 	"multipart":        {0, map[string]publish.Status{"providers/acme/widget/terraform-provider-widget_1.0.1_linux_amd64.zip": publish.Published}},
 	"key-with-plus":    {0, map[string]publish.Status{"providers/acme/widget/terraform-provider-widget_1.1.0+build.5_linux_amd64.zip": publish.Published}},
 	"key-with-space":   {0, map[string]publish.Status{"modules/acme/vpc/aws/1.0.0 copy.zip": publish.Rejected}},

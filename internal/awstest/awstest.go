@@ -63,6 +63,10 @@ type Config struct {
 	Module   string         // path of infra/, whose policies have to do as well
 	Binaries string         // folder with a bootstrap for this machine in a folder of each function
 	S3       *s3test.Server // of which the stack has a bucket of its own
+
+	// Domain is the registry's own host name; it leads nowhere. Empty, it is
+	// deployed without one.
+	Domain string
 }
 
 // Stack is a deployed registry.
@@ -122,6 +126,10 @@ func Start(t testing.TB, c Config) *Stack {
 	values := templatetest.Values{
 		Account: account, Region: region, KeyID: private.ID,
 		Parameters: map[string]string{"BucketName": bucket, "ReadAccess": "open"},
+	}
+	if c.Domain != "" {
+		values.Parameters["DomainName"] = c.Domain
+		values.Parameters["CertificateArn"] = "arn:aws:acm:" + region + ":" + account + ":certificate/11111111-2222-3333-4444-555555555555"
 	}
 	deployment, err := templatetest.Load(c.Template, values)
 	if err != nil {
