@@ -81,8 +81,8 @@ func (p *paced) Read(b []byte) (int, error) {
 	if p.got >= p.limits.pace {
 		p.waited, p.got = 0, 0
 	}
-	if err != nil && err != io.EOF {
-		err = newFault("read "+where(p.url), because(p.ctx, err))
+	if err = because(p.ctx, err); err != nil && err != io.EOF {
+		err = newFault("read "+where(p.url), err)
 	}
 	return n, err
 }

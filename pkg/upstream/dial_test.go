@@ -175,17 +175,18 @@ func location(value string) http.HandlerFunc {
 	}
 }
 
+func (o *origin) everything() (size int64, err error) { return everything(o.T, o.client()) }
+
 // everything does all that there is to do for the linux package.
-func (o *origin) everything() (size int64, err error) {
-	c := o.client()
-	if _, err := c.Versions(o.Context(), widget); err != nil {
+func everything(t *testing.T, c *Client) (size int64, err error) {
+	if _, err := c.Versions(t.Context(), widget); err != nil {
 		return 0, err
 	}
-	packages, err := c.Packages(o.Context(), widget, version(o, "1.0.0"), []registry.Platform{linux})
+	packages, err := c.Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{linux})
 	if err != nil {
 		return 0, err
 	}
-	return c.Download(o.Context(), packages[0], io.Discard)
+	return c.Download(t.Context(), packages[0], io.Discard)
 }
 
 func TestEverything(t *testing.T) {

@@ -105,19 +105,22 @@ func (c *Client) send(ctx context.Context, u *url.URL, accept string) (*http.Res
 	if err != nil {
 		return nil, newFault("ask "+where(u), because(ctx, err))
 	}
-	switch response.StatusCode {
-	case http.StatusOK:
+	switch err = because(ctx, nil); {
+	case err != nil:
+	case response.StatusCode == http.StatusOK:
 		return response, nil
-	case http.StatusNotFound:
+	case response.StatusCode == http.StatusNotFound:
 		err = errMissing
 	default:
 		err = fmt.Errorf("status %d", response.StatusCode)
 	}
 	_ = response.Body.Close() // which nobody has read
-	return nil, newFault(where(u)+" answers", err)
+	return nil, newFault("ask "+where(u), err)
 }
 
-// because is why a request failed: if its context ended, the reason for that.
+// because is why a request failed: if its context ended, the reason for that,
+// even if there is no err. An origin that is being hung up on may still get an
+// answer through that looks whole, and that it never meant to give.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -142,8 +145,8 @@ func (c *Client) get(ctx context.Context, u *url.URL, accept string, limit int64
 	}
 	defer response.Body.Close() //nolint:errcheck // read only
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
-	if err != nil {
-		return answer{}, newFault("read "+where(u), because(ctx, err))
+	if err = because(ctx, err); err != nil {
+		return answer{}, newFault("read "+where(u), err)
 	}
 	if int64(len(body)) > limit {
 		return answer{}, newFaultf("%s has more than %d bytes, which such a document may have at most", where(u), limit)

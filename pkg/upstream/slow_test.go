@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,11 +15,17 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
+// slowAnswer answers a request with this context, in its time.
+type slowAnswer func(context.Context) (*http.Response, error)
+
+// slowPages are slow answers by URL.
+type slowPages map[string]slowAnswer
+
 // bubble reaches an origin without a network, and so on synctest's clock. Some
 // of its answers are slow.
 type bubble struct {
 	*origin
-	slow map[string]func(context.Context) (*http.Response, error)
+	slow slowPages
 }
 
 func (b bubble) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -57,6 +64,7 @@ type tap struct {
 	ctx       context.Context
 	size, cup int
 	pause     time.Duration
+	polite    bool // ends in good order when it is hung up on
 }
 
 func (t *tap) Read(b []byte) (int, error) {
@@ -66,6 +74,9 @@ func (t *tap) Read(b []byte) (int, error) {
 	select {
 	case <-time.After(t.pause):
 	case <-t.ctx.Done():
+		if t.polite {
+			return 0, io.EOF
+		}
 		return 0, t.ctx.Err()
 	}
 	n := copy(b, bytes.Repeat([]byte(" "), min(t.cup, t.size)))
@@ -75,11 +86,11 @@ func (t *tap) Read(b []byte) (int, error) {
 
 func TestSlowDocuments(t *testing.T) {
 	for _, url := range []string{discoveryURL, listURL, documentURL(linux), sumsURL, signatureURL} {
-		for name, answer := range map[string]func(context.Context) (*http.Response, error){"hang": hang, "drip": drip} {
+		for name, answer := range map[string]slowAnswer{"hang": hang, "drip": drip} {
 			t.Run(name+" "+url, func(t *testing.T) {
 				o := newOrigin(t)
 				synctest.Test(t, func(t *testing.T) {
-					c := New(Config{Transport: bubble{o, map[string]func(context.Context) (*http.Response, error){url: answer}}})
+					c := New(Config{Transport: bubble{o, slowPages{url: answer}}})
 					began := time.Now()
 					_, err := c.Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{linux})
 					if url == listURL {
@@ -98,7 +109,7 @@ func TestSlowDocuments(t *testing.T) {
 func TestSlowArchives(t *testing.T) {
 	second := time.Second
 	for name, test := range map[string]struct {
-		answer func(context.Context) (*http.Response, error)
+		answer slowAnswer
 		took   time.Duration // until it is given up; 0: it is not
 	}{
 		"no answer":        {hang, 30 * second},
@@ -113,7 +124,7 @@ func TestSlowArchives(t *testing.T) {
 			o := newOrigin(t)
 			synctest.Test(t, func(t *testing.T) {
 				p := o.pkg()
-				c := New(Config{Transport: bubble{o, map[string]func(context.Context) (*http.Response, error){p.URL: test.answer}}})
+				c := New(Config{Transport: bubble{o, slowPages{p.URL: test.answer}}})
 				began := time.Now()
 				_, err := c.Download(t.Context(), p, io.Discard)
 				if test.took == 0 {
@@ -129,7 +140,37 @@ func TestSlowArchives(t *testing.T) {
 	}
 }
 
-func tapped(t tap) func(context.Context) (*http.Response, error) {
+// An origin that is hung up on may finish what it says in good order.
+func TestAnswersToNobody(t *testing.T) {
+	whole := func(ctx context.Context) (*http.Response, error) {
+		<-ctx.Done()
+		return dripping(context.Background(), &tap{}), nil
+	}
+	missing := func(ctx context.Context) (*http.Response, error) {
+		<-ctx.Done()
+		return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody}, nil
+	}
+	part := func(ctx context.Context) (*http.Response, error) {
+		return dripping(ctx, &tap{size: 1 << 60, cup: 1, pause: time.Second, polite: true}), nil
+	}
+	for name, answer := range map[string]slowAnswer{"whole": whole, "missing": missing, "part": part} {
+		for _, url := range []string{listURL, sumsURL, filesURL + filename(linux)} {
+			t.Run(name+" "+url, func(t *testing.T) {
+				o := newOrigin(t)
+				synctest.Test(t, func(t *testing.T) {
+					c := New(Config{Transport: bubble{o, slowPages{url: answer}}})
+					_, err := everything(t, c)
+					says(t, err, url, " within ")
+					if _, lies := errors.AsType[*Untrusted](err); lies || errors.Is(err, registry.ErrNotFound) {
+						t.Errorf("the error is %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func tapped(t tap) slowAnswer {
 	return func(ctx context.Context) (*http.Response, error) { return dripping(ctx, &t), nil }
 }
 
