@@ -48,9 +48,6 @@ outcome in time. A pending file waits for another one and is no failure.`,
   (. .larder/env && larder publish --module acme/network/aws --version 1.2.3 network-1.2.3.tar.gz)`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.Bucket == "" {
-				o.Bucket = os.Getenv("LARDER_BUCKET")
-			}
 			if provider != "" {
 				files, err := upload.Release(provider, args)
 				if err != nil {
@@ -73,18 +70,32 @@ outcome in time. A pending file waits for another one and is no failure.`,
 	flags.StringVar(&provider, "to", "", "the files are of the provider `namespace/type`")
 	flags.StringVar(&module, "module", "", "it is the module `namespace/name/system`")
 	flags.StringVar(&version, "version", "", "`version` of the module")
-	flags.StringVar(&o.Bucket, "bucket", "", "`name` of the registry's bucket [LARDER_BUCKET]")
-	flags.BoolVar(&o.NoWait, "no-wait", false, "upload only, and do not wait for the outcomes")
-	flags.DurationVar(&o.Timeout, "timeout", outcomeTimeout, "how long to wait for the outcomes")
-	addRegionFlag(command, &o.Region)
+	addInboxFlags(command, &o)
 	command.MarkFlagsOneRequired("to", "module")
 	command.MarkFlagsMutuallyExclusive("to", "module")
 	command.MarkFlagsRequiredTogether("module", "version")
 	return command
 }
 
+// addInboxFlags defines the flags of commands that upload.
+func addInboxFlags(command *cobra.Command, o *upload.Options) {
+	flags := command.Flags()
+	flags.StringVar(&o.Bucket, "bucket", "", "`name` of the registry's bucket [LARDER_BUCKET]")
+	flags.BoolVar(&o.NoWait, "no-wait", false, "upload only, and do not wait for the outcomes")
+	flags.DurationVar(&o.Timeout, "timeout", outcomeTimeout, "how long to wait for the outcomes")
+	addRegionFlag(command, &o.Region)
+}
+
+// openInbox finds the inbox that the flags, or else the environment, name.
+func openInbox(cmd *cobra.Command, o upload.Options) (*upload.Inbox, error) {
+	if o.Bucket == "" {
+		o.Bucket = os.Getenv("LARDER_BUCKET")
+	}
+	return upload.Open(cmd.Context(), o, os.Getenv)
+}
+
 func checkAndPublish(cmd *cobra.Command, o upload.Options, files []upload.File) error {
-	inbox, err := upload.Open(cmd.Context(), o, os.Getenv)
+	inbox, err := openInbox(cmd, o)
 	if err != nil {
 		return err
 	}

@@ -58,14 +58,39 @@ func TestWrongCommandLines(t *testing.T) {
 		"withdraw acme/w 1.0.0 --region eu-central-1":           "give --stack",
 		"restore acme/widget 1.0.0 --message yes":               "unknown flag",
 		"restore acme/vpc/aws 1.0.0 --data nowhere":             "no larder serves from nowhere",
-		"keys extra":                   "unknown command",
-		"keys --data nowhere":          "no larder serves from nowhere",
-		"keys rotate --data nowhere":   "no larder serves from nowhere",
-		"keys resign --stack s":        "--region",
-		"verify all":                   "unknown command",
-		"verify --data nowhere":        "no larder serves from nowhere",
-		"reindex --bucket b --table t": "unknown flag",
-		"reindex --data nowhere":       "no larder serves from nowhere",
+		"keys extra":                                                 "unknown command",
+		"keys --data nowhere":                                        "no larder serves from nowhere",
+		"keys rotate --data nowhere":                                 "no larder serves from nowhere",
+		"keys resign --stack s":                                      "--region",
+		"verify all":                                                 "unknown command",
+		"verify --data nowhere":                                      "no larder serves from nowhere",
+		"reindex --bucket b --table t":                               "unknown flag",
+		"reindex --data nowhere":                                     "no larder serves from nowhere",
+		"mirror extra":                                               "unknown command",
+		"mirror add":                                                 "accepts between 1 and 2 arg",
+		"mirror add time":                                            "not a provider address",
+		"mirror add a/b/c/d":                                         "not a provider address",
+		"mirror add Hashicorp/time":                                  "lower-case",
+		"mirror add localhost/a/b":                                   "not the hostname of a registry",
+		"mirror add a.example:8443/a/b":                              "has a port",
+		"mirror add hashicorp/time newest":                           "not a version constraint",
+		"mirror add hashicorp/time 1 --platform x":                   "--platform",
+		"mirror add hashicorp/time":                                  "LARDER_BUCKET",
+		"mirror add hashicorp/time --bucket b":                       "--region",
+		"mirror export carry.tar --from a.example":                   "at least 2 arg",
+		"mirror export carry.tar hashicorp/time":                     `"from" not set`,
+		"mirror export carry.tar time --from a":                      "not a provider address",
+		"mirror export carry.tar a/b@ --from a":                      "after the @",
+		"mirror export carry.tar a/b@x --from a":                     "not a version constraint",
+		"mirror export carry.tar a/b --from ftp://a":                 "https",
+		"mirror export nowhere/c.tar a/b --from a":                   "nowhere",
+		"mirror export c a/b --from a --platform x":                  "--platform",
+		"mirror export c a/b --from a --token-env NO":                "no token in NO",
+		"mirror import":                                              "accepts 1 arg",
+		"mirror import carry.tar":                                    "LARDER_BUCKET",
+		"mirror import carry.tar --timeout 0s --bucket b":            "--no-wait",
+		"mirror import nowhere.tar --bucket b --region eu-central-1": "nowhere.tar",
+		"mirror add hashicorp/time --platform all --platform a_b":    "give either",
 	} {
 		command := newCommand()
 		command.SetArgs(strings.Fields(line))
@@ -79,6 +104,7 @@ func TestWrongCommandLines(t *testing.T) {
 func TestExamples(t *testing.T) {
 	commands := newCommand().Commands()
 	commands = append(commands, newKeysCommand().Commands()...)
+	commands = append(commands, newMirrorCommand().Commands()...)
 	for _, command := range commands {
 		for _, word := range strings.Fields(command.Example) {
 			if name, ok := strings.CutPrefix(word, "--"); ok && command.Flags().Lookup(name) == nil {

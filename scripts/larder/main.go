@@ -32,7 +32,7 @@ func newCommand() *cobra.Command {
 	root.AddCommand(
 		newServeCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(),
 		newDeprecateCommand(), newWithdrawCommand(), newRestoreCommand(),
-		newKeysCommand(), newVerifyCommand(), newReindexCommand(),
+		newKeysCommand(), newVerifyCommand(), newReindexCommand(), newMirrorCommand(),
 	)
 	return root
 }

@@ -8,6 +8,7 @@
 package netmirror
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -103,7 +104,9 @@ func (c *Client) Versions(ctx context.Context, a registry.ProviderAddress) ([]re
 			versions = append(versions, v)
 		}
 	}
-	slices.SortFunc(versions, registry.Version.Compare)
+	slices.SortFunc(versions, func(v, w registry.Version) int {
+		return cmp.Or(v.Compare(w), strings.Compare(v.String(), w.String()))
+	})
 	return versions, nil
 }
 
@@ -162,8 +165,9 @@ func (c *Client) read(ctx context.Context, a registry.ProviderAddress, name stri
 }
 
 // Download writes an archive to w, and returns its SHA-256 in lower-case hex and
-// its size in bytes. begin is told the size before, or -1 where nobody says it.
-func (c *Client) Download(ctx context.Context, a Archive, w io.Writer, begin func(size int64)) (hash string, size int64, err error) {
+// its size in bytes. begin is told the size before, or -1 where nobody says it, and
+// returns who is to see the bytes go by.
+func (c *Client) Download(ctx context.Context, a Archive, w io.Writer, begin func(size int64) io.Writer) (hash string, size int64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stall := time.AfterFunc(stallTimeout, func() { cancel(fmt.Errorf("nothing comes for %v", stallTimeout)) })
@@ -181,10 +185,9 @@ func (c *Client) Download(ctx context.Context, a Archive, w io.Writer, begin fun
 		return "", 0, err
 	}
 	defer response.Body.Close() //nolint:errcheck // read only
-	begin(response.ContentLength)
-	sum := sha256.New()
+	seen, sum := begin(response.ContentLength), sha256.New()
 	moving := writer(func(p []byte) (int, error) { stall.Reset(stallTimeout); return len(p), nil })
-	size, err = io.Copy(io.MultiWriter(moving, sum, w), io.LimitReader(response.Body, maxArchive+1))
+	size, err = io.Copy(io.MultiWriter(moving, sum, w, seen), io.LimitReader(response.Body, maxArchive+1))
 	if err != nil {
 		return "", 0, fmt.Errorf("it breaks off after %d bytes: %w", size, cause(err))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -124,11 +125,12 @@ func TestMirror(t *testing.T) {
 	}
 	var content bytes.Buffer
 	var told int64
-	hash, size, err := c.Download(t.Context(), archives[1], &content, func(size int64) { told = size })
-	if sum := sha256.Sum256([]byte("a zip")); err != nil || content.String() != "a zip" || size != 5 || told != 5 || hash != hex.EncodeToString(sum[:]) {
+	var seen bytes.Buffer
+	hash, size, err := c.Download(t.Context(), archives[1], &content, func(size int64) io.Writer { told = size; return &seen })
+	if sum := sha256.Sum256([]byte("a zip")); err != nil || content.String() != "a zip" || size != 5 || told != 5 || seen.String() != "a zip" || hash != hex.EncodeToString(sum[:]) {
 		t.Errorf("%q, %s, %d, %d, %v", &content, hash, size, told, err)
 	}
-	if _, _, err := c.Download(t.Context(), archives[1], failing{}, func(int64) {}); !errors.Is(err, errFull) {
+	if _, _, err := c.Download(t.Context(), archives[1], failing{}, func(int64) io.Writer { return io.Discard }); !errors.Is(err, errFull) {
 		t.Errorf("nowhere to write: %v", err)
 	}
 }
@@ -197,7 +199,7 @@ func TestDownloadFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = c.Download(t.Context(), archives[0], new(bytes.Buffer), func(int64) {})
+		_, _, err = c.Download(t.Context(), archives[0], new(bytes.Buffer), func(int64) io.Writer { return io.Discard })
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "/a/linux.zip:") || strings.Contains(err.Error(), "signature") {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}

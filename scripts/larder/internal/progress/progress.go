@@ -70,6 +70,15 @@ func (p *Progress) Say(format string, args ...any) {
 	p.draw(true)
 }
 
+// Sized tells how large the file is, now that it is known, or still [Unknown]. It
+// returns the bar.
+func (b *Bar) Sized(size int64) io.Writer {
+	b.progress.mu.Lock()
+	defer b.progress.mu.Unlock()
+	b.size = size
+	return b
+}
+
 // At tells that so many bytes of the file are done: never fewer than before, for
 // parts overtake one another.
 func (b *Bar) At(done int64) {

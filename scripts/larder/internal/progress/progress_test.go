@@ -26,7 +26,9 @@ func TestWritten(t *testing.T) {
 	var out strings.Builder
 	p := New(&out, false)
 	known, unknown := p.Begin("known", 40), p.Begin("unknown", Unknown)
-	for _, b := range []*Bar{known, unknown} {
+	late := p.Begin("late", Unknown)
+	late.Sized(40)
+	for _, b := range []*Bar{known, late, unknown} {
 		for range 2 {
 			if n, err := b.Write(make([]byte, 15)); n != 15 || err != nil {
 				t.Errorf("%d, %v", n, err)
@@ -34,7 +36,7 @@ func TestWritten(t *testing.T) {
 		}
 		b.End(nil)
 	}
-	if want := "  25 %  known\n  75 %  known\n 100 %  known\n 100 %  unknown\n"; out.String() != want {
+	if want := "  25 %  known\n  75 %  known\n 100 %  known\n  25 %  late\n  75 %  late\n 100 %  late\n 100 %  unknown\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
-// writeTable writes what became of every file.
+// writeTable writes what became of every file, if there is any.
 func (in *Inbox) writeTable(out io.Writer, results []*result) error {
+	if len(results) == 0 {
+		return nil
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintf(table, "STATUS\tFILE\tNOTE\n")
 	for _, r := range results {
