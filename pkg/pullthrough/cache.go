@@ -1,18 +1,15 @@
 package pullthrough
 
 import (
-	"errors"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 )
 
-// maxCached is how many answers are kept of each kind.
-const maxCached = 1000
-
-// errAsked says that an origin failed a moment ago, and was not asked again.
-var errAsked = errors.New("the origin has failed a moment ago")
+// maxCached is how many answers are kept of each kind. The versions of a provider
+// may take hundreds of kilobytes.
+const maxCached = 200
 
 // cache keeps what origins answered, and that they did not. Its zero value is
 // empty.
@@ -25,44 +22,59 @@ type cache[T any] struct {
 
 type answer[T any] struct {
 	value T
-	err   error
 	until time.Time
 }
 
-// get is the answer under a key: one that is good still, or a new one. Of many
-// who want it at once, one asks. The error of a failure is returned once, and
-// errAsked for a while after it.
-func (c *cache[T]) get(key string, ask func() (T, error)) (T, error) {
-	if a, ok := c.find(key); ok {
-		return a.value, a.err
+// get is the answer under a key: one that is good still, or a new one, with how
+// long it is good for. Of many who want it at once, one asks.
+func (c *cache[T]) get(key string, ask func() (T, time.Duration)) T {
+	if value, ok := c.find(key); ok {
+		return value
 	}
-	value, err, _ := c.asking.Do(key, func() (any, error) {
-		if a, ok := c.find(key); ok { // another one has asked since
-			return a.value, a.err
+	value, _, _ := c.asking.Do(key, func() (any, error) {
+		if value, ok := c.find(key); ok { // another one has asked since
+			return value, nil
 		}
-		value, err := ask()
-		c.keep(key, value, err)
-		return value, err
+		value, goodFor := ask()
+		c.keep(key, value, time.Now().Add(goodFor))
+		return value, nil
 	})
-	return value.(T), err
+	return value.(T)
 }
 
-func (c *cache[T]) find(key string) (answer[T], bool) {
+func (c *cache[T]) find(key string) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, ok := c.answers[key]
-	return a, ok && time.Now().Before(a.until)
+	return a.value, ok && time.Now().Before(a.until)
 }
 
-func (c *cache[T]) keep(key string, value T, err error) {
+func (c *cache[T]) keep(key string, value T, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.answers == nil || len(c.answers) >= maxCached { // what is thrown away is asked for again
 		c.answers = map[string]answer[T]{}
 	}
-	a := answer[T]{value: value, until: time.Now().Add(freshFor)}
-	if err != nil {
-		a.err, a.until = errAsked, time.Now().Add(failedFor)
+	c.answers[key] = answer[T]{value, until}
+}
+
+// silences remembers which hosts did not answer in time. Its zero value is empty.
+type silences struct {
+	mu    sync.Mutex
+	until map[string]time.Time // by hostname, of which patterns name a few
+}
+
+func (s *silences) has(hostname string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Before(s.until[hostname])
+}
+
+func (s *silences) add(hostname string, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until == nil {
+		s.until = map[string]time.Time{}
 	}
-	c.answers[key] = a
+	s.until[hostname] = until
 }

@@ -14,7 +14,6 @@ package pullthrough
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -25,14 +24,17 @@ import (
 )
 
 const (
-	// lookupTime is how long an origin is asked while a client waits, which
-	// gives up after ten seconds itself.
-	lookupTime = 6 * time.Second
+	// lookupTime is how long an origin is asked while a client waits. A client
+	// may wait for two such questions, and gives up after ten seconds.
+	lookupTime = 4 * time.Second
 
-	// freshFor is how long an origin's answer is good for.
-	freshFor = 5 * time.Minute
+	// versionsFor and packagesFor are how long an origin's answers are good
+	// for: the URLs in those about packages may soon be no good any more.
+	versionsFor = 5 * time.Minute
+	packagesFor = time.Minute
 
-	// failedFor is how long an origin is not asked again that did not answer.
+	// failedFor is how long nobody asks again for what an origin did not
+	// answer, and for anything of one that did not answer in time.
 	failedFor = 30 * time.Second
 )
 
@@ -61,6 +63,7 @@ type Puller struct {
 	Config
 	versions cache[[]upstream.Version]
 	packages cache[[]upstream.Package]
+	silent   silences
 }
 
 var _ protocol.Origins = (*Puller)(nil)
@@ -87,10 +90,8 @@ func (p *Puller) Versions(ctx context.Context, a registry.ProviderAddress) []reg
 		return nil
 	}
 	var versions []registry.Version
-	for _, v := range p.ask(ctx, a) {
-		if len(p.chosen(v.Platforms)) > 0 {
-			versions = append(versions, v.Version)
-		}
+	for _, v := range p.list(ctx, a) {
+		versions = append(versions, v.Version)
 	}
 	return versions
 }
@@ -98,26 +99,19 @@ func (p *Puller) Versions(ctx context.Context, a registry.ProviderAddress) []reg
 // Packages is what the origin has of a version beside what the mirror has. It
 // asks for that to be fetched.
 func (p *Puller) Packages(ctx context.Context, a registry.ProviderAddress, v registry.Version, has func(registry.Platform) bool) []protocol.Offer {
-	if !p.pulls(a) {
+	if !p.pulls(a) || p.complete(has) {
 		return nil
 	}
-	missing := slices.DeleteFunc(p.platforms(ctx, a, v), has)
-	if len(missing) == 0 {
+	platforms := p.platforms(ctx, a, v)
+	if !slices.ContainsFunc(platforms, func(platform registry.Platform) bool { return !has(platform) }) {
 		return nil
 	}
-	key := fmt.Sprint(a, v, missing)
-	packages, err := p.packages.get(key, func() ([]upstream.Package, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
-		defer cancel()
-		return p.Origins.Packages(ctx, a, v, missing)
-	})
-	if err != nil {
-		p.explain(ctx, a, err)
-		return nil
-	}
-	offers := make([]protocol.Offer, len(packages))
-	for i, pkg := range packages {
-		offers[i] = protocol.Offer{Platform: pkg.Platform, URL: pkg.URL, SHA256: pkg.SHA256}
+	var offers []protocol.Offer
+	for _, pkg := range p.find(ctx, a, v, platforms) {
+		if has(pkg.Platform) {
+			continue
+		}
+		offers = append(offers, protocol.Offer{Platform: pkg.Platform, URL: pkg.URL, SHA256: pkg.SHA256})
 		if err := p.Want(ctx, Wanted{pkg.Address, pkg.Version, pkg.Platform}); err != nil {
 			p.Log.ErrorContext(ctx, "a package of another registry is not fetched now; the next client that asks for it tries again", "provider", a.String(), "error", err)
 		}
@@ -129,47 +123,89 @@ func (p *Puller) pulls(a registry.ProviderAddress) bool {
 	return a.Mirrored() && slices.ContainsFunc(p.Patterns, func(pattern Pattern) bool { return pattern.Matches(a) })
 }
 
-// ask is what the origin lists.
-func (p *Puller) ask(ctx context.Context, a registry.ProviderAddress) []upstream.Version {
-	versions, err := p.versions.get(a.String(), func() ([]upstream.Version, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
-		defer cancel()
-		return p.Origins.Versions(ctx, a)
-	})
-	if err != nil {
-		p.explain(ctx, a, err)
-	}
-	return versions
+// complete says that the mirror has all that could be wanted, whatever the
+// origin has.
+func (p *Puller) complete(has func(registry.Platform) bool) bool {
+	return p.Platforms != nil && !slices.ContainsFunc(p.Platforms, func(platform registry.Platform) bool { return !has(platform) })
 }
 
 // platforms is those of a version that are to be had from its origin.
 func (p *Puller) platforms(ctx context.Context, a registry.ProviderAddress, v registry.Version) []registry.Platform {
-	versions := p.ask(ctx, a)
+	versions := p.list(ctx, a)
 	at := slices.IndexFunc(versions, func(known upstream.Version) bool { return known.Version == v })
 	if at < 0 {
 		return nil
 	}
-	return p.chosen(versions[at].Platforms)
+	return versions[at].Platforms
 }
 
-// chosen is those of an origin's platforms that are offered.
-func (p *Puller) chosen(platforms []registry.Platform) (chosen []registry.Platform) {
-	for _, platform := range platforms {
-		if p.Platforms == nil || slices.Contains(p.Platforms, platform) {
-			chosen = append(chosen, platform)
+// list is what the origin lists, of the platforms that are offered alone.
+func (p *Puller) list(ctx context.Context, a registry.ProviderAddress) []upstream.Version {
+	return p.versions.get(a.String(), func() (offered []upstream.Version, goodFor time.Duration) {
+		err := p.ask(ctx, a, func(ctx context.Context) error {
+			versions, err := p.Origins.Versions(ctx, a)
+			offered = p.offered(versions)
+			return err
+		})
+		if err != nil {
+			return nil, failedFor
+		}
+		return offered, versionsFor
+	})
+}
+
+// find is the packages of a version at its origin. It asks for all platforms at
+// once, whichever the mirror has meanwhile, so as to ask once.
+func (p *Puller) find(ctx context.Context, a registry.ProviderAddress, v registry.Version, platforms []registry.Platform) []upstream.Package {
+	return p.packages.get(a.String()+" "+v.String(), func() (packages []upstream.Package, goodFor time.Duration) {
+		err := p.ask(ctx, a, func(ctx context.Context) (err error) {
+			packages, err = p.Origins.Packages(ctx, a, v, platforms)
+			return err
+		})
+		if err != nil {
+			return nil, failedFor
+		}
+		return packages, packagesFor
+	})
+}
+
+// offered is an origin's versions with those of their platforms that are offered.
+func (p *Puller) offered(versions []upstream.Version) (offered []upstream.Version) {
+	for _, v := range versions {
+		var platforms []registry.Platform
+		for _, platform := range v.Platforms {
+			if p.Platforms == nil || slices.Contains(p.Platforms, platform) {
+				platforms = append(platforms, platform)
+			}
+		}
+		if len(platforms) > 0 {
+			offered = append(offered, upstream.Version{Version: v.Version, Platforms: platforms})
 		}
 	}
-	return chosen
+	return offered
 }
 
-// explain logs why an origin has nothing, unless that is all there is to say.
-func (p *Puller) explain(ctx context.Context, a registry.ProviderAddress, err error) {
+var errSilent = errors.New("the origin did not answer in time a moment ago")
+
+// ask asks an origin, and logs why it has nothing. That the client whose question
+// it was is gone ends nothing: others may wait for the answer.
+func (p *Puller) ask(ctx context.Context, a registry.ProviderAddress, question func(context.Context) error) error {
+	if p.silent.has(a.Hostname) {
+		return errSilent
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
+	defer cancel()
+	err := question(ctx)
 	var untrusted *upstream.Untrusted
 	switch {
-	case errors.Is(err, registry.ErrNotFound), errors.Is(err, errAsked):
+	case err == nil, errors.Is(err, registry.ErrNotFound):
 	case errors.As(err, &untrusted):
 		p.Log.ErrorContext(ctx, "what the origin of a provider says is not to be trusted, and nothing of it is offered", "provider", a.String(), "error", err)
 	default:
 		p.Log.WarnContext(ctx, "the origin of a provider does not answer; the mirror offers what it has", "provider", a.String(), "error", err)
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		p.silent.add(a.Hostname, time.Now().Add(failedFor))
+	}
+	return err
 }

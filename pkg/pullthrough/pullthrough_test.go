@@ -214,12 +214,63 @@ func TestAnOriginThatFails(t *testing.T) {
 			if got := p.Packages(t.Context(), a, mustVersion("1.0.0"), nothing); got != nil || len(*wanted) > 0 {
 				t.Errorf("%v: offered %v, wanted %q", tt.err, got, *wanted)
 			}
-			time.Sleep(freshFor)
+			time.Sleep(versionsFor)
 			if got := p.Versions(t.Context(), a); got != nil {
 				t.Errorf("%v: an old answer was given: %v", tt.err, got)
 			}
 		}
 	})
+}
+
+// An origin that does not answer in time is not asked for anything for a while,
+// and many who wait for it are answered before they give up, with one line of log.
+func TestAnOriginThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		o := &origin{fail: errors.New("no answer")}
+		p, _ := newPuller(t, o, &log)
+		p.Origins = hanging{o}
+		began := time.Now()
+		var asking sync.WaitGroup
+		for range 50 {
+			asking.Go(func() {
+				p.Versions(t.Context(), address(t, "registry.terraform.io/hashicorp/time"))
+				p.Packages(t.Context(), address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), nothing)
+			})
+		}
+		asking.Wait()
+		p.Versions(t.Context(), address(t, "registry.terraform.io/hashicorp/random"))
+		if waited := time.Since(began); waited > lookupTime {
+			t.Errorf("the clients waited for %v", waited)
+		}
+		if lines := strings.Count(log.String(), "\n"); o.lists.Load() != 1 || lines != 1 {
+			t.Errorf("asked %d times, with %d lines of log:\n%s", o.lists.Load(), lines, &log)
+		}
+		time.Sleep(failedFor + time.Second)
+		p.Versions(t.Context(), address(t, "registry.terraform.io/hashicorp/random"))
+		if o.lists.Load() != 2 {
+			t.Error("it is never asked again")
+		}
+	})
+}
+
+// hanging is an origin that says nothing for as long as it is listened to.
+type hanging struct{ *origin }
+
+func (h hanging) Versions(ctx context.Context, _ registry.ProviderAddress) ([]upstream.Version, error) {
+	h.lists.Add(1)
+	<-ctx.Done()
+	return nil, fmt.Errorf("no answer: %w", context.Cause(ctx))
+}
+
+// A version of which everything is here that could be wanted needs no origin.
+func TestACompleteVersionNeedsNoOrigin(t *testing.T) {
+	o := &origin{}
+	p, _ := newPuller(t, o, io.Discard)
+	everything := func(registry.Platform) bool { return true }
+	if got := p.Packages(t.Context(), address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), everything); got != nil || o.lists.Load()+o.finds.Load() > 0 {
+		t.Errorf("offered %v, after %d questions", got, o.lists.Load()+o.finds.Load())
+	}
 }
 
 // What cannot be fetched now is offered all the same.
@@ -293,52 +344,63 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// However many want a package, it is fetched once at a time; one that failed is
-// fetched when it is wanted again; and the worker ends with its context.
+// However many want a package, it is fetched once at a time; one that failed
+// rests, and is fetched when it is wanted later; and the worker ends with its
+// context.
 func TestWorker(t *testing.T) {
-	w := Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux}
-	started, proceed := make(chan struct{}, 100), make(chan error)
-	var fetched atomic.Int64
-	worker := NewWorker(func(ctx context.Context, _ Wanted) error {
-		fetched.Add(1)
-		started <- struct{}{}
-		select {
-		case err := <-proceed:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}, slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { worker.Run(ctx); close(done) }()
-	want := func() {
-		for range 50 {
-			if err := worker.Want(t.Context(), w); err != nil {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		w := Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux}
+		proceed := make(chan error)
+		fetched := 0
+		worker := NewWorker(func(ctx context.Context, _ Wanted) error {
+			fetched++
+			select {
+			case err := <-proceed:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { worker.Run(ctx); close(done) }()
+		want := func(times int) {
+			t.Helper()
+			for range 50 {
+				if err := worker.Want(t.Context(), w); err != nil {
+					t.Error(err)
+				}
+			}
+			synctest.Wait()
+			if fetched != times {
+				t.Errorf("fetched %d times, want %d", fetched, times)
 			}
 		}
+		want(1)
+		want(1)
+		proceed <- errors.New("connection refused")
+		synctest.Wait()
+		want(1)
+		time.Sleep(restFor + time.Second)
+		want(2)
+		proceed <- nil
+		synctest.Wait()
+		want(3)
+		cancel()
+		<-done
+	})
+}
+
+// However many packages fail, they do not fill the memory.
+func TestFailuresAreForgotten(t *testing.T) {
+	worker := NewWorker(nil, slog.New(slog.DiscardHandler))
+	a := address(t, "registry.terraform.io/hashicorp/time")
+	for i := range 3 * maxPending {
+		worker.done(Wanted{a, mustVersion(fmt.Sprintf("1.%d.0", i)), linux}, errors.New("connection refused"))
 	}
-	want()
-	<-started
-	want()
-	proceed <- errors.New("connection refused")
-	for { // until the worker has seen that it failed
-		worker.mu.Lock()
-		waits := worker.pending[w]
-		worker.mu.Unlock()
-		if !waits {
-			break
-		}
-		time.Sleep(time.Millisecond)
+	if len(worker.failed) > maxPending {
+		t.Errorf("%d failures are remembered", len(worker.failed))
 	}
-	want()
-	<-started
-	if got := fetched.Load(); got != 2 {
-		t.Errorf("fetched %d times, want 2", got)
-	}
-	cancel()
-	<-done
 }
 
 func TestWorkerIsBounded(t *testing.T) {

@@ -17,29 +17,34 @@ const (
 
 	// fetchTime is the longest that one package takes.
 	fetchTime = 30 * time.Minute
+
+	// restFor is how long nothing is fetched again that failed: the whole
+	// archive may have to come before it turns out to be wrong.
+	restFor = 5 * time.Minute
 )
 
 // Worker fetches in this process what is wanted, nothing twice at a time. What
-// fails is fetched when somebody wants it again.
+// fails is fetched when somebody wants it again, after a while.
 type Worker struct {
 	fetch func(context.Context, Wanted) error
 	log   *slog.Logger
 	queue chan Wanted
 
 	mu      sync.Mutex
-	pending map[Wanted]bool // that wait or are being fetched
+	pending map[Wanted]bool      // that wait or are being fetched
+	failed  map[Wanted]time.Time // and until when they rest
 }
 
 // NewWorker fetches by a [Fetcher.Fetch].
 func NewWorker(fetch func(context.Context, Wanted) error, log *slog.Logger) *Worker {
-	return &Worker{fetch: fetch, log: log, queue: make(chan Wanted, maxPending), pending: map[Wanted]bool{}}
+	return &Worker{fetch: fetch, log: log, queue: make(chan Wanted, maxPending), pending: map[Wanted]bool{}, failed: map[Wanted]time.Time{}}
 }
 
 // Want asks for a package to be fetched, and does not wait for it.
 func (w *Worker) Want(_ context.Context, wanted Wanted) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.pending[wanted] {
+	if w.pending[wanted] || time.Now().Before(w.failed[wanted]) {
 		return nil
 	}
 	select {
@@ -74,10 +79,22 @@ func (w *Worker) work(ctx context.Context, wanted Wanted) {
 	limited, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	err := w.fetch(limited, wanted)
-	w.mu.Lock()
-	delete(w.pending, wanted)
-	w.mu.Unlock()
+	w.done(wanted, err)
 	if err != nil && ctx.Err() == nil {
-		w.log.ErrorContext(ctx, "a package of another registry could not be fetched; the next client that asks for it tries again", "package", wanted.String(), "error", err)
+		w.log.ErrorContext(ctx, "a package of another registry could not be fetched; a client that asks for it later tries again", "package", wanted.String(), "error", err, "in", restFor)
 	}
+}
+
+func (w *Worker) done(wanted Wanted, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.pending, wanted)
+	delete(w.failed, wanted)
+	if err == nil {
+		return
+	}
+	if len(w.failed) >= maxPending { // those that are forgotten are tried again
+		clear(w.failed)
+	}
+	w.failed[wanted] = time.Now().Add(restFor)
 }
