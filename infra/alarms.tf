@@ -1,5 +1,5 @@
 locals {
-  alarms = {
+  alarms = merge({
     dead-letters = {
       description = "An upload could not be taken to an outcome in five tries. docs/operations.md, \"Dead letters\""
       namespace   = "AWS/SQS"
@@ -42,7 +42,16 @@ locals {
       statistic   = "Sum"
       threshold   = 1
     }
-  }
+  }, local.fetch_alarms)
+
+  fetch_alarms = { for queue in aws_sqs_queue.fetch_dead_letters : "fetch-dead-letters" => {
+    description = "A package could not be fetched for the mirror in three tries. docs/operations.md, \"Packages are not fetched\""
+    namespace   = "AWS/SQS"
+    metric      = "ApproximateNumberOfMessagesVisible"
+    dimensions  = { QueueName = queue.name }
+    statistic   = "Maximum"
+    threshold   = 1
+  } }
 }
 
 resource "aws_cloudwatch_metric_alarm" "this" {

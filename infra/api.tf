@@ -6,8 +6,8 @@ locals {
     "ANY /v1/providers/{namespace}/{type}/versions"                       = "versions"
     "ANY /v1/modules/{namespace}/{name}/{system}/{version}/download"      = "download"
     "ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}" = "download"
-    "ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json"             = "versions"
-    "ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}"             = "download" # {version}.json
+    "ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json"             = local.has_upstreams ? "fetch" : "versions"
+    "ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}"             = local.has_upstreams ? "fetch" : "download" # {version}.json
 
     # A path with an encoded slash may come here looking like another route: so it has no rights.
     "$default" = "discovery"

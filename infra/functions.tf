@@ -1,7 +1,7 @@
 locals {
   build_dir = coalesce(var.build_dir, "${path.module}/../build")
 
-  functions = {
+  functions = merge(local.fetch_function, {
     discovery = {
       description = "Service discovery, and the 404 of everything that is no route"
       memory      = 128
@@ -47,7 +47,26 @@ locals {
         LARDER_TOPIC_ARN = aws_sns_topic.outcomes.arn
       }
     }
-  }
+  })
+
+  # Only where the mirror pulls through. It answers the mirror's routes, and takes what it has asked the queue for.
+  # It is the one function that connects to others than AWS.
+  fetch_function = { for queue in aws_sqs_queue.fetch : "fetch" => {
+    description = "Answers what is asked of the mirror, and fetches what it lacks from other registries"
+    memory      = 512  # as for versions
+    timeout     = 900  # a package of 5 GiB; the gateway waits for 30 seconds
+    storage     = 6144 # such a package, and room to spare
+    environment = {
+      LARDER_TABLE            = aws_dynamodb_table.catalog.name
+      LARDER_BUCKET           = aws_s3_bucket.registry.bucket
+      LARDER_HOSTNAME         = var.domain_name
+      LARDER_AUTH             = var.read_access
+      LARDER_URL_LIFETIME     = var.url_lifetime
+      LARDER_MIRROR_UPSTREAMS = var.mirror_upstreams
+      LARDER_MIRROR_PLATFORMS = var.mirror_platforms
+      LARDER_FETCH_QUEUE_URL  = queue.url
+    }
+  } }
 }
 
 data "archive_file" "function" {

@@ -34,6 +34,59 @@ locals {
       },
     ]
 
+    fetch = [
+      {
+        Sid    = "ReadCatalog" # providers alone
+        Effect = "Allow"
+        Action = [
+          "dynamodb:GetItem",
+          "dynamodb:Query",
+        ]
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["P#*", "R#*"] } }
+      },
+      {
+        Sid      = "SignUrls" # as for download
+        Effect   = "Allow"
+        Action   = "s3:GetObject"
+        Resource = [for folder in ["mirror", "providers"] : "${local.bucket_arn}/registry/${folder}/*"]
+      },
+      {
+        Sid      = "AskForPackages"
+        Effect   = "Allow"
+        Action   = "sqs:SendMessage"
+        Resource = one(aws_sqs_queue.fetch[*].arn)
+      },
+      {
+        Sid    = "TakeEvents" # the event source mapping; and fetch itself, which says when to try again
+        Effect = "Allow"
+        Action = [
+          "sqs:ChangeMessageVisibility",
+          "sqs:DeleteMessage",
+          "sqs:GetQueueAttributes",
+          "sqs:ReceiveMessage",
+        ]
+        Resource = one(aws_sqs_queue.fetch[*].arn)
+      },
+      {
+        Sid    = "UploadToMirror"
+        Effect = "Allow"
+        Action = [
+          "s3:GetObject", # HeadObject
+          "s3:PutObject",
+        ]
+        Resource = "${local.bucket_arn}/mirror/*"
+      },
+      # Without it S3 answers 403, not 404, to a HeadObject of what does not exist. HeadObject names no prefix, so
+      # none can be a condition.
+      {
+        Sid      = "LearnWhatIsMissing"
+        Effect   = "Allow"
+        Action   = "s3:ListBucket"
+        Resource = local.bucket_arn
+      },
+    ]
+
     publish = [
       {
         Sid    = "TakeEvents" # the event source mapping

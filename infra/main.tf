@@ -20,6 +20,7 @@ locals {
 
   inbox           = ["keys/", "modules/", "providers/", "mirror/"]
   has_domain      = var.domain_name != ""
+  has_upstreams   = var.mirror_upstreams != ""
   signing_key_arn = var.signing_key_arn == "" ? aws_kms_key.signing.arn : var.signing_key_arn
   alarm_actions   = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]
   tags            = merge({ application = "larder" }, var.tags)

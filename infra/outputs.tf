@@ -48,6 +48,11 @@ output "dead_letter_queue_url" {
   value       = aws_sqs_queue.dead_letters.url
 }
 
+output "fetch_dead_letter_queue_url" {
+  description = "Where packages end that could not be fetched for the mirror. Null where it fetches none."
+  value       = one(aws_sqs_queue.fetch_dead_letters[*].url)
+}
+
 output "outcomes_topic_arn" {
   description = "The topic that tells what became of uploads"
   value       = aws_sns_topic.outcomes.arn

@@ -140,6 +140,30 @@ variable "publish_concurrency" {
   }
 }
 
+variable "mirror_upstreams" {
+  description = "Providers of other registries that the mirror fetches when they are asked for, such as registry.terraform.io/hashicorp/*, with commas between them. Empty, it has what is uploaded alone."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^[^ ,/*]+/([^ ,/*]+|\\*)/([^ ,/*]+|\\*)(,[^ ,/*]+/([^ ,/*]+|\\*)/([^ ,/*]+|\\*))*$", var.mirror_upstreams))
+    error_message = "mirror_upstreams must be patterns <hostname>/<namespace>/<type>, such as registry.terraform.io/hashicorp/*, with commas and no spaces between them."
+  }
+}
+
+variable "mirror_platforms" {
+  description = "Platforms for which it fetches them, with commas between them, or \"all\"."
+  type        = string
+  default     = "darwin_arm64,linux_amd64,linux_arm64,windows_amd64"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^all$|^[a-z0-9]+_[a-z0-9]+(,[a-z0-9]+_[a-z0-9]+)*$", var.mirror_platforms))
+    error_message = "mirror_platforms must be platforms such as linux_amd64, with commas between them, or \"all\"."
+  }
+}
+
 variable "uploader_namespace" {
   description = "Namespace for which an IAM policy for uploaders is made. Empty, none is."
   type        = string

@@ -14,12 +14,13 @@ const (
 	tableARN  = "arn:aws:dynamodb:eu-central-1:111122223333:table/acme-registry"
 	keyARN    = "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000"
 	queueARN  = "arn:aws:sqs:eu-central-1:111122223333:acme-registry-uploads"
+	fetchARN  = "arn:aws:sqs:eu-central-1:111122223333:acme-registry-fetch.fifo"
 	topicARN  = "arn:aws:sns:eu-central-1:111122223333:acme-registry-outcomes"
 )
 
 // TestRights holds what each function may do, and what it may not.
 func TestRights(t *testing.T) {
-	sam, terraform := load(t, deployments["the least"])
+	sam, terraform := load(t, deployments[pulling])
 	scan := func(attribute string) map[string]string {
 		return map[string]string{"dynamodb:Select": "SPECIFIC_ATTRIBUTES", "dynamodb:Attributes": attribute}
 	}
@@ -87,6 +88,39 @@ func TestRights(t *testing.T) {
 		{"publish", "sns:Publish", topicARN + "2", nil, false},
 		{"publish", "sns:Subscribe", topicARN, nil, false},
 		{"versions", "sns:Publish", topicARN, nil, false},
+
+		{"fetch", "dynamodb:GetItem", tableARN, item("R#registry.terraform.io/hashicorp/time"), true},
+		{"fetch", "dynamodb:Query", tableARN, item("R#registry.terraform.io/hashicorp/time"), true},
+		{"fetch", "dynamodb:Query", tableARN, item("P#acme/widget"), true},
+		{"fetch", "dynamodb:Query", tableARN, item("M#acme/vpc/aws"), false},
+		{"fetch", "dynamodb:GetItem", tableARN, item("A#token"), false},
+		{"fetch", "dynamodb:PutItem", tableARN, item("R#registry.terraform.io/hashicorp/time"), false},
+		{"fetch", "s3:GetObject", bucketARN + "/registry/mirror/registry.terraform.io/hashicorp/time/x.zip", nil, true},
+		{"fetch", "s3:GetObject", bucketARN + "/registry/providers/acme/widget/x.zip", nil, true},
+		{"fetch", "s3:GetObject", bucketARN + "/registry/modules/acme/vpc/aws/x.zip", nil, false},
+		{"fetch", "s3:GetObject", bucketARN + "/registry/records/mirror/x", nil, false},
+		{"fetch", "s3:GetObject", bucketARN + "/mirror/registry.terraform.io/hashicorp/time/x.zip", nil, true},
+		{"fetch", "s3:PutObject", bucketARN + "/mirror/registry.terraform.io/hashicorp/time/x.zip", nil, true},
+		{"fetch", "s3:PutObject", bucketARN + "/mirror/x", map[string]string{"aws:SecureTransport": "false"}, false},
+		{"fetch", "s3:PutObject", bucketARN + "/providers/acme/widget/x.zip", nil, false},
+		{"fetch", "s3:PutObject", bucketARN + "/keys/acme/x.asc", nil, false},
+		{"fetch", "s3:PutObject", bucketARN + "/registry/mirror/x", nil, false},
+		{"fetch", "s3:DeleteObject", bucketARN + "/mirror/x", nil, false},
+		{"fetch", "s3:PutObjectTagging", bucketARN + "/mirror/x", nil, false},
+		{"fetch", "s3:ListBucket", bucketARN, nil, true},
+		{"fetch", "s3:ListBucketVersions", bucketARN, nil, false},
+		{"fetch", "sqs:SendMessage", fetchARN, nil, true},
+		{"fetch", "sqs:SendMessage", fetchARN, map[string]string{"aws:SecureTransport": "false"}, false},
+		{"fetch", "sqs:ReceiveMessage", fetchARN, nil, true},
+		{"fetch", "sqs:DeleteMessage", fetchARN, nil, true},
+		{"fetch", "sqs:ChangeMessageVisibility", fetchARN, nil, true},
+		{"fetch", "sqs:PurgeQueue", fetchARN, nil, false},
+		{"fetch", "sqs:SendMessage", queueARN, nil, false},
+		{"fetch", "sns:Publish", topicARN, nil, false},
+		{"fetch", "kms:Sign", keyARN, nil, false},
+		{"publish", "sqs:SendMessage", fetchARN, nil, false},
+		{"versions", "sqs:SendMessage", fetchARN, nil, false},
+		{"download", "sqs:SendMessage", fetchARN, nil, false},
 	} {
 		for name, d := range map[string]*templatetest.Deployment{"template.yaml": sam, "infra/": terraform} {
 			if got := d.Allows(c.function, c.action, c.resource, c.context); got != c.want {
@@ -246,6 +280,7 @@ func TestNothingIsWide(t *testing.T) {
 		policies := map[string]templatetest.Policy{
 			"bucket": d.Bucket.Policy, "key": d.SigningKey.Policy, "queue": d.Queue.Policy, "topic": d.Outcomes.Policy, "reconcile": d.Reconcile.Policy,
 		}
+		policies["fetch queue"] = d.Fetching.Queue.Policy
 		maps.Copy(policies, d.Managed)
 		for name, f := range d.Functions {
 			policies[name] = f.Policy

@@ -34,9 +34,11 @@ func Load(file string, v Values) (*Deployment, error) {
 		Outputs:    s.outputs(),
 	}
 	d.Queue, d.DeadLetterQueue = s.queue("Queue"), s.queue("DeadLetterQueue")
-	d.Queue.Policy = s.only("AWS::SQS::QueuePolicy").at("Properties", "PolicyDocument").policy()
 	d.Routes, d.API = s.routes(d.Functions), s.api(d.Functions)
-	d.Events, d.Reconcile = s.events(d.Functions), s.reconcile(d.Functions)
+	d.Events, d.Reconcile = s.events("UploadEvents", d.Functions), s.reconcile(d.Functions)
+	if _, pulls := d.Functions["fetch"]; pulls {
+		d.Fetching = &Fetching{s.queue("FetchQueue"), s.queue("FetchDeadLetterQueue"), s.events("FetchEvents", d.Functions)}
+	}
 	s.refuseUnread()
 	for _, resources := range byType {
 		for _, r := range resources {
@@ -238,6 +240,7 @@ func (s *samTemplate) queue(name string) Queue {
 	}
 	q := Queue{
 		Name:        p.at("QueueName").text(),
+		FIFO:        p.at("FifoQueue").or(false).flag(),
 		ManagedSSE:  p.at("SqsManagedSseEnabled").flag(),
 		Visibility:  p.at("VisibilityTimeout").or(0).number(),
 		Retention:   p.at("MessageRetentionPeriod").number(),
@@ -247,6 +250,11 @@ func (s *samTemplate) queue(name string) Queue {
 		Redrive:     p.at("RedriveAllowPolicy").value,
 	}
 	q.ARN, q.URL = s.values.arn("sqs", q.Name), s.values.queueURL(q.Name)
+	for _, policy := range s.all("AWS::SQS::QueuePolicy") {
+		if m := policy.at("Properties"); slices.Contains(m.at("Queues").texts(), q.URL) {
+			q.Policy = append(q.Policy, m.at("PolicyDocument").policy()...)
+		}
+	}
 	return q
 }
 
@@ -328,8 +336,12 @@ func logGroupOf(arn string) string {
 	return strings.TrimSuffix(name, ":*")
 }
 
-func (s *samTemplate) events(functions map[string]Function) EventSource {
-	p := s.only("AWS::Lambda::EventSourceMapping").at("Properties")
+func (s *samTemplate) events(name string, functions map[string]Function) EventSource {
+	p := s.all("AWS::Lambda::EventSourceMapping")[name].at("Properties")
+	if p.errs == nil {
+		s.errs = append(s.errs, fmt.Errorf("there is no event source %s", name))
+		return EventSource{}
+	}
 	return EventSource{
 		p.at("EventSourceArn").text(), functionOf(functions, p.at("FunctionName").text()), p.at("BatchSize").number(),
 		p.at("ScalingConfig", "MaximumConcurrency").number(), p.at("FunctionResponseTypes").texts(),

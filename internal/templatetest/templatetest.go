@@ -83,6 +83,7 @@ type Deployment struct {
 	DeadLetterQueue Queue
 	Outcomes        Topic
 	Events          EventSource // from Queue to publish
+	Fetching        *Fetching   // nil where the mirror does not pull through
 	Reconcile       Schedule
 	Managed         map[string]Policy // by name: to attach to users and their roles
 	LogGroups       map[string]int    // from a name to the days that its logs are kept
@@ -184,6 +185,7 @@ type Key struct {
 // Queue is an SQS queue.
 type Queue struct {
 	Name, ARN, URL string
+	FIFO           bool
 	ManagedSSE     bool
 	Visibility     int    // seconds; 0 for SQS's default
 	Retention      int    // seconds
@@ -192,6 +194,13 @@ type Queue struct {
 	MaxReceives    int
 	Redrive        any // who may use it for dead letters
 	Policy         Policy
+}
+
+// Fetching is how a mirror pulls through: what is wanted goes by a queue.
+type Fetching struct {
+	Queue           Queue
+	DeadLetterQueue Queue
+	Events          EventSource // from Queue to fetch
 }
 
 // Topic is an SNS topic.
@@ -228,14 +237,18 @@ type Alarm struct {
 }
 
 // Allows reports whether AWS would let a function's role do something, by the
-// role's own policy and those of the bucket, the queue, the topic and the signing
+// role's own policy and those of the bucket, the queues, the topic and the signing
 // key. The context holds the condition keys of the request; those that follow from the
 // function are added. Names of condition keys are as in the policies.
 func (d *Deployment) Allows(function, action, resource string, context map[string]string) bool {
 	f := d.Functions[function]
 	request := map[string]string{"aws:PrincipalArn": f.Role, "aws:SecureTransport": "true", "s3:TlsVersion": "1.3"}
 	maps.Copy(request, context)
-	for _, p := range []Policy{f.Policy, d.Bucket.Policy, d.Queue.Policy, d.Outcomes.Policy} {
+	policies := []Policy{f.Policy, d.Bucket.Policy, d.Queue.Policy, d.Outcomes.Policy}
+	if d.Fetching != nil {
+		policies = append(policies, d.Fetching.Queue.Policy)
+	}
+	for _, p := range policies {
 		if p.decide(action, resource, request) == denied {
 			return false
 		}

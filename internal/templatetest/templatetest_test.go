@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/larder-registry/larder/internal/templatetest"
+	"github.com/larder-registry/larder/pkg/pullthrough"
+	"github.com/larder-registry/larder/pkg/upstream"
 )
 
 const (
@@ -32,8 +34,10 @@ var deployments = map[string]map[string]string{
 		"DomainName": "registry.example.com", "CertificateArn": certificate, "HostedZoneId": "Z0123456789",
 		"RequestRate": "7", "RequestBurst": "9", "PublishConcurrency": "3", "UploaderNamespace": "acme",
 		"MigrationPrincipalArn": "arn:aws:iam::111122223333:role/mover", "AlarmTopicArn": "arn:aws:sns:eu-central-1:111122223333:alarms",
-		"SigningKeyArn": otherKey,
+		"SigningKeyArn":   otherKey,
+		"MirrorUpstreams": "registry.terraform.io/hashicorp/*,registry.opentofu.org/*/*", "MirrorPlatforms": "linux_amd64",
 	},
+	pulling:              {"BucketName": "acme-registry", "MirrorUpstreams": "registry.terraform.io/hashicorp/*"},
 	"a domain elsewhere": {"BucketName": "acme-registry", "DomainName": "registry.example.com", "CertificateArn": certificate},
 }
 
@@ -133,6 +137,21 @@ func TestTwinsRefuse(t *testing.T) {
 		{"PublishConcurrency", "2", true},
 		{"PublishConcurrency", "1", false},
 		{"PublishConcurrency", "1001", false},
+		{"MirrorUpstreams", "registry.terraform.io/hashicorp/*", true},
+		{"MirrorUpstreams", "registry.terraform.io/hashicorp/*,bücher.example/*/time", true},
+		{"MirrorUpstreams", "registry.terraform.io", false},
+		{"MirrorUpstreams", "registry.terraform.io/hashicorp/time/", false},
+		{"MirrorUpstreams", "*/hashicorp/time", false},
+		{"MirrorUpstreams", "registry.terraform.io/hashicorp/*,", false},
+		{"MirrorUpstreams", "registry.terraform.io/hashicorp/*, registry.opentofu.org/*/*", false},
+		{"MirrorUpstreams", "https://registry.terraform.io/hashicorp/*", false},
+		{"MirrorPlatforms", "linux_amd64", true},
+		{"MirrorPlatforms", "linux_amd64,darwin_arm64", true},
+		{"MirrorPlatforms", "all", true},
+		{"MirrorPlatforms", "", false},
+		{"MirrorPlatforms", "linux", false},
+		{"MirrorPlatforms", "linux/amd64", false},
+		{"MirrorPlatforms", "linux_amd64,", false},
 		{"UploaderNamespace", "acme", true},
 		{"UploaderNamespace", "acme/*", false},
 		{"UploaderNamespace", "Acme", false},
@@ -168,10 +187,12 @@ func TestNoCycle(t *testing.T) {
 	}
 }
 
+const pulling = "a mirror that pulls through" // of the deployments
+
 // TestEnvironment holds which settings each function gets, and no other: names
 // that begin with AWS_ are Lambda's own, and a stack that sets one fails.
 func TestEnvironment(t *testing.T) {
-	d, _ := load(t, deployments["the least"])
+	d, _ := load(t, deployments[pulling])
 	want := map[string]map[string]string{
 		"discovery": {},
 		"versions":  {"LARDER_TABLE": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required"},
@@ -183,6 +204,11 @@ func TestEnvironment(t *testing.T) {
 			"LARDER_KMS_KEY":   "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000",
 			"LARDER_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/acme-registry-uploads",
 			"LARDER_TOPIC_ARN": "arn:aws:sns:eu-central-1:111122223333:acme-registry-outcomes",
+		},
+		"fetch": {
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_URL_LIFETIME": "15m",
+			"LARDER_MIRROR_UPSTREAMS": "registry.terraform.io/hashicorp/*", "LARDER_MIRROR_PLATFORMS": pullthrough.DefaultPlatforms,
+			"LARDER_FETCH_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/acme-registry-fetch.fifo",
 		},
 	}
 	got := map[string]map[string]string{}
@@ -203,7 +229,6 @@ func TestEnvironment(t *testing.T) {
 
 // TestRoutes holds which function answers what.
 func TestRoutes(t *testing.T) {
-	d, _ := load(t, deployments["the least"])
 	want := map[string]string{
 		"ANY /.well-known/terraform.json":                                     "discovery",
 		"ANY /v1/modules/{namespace}/{name}/{system}/versions":                "versions",
@@ -214,20 +239,68 @@ func TestRoutes(t *testing.T) {
 		"ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}":             "download",
 		"$default": "discovery",
 	}
+	checkRoutes(t, "the least", want)
+	for route := range want {
+		if strings.HasPrefix(route, "ANY /v1/mirror/") {
+			want[route] = "fetch"
+		}
+	}
+	checkRoutes(t, pulling, want)
+}
+
+func checkRoutes(t *testing.T, deployment string, want map[string]string) {
+	t.Helper()
+	d, _ := load(t, deployments[deployment])
 	if !maps.Equal(d.Routes, want) {
-		t.Errorf("the routes are %v, want %v", d.Routes, want)
+		t.Errorf("%s: the routes are %v, want %v", deployment, d.Routes, want)
 	}
 	for route, function := range d.Routes {
 		invokers := d.Functions[function].Invokers
 		if len(invokers) != 1 || invokers[0].Principal != "apigateway.amazonaws.com" {
-			t.Errorf("%s leads to %s, which %v may call", route, function, invokers)
+			t.Errorf("%s: %s leads to %s, which %v may call", deployment, route, function, invokers)
 		}
+	}
+}
+
+// TestNothingFetches holds that without upstreams there is nothing that could
+// fetch, and whom it might tell.
+func TestNothingFetches(t *testing.T) {
+	for _, d := range both(load(t, deployments["the least"])) {
+		text, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Fetching != nil || strings.Contains(string(text), "acme-registry-fetch") { // as all names begin
+			t.Errorf("nothing is pulled through, and there is %s", text)
+		}
+	}
+}
+
+// TestFetching holds what AWS asks of a FIFO queue and who takes from it, and
+// what fetching a package takes.
+func TestFetching(t *testing.T) {
+	d, _ := load(t, deployments[pulling])
+	f, fetch := d.Fetching, d.Functions["fetch"]
+	for _, q := range []templatetest.Queue{f.Queue, f.DeadLetterQueue} { // a FIFO queue's dead letters are in a FIFO queue
+		if !q.FIFO || !strings.HasSuffix(q.Name, ".fifo") || len(q.Name) > 80 || !q.ManagedSSE {
+			t.Errorf("the queue is %+v", q)
+		}
+	}
+	if least := 6 * fetch.Timeout; f.Queue.Visibility < least {
+		t.Errorf("the queue hides messages for %d s, want %d s or more: six times the function's timeout", f.Queue.Visibility, least)
+	}
+	if f.Queue.MaxReceives != 3 || f.Queue.DeadLetters != f.DeadLetterQueue.ARN || f.Events.BatchSize != 1 || f.Events.Queue != f.Queue.ARN ||
+		f.Events.Function != "fetch" || f.Events.Concurrency < 2 || !slices.Equal(f.Events.ResponseTypes, []string{"ReportBatchItemFailures"}) {
+		t.Errorf("the queue is %+v, and read by %+v", f.Queue, f.Events)
+	}
+	if fetch.Storage <= upstream.MaxArchive>>20 {
+		t.Errorf("fetch has %d MB of disk: a package may have %d", fetch.Storage, upstream.MaxArchive>>20)
 	}
 }
 
 // TestFunctions holds what AWS asks of functions and their queue.
 func TestFunctions(t *testing.T) {
-	d, _ := load(t, deployments["the least"])
+	d, _ := load(t, deployments[pulling])
 	for name, f := range d.Functions {
 		if f.Code != "build/"+name || f.Runtime != "provided.al2023" || f.Architecture != "arm64" || f.Handler != "bootstrap" {
 			t.Errorf("%s is %+v", name, f)
@@ -351,7 +424,7 @@ func TestFormatted(t *testing.T) {
 // TestAlarmsLeadSomewhere holds that every alarm names the place that says what
 // to do.
 func TestAlarmsLeadSomewhere(t *testing.T) {
-	d, _ := load(t, deployments["the least"])
+	d, _ := load(t, deployments["everything"])
 	operations, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)

@@ -35,9 +35,11 @@ func LoadTerraform(dir string, v Values) (*Deployment, error) {
 		Dashboard:       t.only("aws_cloudwatch_dashboard").at("dashboard_body").json(),
 		Outputs:         t.outputs(),
 	}
-	d.Queue.Policy = t.only("aws_sqs_queue_policy").at("policy").policy()
 	d.Routes, d.API = t.routes(d.Functions), t.api(d.Functions)
-	d.Events, d.Reconcile = t.events(d.Functions), t.reconcile(d.Functions)
+	d.Events, d.Reconcile = t.events("uploads", d.Functions), t.reconcile(d.Functions)
+	if _, pulls := d.Functions["fetch"]; pulls {
+		d.Fetching = &Fetching{t.queue("fetch"), t.queue("fetch_dead_letters"), t.events("fetch", d.Functions)}
+	}
 	for address, body := range m.bodies {
 		if kind, _, _ := strings.Cut(address, "."); !slices.Contains(t.read, kind) {
 			t.errs = append(t.errs, fmt.Errorf("the resource type %s is not known here", kind))
@@ -269,6 +271,7 @@ func (t *terraform) queue(name string) Queue {
 	}
 	q := Queue{
 		Name:       r.at("name").text(),
+		FIFO:       r.at("fifo_queue").or(false).flag(),
 		ManagedSSE: r.at("sqs_managed_sse_enabled").flag(),
 		Visibility: r.at("visibility_timeout_seconds").or(0).number(),
 		Retention:  r.at("message_retention_seconds").number(),
@@ -282,6 +285,11 @@ func (t *terraform) queue(name string) Queue {
 		q.Redrive = policy.json()
 	}
 	q.ARN, q.URL = t.values.arn("sqs", q.Name), t.values.queueURL(q.Name)
+	for _, p := range t.all("aws_sqs_queue_policy") {
+		if p.at("queue_url").text() == q.URL {
+			q.Policy = append(q.Policy, p.at("policy").policy()...)
+		}
+	}
 	return q
 }
 
@@ -351,8 +359,13 @@ func (t *terraform) domain(r tree) *Domain {
 	}
 }
 
-func (t *terraform) events(functions map[string]Function) EventSource {
-	r := t.only("aws_lambda_event_source_mapping")
+func (t *terraform) events(name string, functions map[string]Function) EventSource {
+	t.read = append(t.read, "aws_lambda_event_source_mapping")
+	r, ok := t.bodies["aws_lambda_event_source_mapping."+name]
+	if !ok {
+		t.errs = append(t.errs, fmt.Errorf("there is no event source %s", name))
+		return EventSource{}
+	}
 	return EventSource{
 		r.at("event_source_arn").text(), functionOf(functions, r.at("function_name").text()), r.at("batch_size").number(),
 		r.at("scaling_config", "maximum_concurrency").number(), r.at("function_response_types").texts(),
