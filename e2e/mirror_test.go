@@ -99,12 +99,24 @@ func TestMirrorIsFilledInstalledAndApplied(t *testing.T) {
 	})
 	checkMirrored(t, r, "registry.terraform.io/hashicorp/time", sums)
 	checkMirrored(t, r, ownHostname+"/hashicorp/time", sums)
-	t.Run("its own hostname", func(t *testing.T) {
-		for _, hostname := range []string{ownHostname, "Registry.Example.Com"} {
-			key := "mirror/" + hostname + "/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
-			checkReason(t, r.expect(t, r.put(t, key, providerZip(t, "widget", "1.0.0", "own")), rejected), "providers/acme/widget/")
+	checkOwn(t, r)
+}
+
+// checkOwn wants a registry to take nothing for its mirror under its own hostname, and a version of its own that is
+// withdrawn to be gone from there, and from nowhere else.
+func checkOwn(t testing.TB, r *registry) {
+	t.Helper()
+	for _, hostname := range []string{ownHostname, "Registry.Example.Com"} {
+		key := "mirror/" + hostname + "/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
+		checkReason(t, r.expect(t, r.put(t, key, providerZip(t, "widget", "1.0.0", "own")), rejected), "providers/acme/widget/")
+	}
+	r.operate(t, "withdraw", "hashicorp/time", timeVersion)
+	for hostname, listed := range map[string]bool{ownHostname: false, "registry.terraform.io": true} {
+		index := r.ask(t, http.MethodGet, "/v1/mirror/"+hostname+"/hashicorp/time/index.json")
+		if strings.Contains(string(index.body), timeVersion) != listed {
+			t.Errorf("of %s the mirror has %s", hostname, index.body)
 		}
-	})
+	}
 }
 
 // fillMirror copies hashicorp/time from its origin into the mirror, where it may be already: then it stays as it is.
