@@ -74,9 +74,10 @@ func prefixes(texts ...string) (parsed []netip.Prefix) {
 	return parsed
 }
 
-// public says that an address is one of the public internet.
+// public says that an address is one of the public internet. One with a zone is
+// in no prefix.
 func public(a netip.Addr) bool {
-	if a.Zone() != "" || !a.Is4() && !globalUnicast.Contains(a) {
+	if !a.Is4() && !globalUnicast.Contains(a) {
 		return false
 	}
 	return !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,4 +214,42 @@ func TestSlowConnections(t *testing.T) {
 	says(t, err, "no whole answer within 100ms")
 	_, err = c.Download(t.Context(), o.pkg(), io.Discard)
 	says(t, err, "too slow: less than 1048576 bytes within 100ms")
+}
+
+// crowd answers each request after a second, and counts those that wait.
+type crowd struct {
+	lock      sync.Mutex
+	now, most int
+}
+
+func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.enter(1)
+	defer c.enter(-1)
+	time.Sleep(time.Second)
+	response := &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {typeJSON}}, Body: http.NoBody, Request: r}
+	if r.URL.String() == discoveryURL {
+		response.StatusCode, response.Body = http.StatusOK, io.NopCloser(strings.NewReader(`{"providers.v1":"/"}`))
+	}
+	return response, nil
+}
+
+func (c *crowd) enter(n int) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.now += n
+	c.most = max(c.most, c.now)
+}
+
+func TestFewRequestsAtOnce(t *testing.T) {
+	var asked []registry.Platform
+	for i := range 3 * maxAtOnce {
+		asked = append(asked, registry.Platform{OS: fmt.Sprintf("os%d", i), Arch: "arm64"})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var all crowd
+		_, err := New(Config{Transport: &all}).Packages(t.Context(), widget, version(t, "1.0.0"), asked)
+		if !errors.Is(err, registry.ErrNotFound) || all.most != maxAtOnce {
+			t.Errorf("%d requests at once, want %d; error %v", all.most, maxAtOnce, err)
+		}
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -193,44 +192,6 @@ func TestFewHostsAreRemembered(t *testing.T) {
 		if len(b.byHost) > maxBases {
 			t.Fatalf("%d hosts are remembered", len(b.byHost))
 		}
-	}
-}
-
-func TestFewRequestsAtOnce(t *testing.T) {
-	o := newOrigin(t)
-	var asked []registry.Platform
-	var lock sync.Mutex
-	var now, most int
-	full := make(chan struct{})
-	enter := func() {
-		lock.Lock()
-		defer lock.Unlock()
-		now++
-		if now > most && now == maxAtOnce {
-			close(full)
-		}
-		most = max(most, now)
-	}
-	for i := range 3 * maxAtOnce {
-		p := registry.Platform{OS: fmt.Sprintf("os%d", i), Arch: "arm64"}
-		asked = append(asked, p)
-		o.at(documentURL(p), func(w http.ResponseWriter, r *http.Request) {
-			enter()
-			select { // nobody leaves before as many are in as may be
-			case <-full:
-			case <-r.Context().Done():
-			}
-			lock.Lock()
-			now--
-			lock.Unlock()
-			http.NotFound(w, r)
-		})
-	}
-	if _, err := o.client().Packages(t.Context(), widget, version(t, "1.0.0"), asked); err != nil {
-		t.Error(err)
-	}
-	if most != maxAtOnce {
-		t.Errorf("%d requests at once, want %d", most, maxAtOnce)
 	}
 }
 
