@@ -77,6 +77,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"mirror add hashicorp/time 1 --platform x":                   "--platform",
 		"mirror add hashicorp/time":                                  "LARDER_BUCKET",
 		"mirror add hashicorp/time --bucket b":                       "--region",
+		"mirror add 127.0.0.1/a/b --bucket b --region r":             "not a public address",
 		"mirror export carry.tar --from a.example":                   "at least 2 arg",
 		"mirror export carry.tar hashicorp/time":                     `"from" not set`,
 		"mirror export carry.tar time --from a":                      "not a provider address",

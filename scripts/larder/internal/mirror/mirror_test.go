@@ -12,6 +12,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/mirrorarchive"
 	"github.com/larder-registry/larder/scripts/larder/internal/progress"
+	"github.com/larder-registry/larder/scripts/larder/internal/upload"
 )
 
 func choice(t *testing.T, text string) Choice {
@@ -175,13 +176,13 @@ func TestDocumentGoesFirst(t *testing.T) {
 	if _, err := text.ReadFrom(document); err != nil || !strings.Contains(text.String(), `"zh:`) || !strings.Contains(text.String(), `"h1:`) {
 		t.Errorf("%s, %v", &text, err)
 	}
-	other := widgetZip(t, "another")
-	if err := w.bucket.Put(t.Context(), "mirror/"+widget+"/terraform-provider-widget_1.0.0_linux_amd64.zip", bytes.NewReader(other), int64(len(other))); err != nil {
+	file := upload.File{Name: "other", Path: filepath.Join(t.TempDir(), "other.zip"), Key: "mirror/" + widget + "/terraform-provider-widget_1.0.0_linux_amd64.zip"}
+	if err := os.WriteFile(file.Path, widgetZip(t, "another"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.mirrored(widget); got != "1.0.0_linux_amd64" {
-		t.Errorf("mirrored is %s", got)
-	}
+	var out strings.Builder
+	err = w.inbox.Publish(t.Context(), []upload.File{file}, &out, quiet())
+	expect(t, "another package", err, "of 1 file: 1 rejected", out.String(), "not the one that 1.0.0.json beside it names")
 }
 
 // What one registry exports, another imports: its own providers as those of another.
@@ -278,9 +279,18 @@ func testExportFails(t *testing.T, w *world) {
 		}
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := Export(cancelled, w.mirror(), []Choice{choice(t, "larder.example.com/acme/widget")}, platforms(t, "all"), filepath.Join(t.TempDir(), "carry.tar"), new(strings.Builder), quiet())
+	w.damage = func(path string, body []byte) []byte {
+		if strings.HasSuffix(path, ".zip") {
+			cancel()
+		}
+		return body
+	}
+	dir := t.TempDir()
+	err := Export(cancelled, w.mirror(), []Choice{choice(t, "larder.example.com/acme/widget@>= 0.9")}, platforms(t, "all"), filepath.Join(dir, "carry.tar"), new(strings.Builder), quiet())
 	expect(t, "interrupted", err, "interrupted: nothing was written")
+	if left := must(os.ReadDir(dir))(t); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 func TestCheckHashes(t *testing.T) {
