@@ -29,13 +29,19 @@ func kmsCalls(r *http.Request, body []byte) ([]Call, error) {
 	return []Call{{Action: action, Resource: input.KeyID, Request: action}}, nil
 }
 
-// sqsCalls are the permissions that a request to SQS takes, of which the tests
-// have one queue.
-func sqsCalls(queueARN string) func(r *http.Request, body []byte) ([]Call, error) {
-	return func(r *http.Request, _ []byte) ([]Call, error) {
-		action := "sqs:" + operationOf(r)
-		return []Call{{Action: action, Resource: queueARN, Request: action}}, nil
+// sqsCalls are the permissions that a request to SQS takes. The queue is named
+// by its URL, whose path is its account and name.
+func sqsCalls(r *http.Request, body []byte) ([]Call, error) {
+	var input sqsInput
+	if err := json.Unmarshal(body, &input); err != nil {
+		return nil, fmt.Errorf("a request to SQS: %w", err)
 	}
+	at, err := url.Parse(input.QueueURL)
+	if err != nil {
+		return nil, fmt.Errorf("a request to SQS: %w", err)
+	}
+	action, name := "sqs:"+operationOf(r), strings.ReplaceAll(strings.TrimPrefix(at.Path, "/"), "/", ":")
+	return []Call{{Action: action, Resource: "arn:aws:sqs:" + region + ":" + name, Request: action}}, nil
 }
 
 type item map[string]map[string]any

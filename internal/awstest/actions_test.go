@@ -115,9 +115,12 @@ func TestKMSAndSQSCalls(t *testing.T) {
 		t.Errorf("nothing is read as %q", told(made))
 	}
 	r.Header.Set("X-Amz-Target", "AmazonSQS.SendMessage")
-	made, err = sqsCalls("arn:queue")(r, nil)
-	if want := []string{"sqs:SendMessage: sqs:SendMessage arn:queue"}; err != nil || !slices.Equal(told(made), want) {
+	made, err = sqsCalls(r, []byte(`{"QueueUrl":"https://sqs.us-east-1.amazonaws.com/111122223333/fetch.fifo"}`))
+	if want := []string{"sqs:SendMessage: sqs:SendMessage arn:aws:sqs:us-east-1:111122223333:fetch.fifo"}; err != nil || !slices.Equal(told(made), want) {
 		t.Errorf("%q, %v, want %q", told(made), err, want)
+	}
+	if made, err := sqsCalls(r, nil); err == nil {
+		t.Errorf("nothing is read as %q", told(made))
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,7 +49,8 @@ const (
 	region  = "us-east-1"
 	account = "111122223333"
 
-	publisher = "publish" // the function that the queue and the schedule call
+	publisher = "publish" // the function that the queue of uploads and the schedule call
+	fetcher   = "fetch"   // the function that the queue of packages calls, if there is one
 
 	// hurry is how much faster than on AWS a failed message comes again.
 	hurry = 3600
@@ -67,6 +69,10 @@ type Config struct {
 	// Domain is the registry's own host name; it leads nowhere. Empty, it is
 	// deployed without one.
 	Domain string
+
+	// Upstreams are the patterns of what the mirror pulls through. Empty, it
+	// does not.
+	Upstreams string
 }
 
 // Stack is a deployed registry.
@@ -87,16 +93,19 @@ type Stack struct {
 
 	KMS *kmstest.Handler
 
-	config Config
-	values templatetest.Values
+	config      Config
+	certificate tls.Certificate
+	values      templatetest.Values
 
 	twin     *templatetest.Deployment // by Terraform
 	gateway  http.Handler             // the local S3
 	owned    http.Handler             // the same, to which requests go as the bucket's owner's
 	dynamodb http.Handler
+	sqs      http.Handler
 	s3       *s3.Client // as the owner
 	routes   routes
 	queue    *queue
+	wanted   *queue // for fetch; nil where the mirror does not pull through
 	topic    *topic
 	locks    keyLocks
 
@@ -110,8 +119,8 @@ type Stack struct {
 
 	mu          sync.Mutex
 	requests    []Request
-	invocations []Invocation
-	problems    []error // of the tests themselves
+	invocations map[string][]Invocation // by function
+	problems    []error                 // of the tests themselves
 }
 
 // discard takes what servers and proxies say when a client leaves.
@@ -130,6 +139,9 @@ func Start(t testing.TB, c Config) *Stack {
 	if c.Domain != "" {
 		values.Parameters["DomainName"] = c.Domain
 		values.Parameters["CertificateArn"] = "arn:aws:acm:" + region + ":" + account + ":certificate/11111111-2222-3333-4444-555555555555"
+	}
+	if c.Upstreams != "" {
+		values.Parameters["MirrorUpstreams"] = c.Upstreams
 	}
 	deployment, err := templatetest.Load(c.Template, values)
 	if err != nil {
@@ -151,9 +163,16 @@ func Start(t testing.TB, c Config) *Stack {
 		topic:     &topic{arn: deployment.Outcomes.ARN},
 		functions: map[string]*function{},
 		sessions:  map[string]*function{},
+
+		invocations: map[string][]Invocation{},
 	}
 	t.Cleanup(func() { s.verify(t) }) // after all else
-	s.queue = newQueue(deployment.Queue.MaxReceives, time.Duration(deployment.Queue.Visibility)*time.Second/hurry)
+	s.queue = queueOf(deployment.Queue)
+	s.sqs = serveSQS(s.queue)
+	if deployment.Fetching != nil {
+		s.wanted = queueOf(deployment.Fetching.Queue)
+		s.sqs = serveSQS(s.queue, s.wanted)
+	}
 	s.createBucket(t)
 	s.createTable(t)
 	s.serve(t, c)
@@ -167,17 +186,22 @@ func (s *Stack) serve(t testing.TB, c Config) {
 	gateway := forward(t, c.S3.Endpoint, nil)
 	gateway.ModifyResponse = s.notify
 	owner := aws.Credentials{AccessKeyID: c.S3.AccessKey, SecretAccessKey: c.S3.SecretKey}
-	s.gateway, s.owned = gateway, forward(t, c.S3.Endpoint, func(r *http.Request) error { return sign(r, owner) })
+	owned := forward(t, c.S3.Endpoint, func(r *http.Request) error { return sign(r, owner) })
+	owned.ModifyResponse = s.notify
+	s.gateway, s.owned = gateway, owned
 	certificate, ca := newCertificate(t)
-	s.CA = ca
+	s.CA, s.certificate = ca, certificate
 	s.S3Endpoint = "https://" + serveTLS(t, certificate, s.serveUsers())
 	for name := range s.Deployment.Functions {
 		s.functions[name] = s.newFunction(name)
 	}
 	for name, f := range s.functions {
 		count := readInstances
-		if name == publisher {
+		switch name {
+		case publisher:
 			count = s.Deployment.Events.Concurrency
+		case fetcher: // which answers requests while it fetches
+			count += s.Deployment.Fetching.Events.Concurrency
 		}
 		s.startFunction(t, f, c.Binaries, count)
 	}
@@ -244,14 +268,19 @@ func (s *Stack) tableARN(name string) string {
 	return fmt.Sprintf("arn:aws:dynamodb:%s:%s:table/%s", region, account, name)
 }
 
-// deliverAll delivers the queue's messages until the test ends. The first is
+// deliverAll delivers the queues' messages until the test ends. The first is
 // the one by which S3 tries out the bucket's notification.
 func (s *Stack) deliverAll(t testing.TB) {
 	t.Helper()
 	stop := make(chan struct{})
 	var pollers sync.WaitGroup
 	for range s.Deployment.Events.Concurrency {
-		pollers.Go(func() { s.poll(stop) })
+		pollers.Go(func() { s.poll(s.queue, s.functions[publisher], stop) })
+	}
+	if s.wanted != nil {
+		for range s.Deployment.Fetching.Events.Concurrency {
+			pollers.Go(func() { s.poll(s.wanted, s.functions[fetcher], stop) })
+		}
 	}
 	t.Cleanup(func() {
 		close(stop)
@@ -270,7 +299,7 @@ func (s *Stack) Schedule(t testing.TB, timeout time.Duration) {
 	}
 	input := s.Deployment.Reconcile.Input
 	_, made, err := s.invoke(f, input, timeout)
-	s.note(Invocation{input, made, err != nil})
+	s.note(f.name, Invocation{input, made, err != nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,18 +308,29 @@ func (s *Stack) Schedule(t testing.TB, timeout time.Duration) {
 // Send sends the queue a message, as whoever may do that.
 func (s *Stack) Send(body string) { s.queue.send(body) }
 
-// Rest waits until the queue has no message.
+// SendWanted sends the queue of packages a message with a deduplication id, which
+// is its group as well, as whoever may do that.
+func (s *Stack) SendWanted(id, body string) { s.wanted.sendOnce(id, id, body) }
+
+// Rest waits until the queues have no message.
 func (s *Stack) Rest(t testing.TB) {
 	t.Helper()
-	for deadline := time.Now().Add(quiet); !s.queue.idle(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(quiet); !s.idle(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the queue is not at rest after %v", quiet)
+			t.Fatalf("the queues are not at rest after %v", quiet)
 		}
 	}
 }
 
-// DeadLetters are the messages that were given up.
+// idle says whether no queue has a message. What is fetched becomes an upload
+// before its message is gone.
+func (s *Stack) idle() bool { return (s.wanted == nil || s.wanted.idle()) && s.queue.idle() }
+
+// DeadLetters are the messages of uploads that were given up.
 func (s *Stack) DeadLetters() []Message { return s.queue.deadLetters() }
+
+// FetchDeadLetters are the messages of packages that were given up.
+func (s *Stack) FetchDeadLetters() []Message { return s.wanted.deadLetters() }
 
 // Requests are the requests to the registry so far.
 func (s *Stack) Requests() []Request {
@@ -300,10 +340,15 @@ func (s *Stack) Requests() []Request {
 }
 
 // Invocations are the runs of publish so far.
-func (s *Stack) Invocations() []Invocation {
+func (s *Stack) Invocations() []Invocation { return s.runs(publisher) }
+
+// Fetches are the runs of fetch so far that were for a package.
+func (s *Stack) Fetches() []Invocation { return s.runs(fetcher) }
+
+func (s *Stack) runs(function string) []Invocation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Invocation(nil), s.invocations...)
+	return slices.Clone(s.invocations[function])
 }
 
 func (s *Stack) noteRequest(r Request) {
@@ -312,10 +357,10 @@ func (s *Stack) noteRequest(r Request) {
 	s.requests = append(s.requests, r)
 }
 
-func (s *Stack) note(i Invocation) {
+func (s *Stack) note(function string, i Invocation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.invocations = append(s.invocations, i)
+	s.invocations[function] = append(s.invocations[function], i)
 }
 
 func (s *Stack) broken(err error) {

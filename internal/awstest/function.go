@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,13 +100,9 @@ func (s *Stack) startFunction(t testing.TB, f *function, binaries string, count 
 // what Lambda adds. The AWS SDK's variables for endpoints alone are the tests'.
 func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 	t.Helper()
-	bucket := s.endpoint(t, f.name, made, func(r *http.Request) ([]Call, error) { return s3Calls(r, nil) }, s.strict(s.owned))
 	trusted := filepath.Join(t.TempDir(), "ca.pem")
-	if f.name != publisher { // the others may name S3 to users; should they ask it something, that has to be seen
-		bucket = s.S3Endpoint
-		if err := os.WriteFile(trusted, s.CA, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(trusted, s.CA, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	variables := map[string]string{
 		"AWS_REGION":               region,
@@ -118,10 +115,10 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 		"TZ":                       ":UTC",
 		"SSL_CERT_FILE":            trusted,
 
-		"AWS_ENDPOINT_URL_S3":       bucket,
+		"AWS_ENDPOINT_URL_S3":       s.bucketEndpoint(t, f, made),
 		"AWS_ENDPOINT_URL_DYNAMODB": s.endpoint(t, f.name, made, inBody(dynamoCalls(s.tableARN)), s.dynamodb),
 		"AWS_ENDPOINT_URL_KMS":      s.endpoint(t, f.name, made, inBody(kmsCalls), s.KMS),
-		"AWS_ENDPOINT_URL_SQS":      s.endpoint(t, f.name, made, inBody(sqsCalls(s.Deployment.Queue.ARN)), s.queue.serve(s.Deployment.Queue.URL)),
+		"AWS_ENDPOINT_URL_SQS":      s.endpoint(t, f.name, made, inBody(sqsCalls), s.sqs),
 		"AWS_ENDPOINT_URL_SNS":      s.endpoint(t, f.name, made, inBody(snsCalls), http.HandlerFunc(s.topic.serve)),
 	}
 	maps.Copy(variables, s.Deployment.Functions[f.name].Environment)
@@ -131,6 +128,30 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 	}
 	slices.Sort(environment)
 	return environment
+}
+
+// bucketEndpoint is where an instance of a function finds S3. Publish asks it;
+// versions and download may name it to users, and should they ask it something,
+// that has to be seen; fetch does both.
+func (s *Stack) bucketEndpoint(t testing.TB, f *function, made *calls) string {
+	t.Helper()
+	asked := s.record(f.name, made, func(r *http.Request) ([]Call, error) { return s3Calls(r, nil) }, s.strict(s.owned))
+	users := s.serveUsers()
+	switch f.name {
+	case publisher:
+		server := httptest.NewServer(asked)
+		t.Cleanup(server.Close)
+		return server.URL
+	case fetcher:
+		return "https://" + serveTLS(t, s.certificate, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-Amz-Security-Token") != "" { // else it has the token in an URL
+				asked.ServeHTTP(w, r)
+				return
+			}
+			users.ServeHTTP(w, r)
+		}))
+	}
+	return s.S3Endpoint
 }
 
 // invoke runs a function in an instance that is free, and returns the calls

@@ -103,7 +103,7 @@ func (s *Stack) invoker(r *http.Request) ([]templatetest.Policy, bool) {
 // that it ended with, which has the status of a success.
 func (s *Stack) answerInvoke(w http.ResponseWriter, f *function, payload string) {
 	response, made, err := s.invoke(f, payload, f.timeout)
-	s.note(Invocation{payload, made, err != nil})
+	s.note(f.name, Invocation{payload, made, err != nil})
 	if err != nil {
 		failure := &lambdatest.Error{Message: err.Error()}
 		errors.As(err, &failure)

@@ -5,44 +5,42 @@ import (
 	"strconv"
 )
 
-// Invocation is one run of publish.
+// Invocation is one run of a function for what is no request.
 type Invocation struct {
 	Body   string // of the message, or what the schedule gave
 	Calls  []Call
 	Failed bool // so that the message comes again, or is given up
 }
 
-// poll hands the queue's messages to publish, as Lambda's event source mapping
+// poll hands a queue's messages to a function, as Lambda's event source mapping
 // does, until stop is closed.
-func (s *Stack) poll(stop <-chan struct{}) {
+func (s *Stack) poll(q *queue, f *function, stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
 			return
-		case <-s.queue.changed:
-			if m, ok := s.queue.receive(); ok {
-				s.deliver(m)
+		case <-q.changed:
+			if m, ok := q.receive(); ok {
+				s.deliver(q, m, f)
 			}
 		}
 	}
 }
 
-// deliver hands a message to publish, and deletes it unless that fails.
-func (s *Stack) deliver(m *Message) {
-	f := s.functions[publisher]
-	arn := s.Deployment.Queue.ARN
+// deliver hands a message to a function, and deletes it unless that fails.
+func (s *Stack) deliver(q *queue, m *Message, f *function) {
 	for _, action := range []string{"sqs:ReceiveMessage", "sqs:GetQueueAttributes"} { // Lambda's own
-		s.ledger.add(Call{Function: f.name, Action: action, Resource: arn})
+		s.ledger.add(Call{Function: f.name, Action: action, Resource: q.arn})
 	}
-	response, made, err := s.invoke(f, batch(m, arn), f.timeout)
+	response, made, err := s.invoke(f, batch(m, q.arn), f.timeout)
 	fails := err != nil || failed(response)
-	s.note(Invocation{m.Body, made, fails})
+	s.note(f.name, Invocation{m.Body, made, fails})
 	if fails {
-		s.queue.fail(m)
+		q.fail(m)
 		return
 	}
-	s.ledger.add(Call{Function: f.name, Action: "sqs:DeleteMessage", Resource: arn})
-	s.queue.done(m)
+	s.ledger.add(Call{Function: f.name, Action: "sqs:DeleteMessage", Resource: q.arn})
+	q.done(m)
 }
 
 // batch is the event of one message.
@@ -51,7 +49,7 @@ func batch(m *Message, queueARN string) string {
 	sent := strconv.FormatInt(m.Sent.UnixMilli(), 10)
 	return encode(map[string]any{"Records": []any{map[string]any{
 		"messageId":     m.ID,
-		"receiptHandle": "AQEB" + m.ID + "==",
+		"receiptHandle": m.receipt(),
 		"body":          m.Body,
 		"attributes": map[string]string{
 			"ApproximateReceiveCount":          strconv.Itoa(m.Receives),

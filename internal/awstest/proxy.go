@@ -31,11 +31,19 @@ func (s *Stack) fault(c Call) Fault {
 }
 
 // endpoint serves one of AWS's services to one instance of a function until the
-// test ends: it writes down which permissions a request takes, fails it if the
-// test wants that, and passes it on.
+// test ends.
 func (s *Stack) endpoint(t testing.TB, function string, made *calls, needs permissions, service http.Handler) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(s.record(function, made, needs, service))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// record is one of AWS's services as one instance of a function sees it: it
+// writes down which permissions a request takes, fails it if the test wants
+// that, and passes it on.
+func (s *Stack) record(function string, made *calls, needs permissions, service http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		needed, err := needs(r)
 		if err != nil {
 			s.fail(w, err)
@@ -52,9 +60,7 @@ func (s *Stack) endpoint(t testing.TB, function string, made *calls, needs permi
 		service.ServeHTTP(&statusRecorder{ResponseWriter: w, status: func(status int) {
 			made.add(listingNeeded(needed[0], status)...)
 		}}, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
 }
 
 // permissions are what a request takes, at least one.

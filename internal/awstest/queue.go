@@ -1,15 +1,19 @@
 package awstest
 
 import (
+	"cmp"
 	"crypto/md5"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/larder-registry/larder/internal/templatetest"
 )
 
 // Message is a message of a queue.
@@ -17,42 +21,85 @@ type Message struct {
 	ID       string
 	Body     string
 	Sent     time.Time
-	Receives int // how often it was received
+	Receives int    // how often it was received
+	Group    string // in a FIFO queue, of which one message is received at a time
+
+	again time.Duration // after which it comes again; 0 for the queue's own
 }
+
+// receipt is what a message that was received is called by.
+func (m *Message) receipt() string { return "AQEB" + m.ID + "==" }
+
+// onceFor is how long a FIFO queue knows what it was sent.
+const onceFor = 5 * time.Minute
 
 // maxMessage is what SQS takes, in bytes. It takes more since August 2025; this
 // is what every region takes.
 const maxMessage = 256 << 10
 
-// queue is a queue of SQS whose messages are received by one poller, and go to
-// a dead-letter queue after some receives. It is safe for concurrent use.
+// queue is a queue of SQS whose messages go to a dead-letter queue after some
+// receives. A FIFO queue drops what it was sent before, by the deduplication id,
+// and receives the messages of a group one after another. It is safe for
+// concurrent use.
 type queue struct {
+	arn, url    string
+	fifo        bool
 	maxReceives int
 	visibility  time.Duration // after which a failed message comes again
 
 	mu       sync.Mutex
 	waiting  []*Message
-	inFlight int // received, or failed and not visible yet
+	inFlight map[string]*Message // by receipt: received, or failed and not visible yet
+	known    map[string]sent     // by deduplication id
 	dead     []Message
 	changed  chan struct{} // has room for one sign that messages are waiting
 }
 
-func newQueue(maxReceives int, visibility time.Duration) *queue {
-	return &queue{maxReceives: maxReceives, visibility: visibility, changed: make(chan struct{}, 1)}
+// sent is what a FIFO queue knows of a message that it was sent.
+type sent struct {
+	message Message
+	at      time.Time
 }
 
-func (q *queue) send(body string) Message {
-	m := &Message{ID: rand.Text(), Body: body, Sent: time.Now()}
+func newQueue(maxReceives int, visibility time.Duration) *queue {
+	return &queue{
+		maxReceives: maxReceives, visibility: visibility,
+		inFlight: map[string]*Message{}, known: map[string]sent{}, changed: make(chan struct{}, 1),
+	}
+}
+
+// queueOf is a queue of the template's, in which time goes by faster.
+func queueOf(d templatetest.Queue) *queue {
+	q := newQueue(d.MaxReceives, time.Duration(d.Visibility)*time.Second/hurry)
+	q.arn, q.url, q.fifo = d.ARN, d.URL, d.FIFO
+	return q
+}
+
+func (q *queue) send(body string) Message { return q.sendOnce(rand.Text(), "", body) }
+
+// sendOnce sends a message to a FIFO queue, unless it knows the like. Then it is
+// the one that was sent before.
+func (q *queue) sendOnce(id, group, body string) Message {
+	m := &Message{ID: rand.Text(), Body: body, Sent: time.Now(), Group: group}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if before, ok := q.known[id]; ok && m.Sent.Sub(before.at) < onceFor {
+		return before.message
+	}
+	if q.fifo {
+		q.known[id] = sent{*m, m.Sent}
+	}
 	q.waiting = append(q.waiting, m)
 	q.signal()
 	return *m
 }
 
-// signal wakes a poller. There is one sign for any number of messages: a poller
-// that takes it hands it on while there are more.
+// signal wakes a poller, if a message can be received. There is one sign for any
+// number of messages: a poller that takes it hands it on while there are more.
 func (q *queue) signal() {
+	if !slices.ContainsFunc(q.waiting, q.visible) {
+		return
+	}
 	select {
 	case q.changed <- struct{}{}:
 	default:
@@ -63,24 +110,45 @@ func (q *queue) signal() {
 func (q *queue) receive() (*Message, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
+	at := slices.IndexFunc(q.waiting, q.visible)
+	if at < 0 {
 		return nil, false
 	}
-	m := q.waiting[0]
-	q.waiting = q.waiting[1:]
-	q.inFlight++
+	m := q.waiting[at]
+	q.waiting = slices.Delete(q.waiting, at, at+1)
+	q.inFlight[m.receipt()] = m
 	m.Receives++
-	if len(q.waiting) > 0 {
-		q.signal()
-	}
+	q.signal()
 	return m, true
 }
 
+// visible says whether a message can be received: none of its group is.
+func (q *queue) visible(m *Message) bool {
+	for _, received := range q.inFlight {
+		if q.fifo && received.Group == m.Group {
+			return false
+		}
+	}
+	return true
+}
+
 // done deletes a received message.
-func (q *queue) done(*Message) {
+func (q *queue) done(m *Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.inFlight--
+	delete(q.inFlight, m.receipt())
+	q.signal() // to others of its group
+}
+
+// postpone says when a received message comes again if it is not deleted.
+func (q *queue) postpone(receipt string, by time.Duration) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m, ok := q.inFlight[receipt]
+	if ok {
+		m.again = by / hurry
+	}
+	return ok
 }
 
 // fail lets a received message become visible again later, or puts it into the
@@ -89,15 +157,17 @@ func (q *queue) fail(m *Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if m.Receives >= q.maxReceives {
-		q.inFlight--
+		delete(q.inFlight, m.receipt())
 		q.dead = append(q.dead, *m)
+		q.signal()
 		return
 	}
-	time.AfterFunc(q.visibility, func() {
+	time.AfterFunc(cmp.Or(m.again, q.visibility), func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.inFlight--
-		q.waiting = append(q.waiting, m)
+		delete(q.inFlight, m.receipt())
+		m.again = 0
+		q.waiting = slices.Insert(q.waiting, 0, m) // before others of its group
 		q.signal()
 	})
 }
@@ -106,7 +176,7 @@ func (q *queue) fail(m *Message) {
 func (q *queue) idle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.waiting) == 0 && q.inFlight == 0
+	return len(q.waiting) == 0 && len(q.inFlight) == 0
 }
 
 func (q *queue) deadLetters() []Message {
@@ -115,28 +185,74 @@ func (q *queue) deadLetters() []Message {
 	return slices.Clone(q.dead)
 }
 
-// serve answers SendMessage in the protocol of SQS, AWS JSON 1.0, for the one
-// queue under an URL.
-func (q *queue) serve(queueURL string) http.Handler {
+// sqsInput is as much of the requests to SQS as is looked at.
+type sqsInput struct {
+	QueueURL               string `json:"QueueUrl"`
+	MessageBody            string
+	MessageGroupID         string `json:"MessageGroupId"`
+	MessageDeduplicationID string `json:"MessageDeduplicationId"`
+	ReceiptHandle          string
+	VisibilityTimeout      int // seconds
+}
+
+// serveSQS answers requests to queues in the protocol of SQS, AWS JSON 1.0.
+func serveSQS(queues ...*queue) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var input struct{ QueueUrl, MessageBody string } //nolint:staticcheck // the protocol's names
-		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*maxMessage)).Decode(&input)
-		switch {
-		case err != nil:
+		var input sqsInput
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*maxMessage)).Decode(&input); err != nil {
 			refuseJSON(w, "com.amazonaws.sqs#InvalidMessageContents", err.Error())
-		case operationOf(r) != "SendMessage":
-			refuseJSON(w, "com.amazonaws.sqs#UnsupportedOperation", operationOf(r))
-		case input.QueueUrl != queueURL:
-			refuseJSON(w, "com.amazonaws.sqs#QueueDoesNotExist", fmt.Sprintf("there is no queue %q", input.QueueUrl))
-		case input.MessageBody == "" || len(input.MessageBody) > maxMessage:
-			refuseJSON(w, "com.amazonaws.sqs#InvalidParameterValue", fmt.Sprintf("the message has %d bytes", len(input.MessageBody)))
+			return
+		}
+		at := slices.IndexFunc(queues, func(q *queue) bool { return q.url == input.QueueURL })
+		if at < 0 {
+			refuseJSON(w, "com.amazonaws.sqs#QueueDoesNotExist", fmt.Sprintf("there is no queue %q", input.QueueURL))
+			return
+		}
+		switch operation := operationOf(r); operation {
+		case "SendMessage":
+			queues[at].answerSend(w, input)
+		case "ChangeMessageVisibility":
+			queues[at].answerChange(w, input)
 		default:
-			sum := md5.Sum([]byte(input.MessageBody))
-			m := q.send(input.MessageBody)
-			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-			fmt.Fprint(w, encode(map[string]string{"MessageId": m.ID, "MD5OfMessageBody": hex.EncodeToString(sum[:])})) //nolint:errcheck // the client may have left
+			refuseJSON(w, "com.amazonaws.sqs#UnsupportedOperation", operation)
 		}
 	})
+}
+
+// fifoID is what the ids of groups and for deduplication may be.
+var fifoID = regexp.MustCompile("^[!-~]{1,128}$")
+
+func (q *queue) answerSend(w http.ResponseWriter, in sqsInput) {
+	ids := in.MessageGroupID + in.MessageDeduplicationID
+	switch {
+	case in.MessageBody == "" || len(in.MessageBody) > maxMessage:
+		refuseJSON(w, "com.amazonaws.sqs#InvalidParameterValue", fmt.Sprintf("the message has %d bytes", len(in.MessageBody)))
+	case q.fifo && !(fifoID.MatchString(in.MessageGroupID) && fifoID.MatchString(in.MessageDeduplicationID)), !q.fifo && ids != "":
+		refuseJSON(w, "com.amazonaws.sqs#InvalidParameterValue", fmt.Sprintf("the queue is FIFO: %t, and the message has the ids %q", q.fifo, ids))
+	default:
+		var m Message
+		if q.fifo {
+			m = q.sendOnce(in.MessageDeduplicationID, in.MessageGroupID, in.MessageBody)
+		} else {
+			m = q.send(in.MessageBody)
+		}
+		sum := md5.Sum([]byte(in.MessageBody))
+		answerJSON(w, map[string]string{"MessageId": m.ID, "MD5OfMessageBody": hex.EncodeToString(sum[:])})
+	}
+}
+
+func (q *queue) answerChange(w http.ResponseWriter, in sqsInput) {
+	const most = 12 * 60 * 60
+	if in.VisibilityTimeout < 0 || in.VisibilityTimeout > most || !q.postpone(in.ReceiptHandle, time.Duration(in.VisibilityTimeout)*time.Second) {
+		refuseJSON(w, "com.amazonaws.sqs#MessageNotInflight", fmt.Sprintf("%q is not received, or cannot be hidden for %d s", in.ReceiptHandle, in.VisibilityTimeout))
+		return
+	}
+	answerJSON(w, map[string]string{})
+}
+
+func answerJSON(w http.ResponseWriter, answer any) {
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	fmt.Fprint(w, encode(answer)) //nolint:errcheck // the client may have left
 }
 
 // refuseJSON answers with an error in AWS JSON.
