@@ -213,6 +213,12 @@ func newKeyFile(t *testing.T, folder, name string) []byte {
 // keyID is the ID of the public key that belongs to a private one.
 func keyID(t *testing.T, data []byte) string {
 	t.Helper()
+	return publicKey(t, data).KeyID
+}
+
+// publicKey is the public key that belongs to a private one.
+func publicKey(t *testing.T, data []byte) signing.PublicKey {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
@@ -225,5 +231,5 @@ func keyID(t *testing.T, data []byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return key.PublicKey().KeyID
+	return key.PublicKey()
 }

@@ -51,8 +51,12 @@ type node struct {
 // Run serves until ctx ends or a part of the node fails, and then stops what
 // it started. It writes to out, once, when clients can come: what is where,
 // and what to do next.
-func Run(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) (err error) {
+func Run(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) error {
 	n := &node{config: cfg, logger: logger}
+	return n.run(ctx, out)
+}
+
+func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	n.uploads = n.newIntake()
 	defer func() { err = errors.Join(err, n.close()) }()
 	if err := n.open(ctx); err != nil {
@@ -64,14 +68,14 @@ func Run(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Wri
 	defer n.startPublishing(ctx)()
 	stop := n.answerOperators()
 	defer func() { err = errors.Join(err, stop()) }()
-	web := startWeb(n.listener, n.certs.tlsConfig(), n.newHandler(), logger)
+	web := startWeb(n.listener, n.certs.tlsConfig(), n.newHandler(), n.logger)
 	defer func() { err = errors.Join(err, web.close()) }()
 	defer func() { err = errors.Join(err, n.dir.Remove(datadir.Env)) }()
 	if err := n.announce(ctx, out); err != nil {
 		return err
 	}
 	err = n.wait(ctx, web)
-	logger.Info("stopping")
+	n.logger.Info("stopping")
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -25,6 +26,13 @@ import (
 func TestMain(m *testing.M) {
 	// Roots of the machine have no part in the tests.
 	os.Unsetenv("SSL_CERT_FILE")
+	if os.Getenv(asOrigin) != "" {
+		if err := serveAsOrigin(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -61,11 +69,25 @@ func localConfig(t *testing.T) config.Config {
 // is possible in a process.
 func start(t *testing.T, cfg config.Config) *running {
 	t.Helper()
-	r := &running{data: cfg.Data, out: &output{}, log: &output{}}
+	return startNode(t, &node{config: cfg})
+}
+
+// startNode starts a node that the test has prepared. It logs to the test.
+func startNode(t *testing.T, n *node) *running {
+	t.Helper()
+	r := &running{data: n.config.Data, out: &output{}, log: &output{}}
+	n.logger = slog.New(slog.NewTextHandler(r.log, nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, cfg, slog.New(slog.NewTextHandler(r.log, nil)), r.out) }()
+	go func() { ended <- n.run(ctx, r.out) }()
 	r.stop = sync.OnceValue(func() error { cancel(); return <-ended })
+	r.await(t, ended)
+	return r
+}
+
+// await returns when the node says that it serves, and has it stop with the test.
+func (r *running) await(t *testing.T, ended chan error) {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := r.stop(); err != nil {
 			t.Errorf("stop: %v", err)
@@ -75,14 +97,13 @@ func start(t *testing.T, cfg config.Config) *running {
 		select {
 		case err := <-ended:
 			ended <- err
-			t.Fatalf("the node ended: %v", err)
+			t.Fatalf("the node ended: %v\n%s", err, r.log)
 		default:
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("the node does not serve: %s", r.log)
 		}
 	}
-	return r
 }
 
 // env returns a variable as a shell has it that sources the node's file.
