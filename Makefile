@@ -72,6 +72,10 @@ DOORS ?= node aws
 E2E = LARDER_E2E=$(abspath $(LARDER)) LARDER_E2E_FUNCTIONS=$(abspath $(CACHE)/functions) \
   LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -parallel=4 -timeout=20m ./e2e
 
+# The clients against a node that is given an origin on this machine, which no setting can do.
+E2E_PULL = LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -timeout=10m \
+  -run '^TestClientsPullThrough$$' ./scripts/larder/internal/serve
+
 .PHONY: e2e-binaries
 e2e-binaries: larder
 	@functions/build $(CACHE)/functions
@@ -83,6 +87,8 @@ e2e: e2e-binaries dynamodb ## end to end by DOORS (node aws): the AWS CLI, Terra
 	  echo "== end to end, door: $$door"; \
 	  LARDER_E2E_DOOR=$$door LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E); \
 	done
+	@echo "== end to end, pulling through"
+	@LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E_PULL)
 
 .PHONY: test-clients
 test-clients: need-all e2e-binaries dynamodb ## end to end over older clients too; renews the README's table of tested clients

@@ -103,10 +103,15 @@ func (p *pulling) checkIndex(t *testing.T, kind string, versions ...string) {
 	}
 }
 
-// version is version 1.0.0 of a provider.
+// version is version 1.0.0 of a provider, or of hashicorp/time, which is a real
+// one, the version of that.
 func (p *pulling) version(t *testing.T, kind string) (int, mirrored) {
 	t.Helper()
-	return p.ask(t, originHostname+"/hashicorp/"+kind, "1.0.0.json")
+	version := "1.0.0"
+	if kind == "time" {
+		version = builtTime
+	}
+	return p.ask(t, originHostname+"/hashicorp/"+kind, version+".json")
 }
 
 // checkOffered wants an origin's packages to be offered by its own URLs, with
