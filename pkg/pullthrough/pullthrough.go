@@ -36,6 +36,10 @@ const (
 	// failedFor is how long nobody asks again for what an origin did not
 	// answer, and for anything of one that did not answer in time.
 	failedFor = 30 * time.Second
+
+	// lookupsAtOnce is how many questions are open at the same time. An answer
+	// may take many megabytes until it is read.
+	lookupsAtOnce = 16
 )
 
 // Origins are other registries: an [upstream.Client].
@@ -64,12 +68,15 @@ type Puller struct {
 	versions cache[[]upstream.Version]
 	packages cache[[]upstream.Package]
 	silent   silences
+	asking   chan struct{} // has room for lookupsAtOnce
 }
 
 var _ protocol.Origins = (*Puller)(nil)
 
 // New is a puller.
-func New(c Config) *Puller { return &Puller{Config: c} }
+func New(c Config) *Puller {
+	return &Puller{Config: c, asking: make(chan struct{}, lookupsAtOnce)}
+}
 
 // Wanted is a package that is to be fetched.
 type Wanted struct {
@@ -185,27 +192,43 @@ func (p *Puller) offered(versions []upstream.Version) (offered []upstream.Versio
 	return offered
 }
 
-var errSilent = errors.New("the origin did not answer in time a moment ago")
+var (
+	errSilent = errors.New("the origin did not answer in time a moment ago")
+	errBusy   = errors.New("too many questions are open")
+)
 
 // ask asks an origin, and logs why it has nothing. That the client whose question
 // it was is gone ends nothing: others may wait for the answer.
 func (p *Puller) ask(ctx context.Context, a registry.ProviderAddress, question func(context.Context) error) error {
-	if p.silent.has(a.Hostname) {
-		return errSilent
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
-	err := question(ctx)
+	err := p.inTurn(ctx, a.Hostname, question)
 	var untrusted *upstream.Untrusted
 	switch {
-	case err == nil, errors.Is(err, registry.ErrNotFound):
+	case err == nil, errors.Is(err, registry.ErrNotFound), errors.Is(err, errSilent):
 	case errors.As(err, &untrusted):
 		p.Log.ErrorContext(ctx, "what the origin of a provider says is not to be trusted, and nothing of it is offered", "provider", a.String(), "error", err)
 	default:
 		p.Log.WarnContext(ctx, "the origin of a provider does not answer; the mirror offers what it has", "provider", a.String(), "error", err)
 	}
+	return err
+}
+
+// inTurn asks when there is room for another question, unless the host did not
+// answer in time a moment ago.
+func (p *Puller) inTurn(ctx context.Context, hostname string, question func(context.Context) error) error {
+	select {
+	case p.asking <- struct{}{}:
+		defer func() { <-p.asking }()
+	case <-ctx.Done():
+		return errBusy
+	}
+	if p.silent.has(hostname) {
+		return errSilent
+	}
+	err := question(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		p.silent.add(a.Hostname, time.Now().Add(failedFor))
+		p.silent.add(hostname, time.Now().Add(failedFor))
 	}
 	return err
 }

@@ -263,6 +263,25 @@ func (h hanging) Versions(ctx context.Context, _ registry.ProviderAddress) ([]up
 	return nil, fmt.Errorf("no answer: %w", context.Cause(ctx))
 }
 
+// However many providers are asked for at once, few questions are open, and who
+// waits for a turn that does not come is answered in time.
+func TestQuestionsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin{}
+		p, _ := newPuller(t, o, io.Discard)
+		p.Origins = hanging{o}
+		began := time.Now()
+		var asking sync.WaitGroup
+		for i := range 10 * lookupsAtOnce {
+			asking.Go(func() { p.Versions(t.Context(), address(t, fmt.Sprintf("registry.terraform.io/hashicorp/p%d", i))) })
+		}
+		asking.Wait()
+		if waited := time.Since(began); o.lists.Load() > lookupsAtOnce || waited > lookupTime {
+			t.Errorf("asked %d times at once, for %v", o.lists.Load(), waited)
+		}
+	})
+}
+
 // A version of which everything is here that could be wanted needs no origin.
 func TestACompleteVersionNeedsNoOrigin(t *testing.T) {
 	o := &origin{}
