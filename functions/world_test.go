@@ -87,6 +87,7 @@ func reader(t testing.TB, function, table string, env ...string) *lambdatest.Fun
 type world struct {
 	*testing.T
 	s3      *s3test.Server
+	table   string
 	catalog *dynamocatalog.Catalog
 	publish *lambdatest.Function
 
@@ -103,10 +104,16 @@ const (
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldIn(t, s3test.Start(t))
+}
+
+// newWorldIn is a registry in a bucket.
+func newWorldIn(t *testing.T, bucket *s3test.Server) *world {
+	t.Helper()
 	dynamo := dynamotest.Start(t)
 	table := dynamo.CreateTable(t, dynamocatalog.TableSchema)
 	kms := kmstest.Start(t, 4096)
-	w := &world{T: t, s3: s3test.Start(t), catalog: newCatalog(t, table), announced: map[string]string{}}
+	w := &world{T: t, s3: bucket, table: table, catalog: newCatalog(t, table), announced: map[string]string{}}
 	queue := httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(queue.Close)
 	topic := httptest.NewServer(http.HandlerFunc(w.hear))

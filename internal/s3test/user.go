@@ -21,6 +21,15 @@ func (s *Server) Client() *s3.Client {
 	})
 }
 
+// Another is another bucket on the same server, versioned and empty.
+func (s *Server) Another(t testing.TB, bucket string) *Server {
+	t.Helper()
+	another := *s
+	another.Bucket = bucket
+	another.createBucket(t)
+	return &another
+}
+
 func (s *Server) createBucket(t testing.TB) {
 	t.Helper()
 	if _, err := s.Client().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &s.Bucket}); err != nil {

@@ -1,0 +1,525 @@
+package functions_test
+
+import (
+	"bytes"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/functions/internal/mirror"
+	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/internal/templatetest"
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"golang.org/x/mod/sumdb/dirhash"
+)
+
+// The hosts of the origin registry. They lead nowhere but by its transport.
+const (
+	originHost = "registry.example.com"
+	filesHost  = "files.example.com"
+)
+
+const (
+	widgetPackage = "terraform-provider-widget_1.0.0_"
+	widgetVersion = "/v1/mirror/" + originHost + "/acme/widget/1.0.0.json"
+	widgetIndex   = "/v1/mirror/" + originHost + "/acme/widget/index.json"
+)
+
+var widgetPlatforms = []string{"darwin_arm64", "linux_amd64"}
+
+// origin is another registry, of which a mirror asks by a transport of the
+// test's own: production's connects to public addresses alone.
+type origin struct {
+	server *httptest.Server
+	files  *url.URL
+	zips   map[string][]byte // by platform
+
+	down      atomic.Bool
+	lies      atomic.Bool // it has other bytes than it signed
+	downloads atomic.Int64
+}
+
+// startOrigin starts a registry that has published acme/widget 1.0.0.
+func startOrigin(t *testing.T, bucket *s3test.Server) *origin {
+	t.Helper()
+	w := newWorldIn(t, bucket)
+	files, err := url.Parse(w.s3.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &origin{files: files, zips: map[string][]byte{}}
+	for _, platform := range widgetPlatforms {
+		key := "providers/acme/widget/" + widgetPackage + platform + ".zip"
+		o.zips[platform] = content(t, key)
+		if failures := w.invoke(uploaded(t, w.s3, key, w.s3.Upload(t, key, o.zips[platform], nil))); failures != 0 {
+			t.Fatalf("%s is not published", key)
+		}
+	}
+	presigner, err := s3blob.New(s3blob.Config{
+		Bucket: w.s3.Bucket, Region: "us-east-1", Credentials: s3blob.StaticCredentials(w.s3.AccessKey, w.s3.SecretKey),
+		Endpoint: w.s3.Endpoint, PublicEndpoint: "https://" + filesHost, PathStyle: true, URLLifetime: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.server = httptest.NewTLSServer(protocol.New(protocol.Config{
+		Reader: registry.NewReader(w.catalog), Presigner: presigner, Logger: slog.New(slog.DiscardHandler),
+		Authenticate: func(*http.Request) registry.Caller { return registry.Anyone },
+	}))
+	t.Cleanup(o.server.Close)
+	return o
+}
+
+// RoundTrip sends a request to the host that the origin is for it.
+func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
+	if o.down.Load() || r.URL.Scheme != "https" {
+		return nil, errors.New("connection refused")
+	}
+	answer, err := o.reach(r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Request = r
+	if strings.HasSuffix(r.URL.Path, ".zip") {
+		o.downloads.Add(1)
+		if o.lies.Load() {
+			answer.Body = io.NopCloser(io.MultiReader(strings.NewReader("lies"), answer.Body))
+		}
+	}
+	return answer, nil
+}
+
+func (o *origin) reach(r *http.Request) (*http.Response, error) {
+	there := r.Clone(r.Context())
+	there.Host = r.URL.Host // which the URLs of files are signed for
+	switch r.URL.Host {
+	case originHost:
+		there.URL.Host = o.server.Listener.Addr().String()
+		return o.server.Client().Transport.RoundTrip(there)
+	case filesHost:
+		there.URL.Scheme, there.URL.Host = o.files.Scheme, o.files.Host
+		return http.DefaultTransport.RoundTrip(there)
+	}
+	return nil, fmt.Errorf("%s is not of the origin", r.URL.Host)
+}
+
+// pulling is a registry whose mirror pulls through, and what it asks AWS.
+type pulling struct {
+	*world
+	origin     *origin
+	deployment *templatetest.Deployment
+	settings   map[string]string
+	log        lockedBuffer
+
+	mu       sync.Mutex
+	requests []string          // "<service> <what>"
+	queue    map[string]string // bodies by deduplication id: what a FIFO queue delivers
+}
+
+// lockedBuffer is a buffer for several writers.
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func startPulling(t *testing.T) *pulling {
+	t.Helper()
+	w := newWorld(t)
+	p := &pulling{world: w, origin: startOrigin(t, w.s3.Another(t, "larder-origin")), queue: map[string]string{}}
+	var err error
+	p.deployment, err = templatetest.Load(filepath.Join(root, "template.yaml"), templatetest.Values{
+		Region: "us-east-1", Parameters: map[string]string{"BucketName": p.s3.Bucket, "ReadAccess": "open", "MirrorUpstreams": originHost + "/acme/*"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := httptest.NewServer(http.HandlerFunc(p.serveQueue))
+	t.Cleanup(queue.Close)
+	p.settings = maps.Clone(p.deployment.Functions["fetch"].Environment)
+	maps.Copy(p.settings, map[string]string{
+		"LARDER_TABLE": p.table, // of an engine that all tests share
+		"AWS_REGION":   "us-east-1", "AWS_ACCESS_KEY_ID": p.s3.AccessKey, "AWS_SECRET_ACCESS_KEY": p.s3.SecretKey, "AWS_ENDPOINT_URL_SQS": queue.URL,
+		"AWS_ENDPOINT_URL_S3": p.watched(p.s3.Endpoint, "s3"), "AWS_ENDPOINT_URL_DYNAMODB": p.watched(dynamotest.Start(t).Endpoint, "dynamodb"),
+	})
+	return p
+}
+
+// note writes down a request to AWS.
+func (p *pulling) note(service, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = append(p.requests, service+" "+what)
+}
+
+// asked takes the requests to AWS that were made since the last time.
+func (p *pulling) asked() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	requests := p.requests
+	p.requests = nil
+	slices.Sort(requests)
+	return requests
+}
+
+// watched is a service to which requests are written down.
+func (p *pulling) watched(endpoint, service string) string {
+	p.Helper()
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		p.Fatal(err)
+	}
+	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // which is signed
+		if what := r.In.Header.Get("X-Amz-Target"); what != "" {
+			p.note(service, what[strings.LastIndex(what, ".")+1:])
+		} else if r.In.Header.Get("Authorization") != "" { // else it is an URL that was presigned
+			p.note(service, r.In.Method+" "+strings.TrimPrefix(r.In.URL.Path, "/"+p.s3.Bucket+"/"))
+		}
+	}})
+	p.Cleanup(server.Close)
+	return server.URL
+}
+
+// serveQueue is the FIFO queue: it drops what it has had.
+func (p *pulling) serveQueue(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		QueueURL                            string `json:"QueueUrl"`
+		MessageBody, MessageDeduplicationID string
+		ReceiptHandle                       string
+		VisibilityTimeout                   int
+	}
+	target := r.Header.Get("X-Amz-Target")
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &in)
+	}
+	if err != nil || in.QueueURL != p.deployment.Fetching.Queue.URL {
+		http.Error(w, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist"}`, http.StatusBadRequest)
+		return
+	}
+	operation := strings.TrimPrefix(target, "AmazonSQS.")
+	p.note("sqs", operation)
+	if operation == "SendMessage" {
+		p.mu.Lock()
+		p.queue[in.MessageDeduplicationID] = in.MessageBody
+		p.mu.Unlock()
+	}
+	sum := md5.Sum([]byte(in.MessageBody))
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	_ = json.NewEncoder(w).Encode(map[string]string{"MessageId": "1", "MD5OfMessageBody": hex.EncodeToString(sum[:])})
+}
+
+// messages are the bodies of the queue's messages.
+func (p *pulling) messages() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Values(p.queue))
+}
+
+// instance is a new instance of the function fetch.
+func (p *pulling) instance() *mirror.Mirror {
+	p.Helper()
+	cfg, err := config.Read(func(name string) string { return p.settings[name] }, config.Table, config.Bucket, config.Hostname, config.Auth,
+		config.URLLifetime, config.FetchQueue, config.Upstreams, config.Platforms)
+	if err != nil {
+		p.Fatal(err)
+	}
+	m, err := mirror.Open(cfg, p.origin, jsonlog.New(&p.log))
+	if err != nil {
+		p.Fatal(err)
+	}
+	return m
+}
+
+// handle hands an event to an instance, as JSON, and reads the result.
+func (p *pulling) handle(m *mirror.Mirror, payload []byte, result any) {
+	p.Helper()
+	var event mirror.Event
+	if err := json.Unmarshal(payload, &event); err != nil {
+		p.Error(err)
+		return
+	}
+	got, err := m.Handle(p.Context(), event)
+	if err != nil {
+		p.Error(err)
+		return
+	}
+	text, err := json.Marshal(got)
+	if err != nil {
+		p.Error(err)
+		return
+	}
+	if err := json.Unmarshal(text, result); err != nil {
+		p.Errorf("%v: %s", err, text)
+	}
+}
+
+// get asks an instance for a document.
+func (p *pulling) get(m *mirror.Mirror, rawPath string) (status int, body string) {
+	p.Helper()
+	payload, err := json.Marshal(events.APIGatewayV2HTTPRequest{
+		Version: "2.0", RawPath: rawPath, Headers: map[string]string{"host": "mirror.example.com"},
+		RequestContext: events.APIGatewayV2HTTPRequestContext{HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{Method: http.MethodGet, Path: rawPath}},
+	})
+	if err != nil {
+		p.Fatal(err)
+	}
+	var response events.APIGatewayV2HTTPResponse
+	p.handle(m, payload, &response)
+	return response.StatusCode, strings.TrimSpace(response.Body)
+}
+
+// archives asks an instance for the archives of the version.
+func (p *pulling) archives(m *mirror.Mirror) (found map[string]offered) {
+	p.Helper()
+	status, body := p.get(m, widgetVersion)
+	var document struct{ Archives map[string]offered }
+	if err := json.Unmarshal([]byte(body), &document); err != nil || status != http.StatusOK {
+		p.Errorf("%s: %d %s", widgetVersion, status, body)
+	}
+	return document.Archives
+}
+
+// offered is an archive as a mirror offers it.
+type offered struct {
+	URL    string
+	Hashes []string
+}
+
+// deliver delivers a message of the queue, and says whether it failed.
+func (p *pulling) deliver(m *mirror.Mirror, body string) bool {
+	p.Helper()
+	payload, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{{
+		MessageId: "1", ReceiptHandle: "AQEB", Body: body, EventSource: "aws:sqs", Attributes: map[string]string{"ApproximateReceiveCount": "1"},
+	}}})
+	if err != nil {
+		p.Fatal(err)
+	}
+	var response events.SQSEventResponse
+	p.handle(m, payload, &response)
+	return len(response.BatchItemFailures) > 0
+}
+
+// uploaded is the event of the queue of uploads that tells of an object version.
+func uploaded(t *testing.T, bucket *s3test.Server, key, version string) []byte {
+	t.Helper()
+	var record events.S3EventRecord
+	record.EventName, record.EventTime = "ObjectCreated:Put", time.Now()
+	record.S3.Bucket.Name = bucket.Bucket
+	record.S3.Object = events.S3Object{Key: url.QueryEscape(key), VersionID: version}
+	body, err := json.Marshal(events.S3Event{Records: []events.S3EventRecord{record}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: string(body)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
+// publishFetched has published what lies in the inbox of the mirror, as S3's
+// events would.
+func (p *pulling) publishFetched() {
+	p.Helper()
+	for _, platform := range widgetPlatforms {
+		key := inboxKey(platform)
+		head, err := p.s3.Client().HeadObject(p.Context(), &s3.HeadObjectInput{Bucket: &p.s3.Bucket, Key: &key})
+		if err != nil {
+			p.Fatalf("%s was not fetched: %v", key, err)
+		}
+		if failures := p.invoke(uploaded(p.T, p.s3, key, *head.VersionId)); failures != 0 || p.s3.Tags(p.T, key, *head.VersionId)[publish.StatusTag] != "published" {
+			p.Errorf("%s is not published", key)
+		}
+	}
+}
+
+func inboxKey(platform string) string {
+	return "mirror/" + originHost + "/acme/widget/" + widgetPackage + platform + ".zip"
+}
+
+// checkAllowed holds that the template's policies allow fetch what it has asked.
+func (p *pulling) checkAllowed(action, resource string) {
+	p.Helper()
+	if !p.deployment.Allows("fetch", action, resource, nil) {
+		p.Errorf("template.yaml does not allow fetch %s on %s", action, resource)
+	}
+}
+
+// zh is the hash of a package that an origin signs.
+func zh(archive []byte) string {
+	sum := sha256.Sum256(archive)
+	return "zh:" + hex.EncodeToString(sum[:])
+}
+
+// h1 is the hash of a package that clients compute.
+func h1(t *testing.T, archive []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "package.zip")
+	if err := os.WriteFile(file, archive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hash, err := dirhash.HashZip(file, dirhash.Hash1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+// TestPullThrough goes from the first client who asks for what only the origin
+// has to those who get it from the mirror, while the origin is down.
+func TestPullThrough(t *testing.T) {
+	p := startPulling(t)
+	first := p.instance()
+	if status, body := p.get(first, widgetIndex); status != http.StatusOK || body != `{"versions":{"1.0.0":{}}}` {
+		t.Errorf("the index is %d %s", status, body)
+	}
+	if got, want := p.asked(), []string{"dynamodb Query"}; !slices.Equal(got, want) {
+		t.Errorf("the index took %q, want %q", got, want)
+	}
+
+	// The first client gets the origin's URLs, and what the origin has signed.
+	for platform, archive := range p.archives(first) {
+		if !strings.HasPrefix(archive.URL, "https://"+filesHost+"/") || !slices.Equal(archive.Hashes, []string{zh(p.origin.zips[platform])}) {
+			t.Errorf("the first client is offered %+v for %s", archive, platform)
+		}
+	}
+	if got, want := p.asked(), []string{"dynamodb GetItem", "sqs SendMessage", "sqs SendMessage"}; !slices.Equal(got, want) {
+		t.Errorf("the version took %q, want %q", got, want)
+	}
+
+	// Many others ask at once, of several instances: still each package is wanted once.
+	var clients sync.WaitGroup
+	for _, m := range []*mirror.Mirror{first, p.instance()} {
+		for range 25 {
+			clients.Go(func() {
+				if got := p.archives(m); len(got) != len(widgetPlatforms) {
+					t.Errorf("a client is offered %v", got)
+				}
+			})
+		}
+	}
+	clients.Wait()
+	wanted := p.messages()
+	if sends := slices.DeleteFunc(p.asked(), func(r string) bool { return r != "sqs SendMessage" }); len(wanted) != 2 || len(sends) != 2 {
+		t.Errorf("fifty clients caused %q by %q, want two messages and a second instance that sent the like", wanted, sends)
+	}
+
+	// Each message is delivered twice, and fetched once.
+	for _, body := range slices.Concat(wanted, wanted) {
+		if p.deliver(first, body) {
+			t.Errorf("%s failed: %s", body, p.log.String())
+		}
+	}
+	var want []string
+	for _, platform := range widgetPlatforms {
+		want = append(want, "s3 HEAD "+inboxKey(platform), "s3 HEAD "+inboxKey(platform), "s3 PUT "+inboxKey(platform))
+		p.checkAllowed("s3:GetObject", "arn:aws:s3:::"+p.s3.Bucket+"/"+inboxKey(platform)) // HEAD
+		p.checkAllowed("s3:PutObject", "arn:aws:s3:::"+p.s3.Bucket+"/"+inboxKey(platform))
+	}
+	p.checkAllowed("s3:ListBucket", "arn:aws:s3:::"+p.s3.Bucket) // a HEAD that is answered with 404
+	p.checkAllowed("sqs:SendMessage", p.deployment.Fetching.Queue.ARN)
+	slices.Sort(want)
+	if got := p.asked(); !slices.Equal(got, want) || p.origin.downloads.Load() != 2 {
+		t.Errorf("fetching took %q and %d downloads, want %q and 2", got, p.origin.downloads.Load(), want)
+	}
+
+	// From the inbox they are published. Then everybody gets them from the mirror.
+	p.publishFetched()
+	p.asked()
+	for _, down := range []bool{false, true} {
+		p.origin.down.Store(down)
+		p.checkMirrored(p.instance())
+	}
+	if status, _ := p.get(p.instance(), strings.Replace(widgetVersion, "1.0.0", "2.0.0", 1)); status != http.StatusNotFound {
+		t.Errorf("what nobody has is answered with %d", status)
+	}
+	for _, secret := range []string{"X-Amz-Signature", p.s3.SecretKey} {
+		if strings.Contains(p.log.String(), secret) {
+			t.Errorf("the log contains %s", secret)
+		}
+	}
+}
+
+// checkMirrored checks that the mirror has the version itself: both hashes, and
+// the same bytes.
+func (p *pulling) checkMirrored(m *mirror.Mirror) {
+	p.Helper()
+	p.asked()
+	if status, body := p.get(m, widgetIndex); status != http.StatusOK || body != `{"versions":{"1.0.0":{}}}` {
+		p.Errorf("the index is %d %s", status, body)
+	}
+	found := p.archives(m)
+	if got, want := p.asked(), []string{"dynamodb GetItem", "dynamodb Query"}; !slices.Equal(got, want) || len(found) != len(widgetPlatforms) {
+		p.Errorf("%v took %q, want %q", found, got, want)
+	}
+	for platform, archive := range found {
+		zip := p.origin.zips[platform]
+		if want := []string{h1(p.T, zip), zh(zip)}; !slices.Equal(archive.Hashes, want) {
+			p.Errorf("the hashes for %s are %q, want %q", platform, archive.Hashes, want)
+		}
+		response, err := http.Get(archive.URL)
+		if err != nil {
+			p.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !bytes.Equal(body, zip) {
+			p.Errorf("the archive for %s: status %d, %d bytes, %v", platform, response.StatusCode, len(body), err)
+		}
+	}
+}
+
+// TestLiesAreNotFetched holds that other bytes than the origin has signed never
+// come into the inbox, and that the queue is told when to try again.
+func TestLiesAreNotFetched(t *testing.T) {
+	p := startPulling(t)
+	m := p.instance()
+	p.archives(m)
+	p.origin.lies.Store(true)
+	p.asked()
+	for _, body := range p.messages() {
+		if !p.deliver(m, body) {
+			t.Errorf("%s did not fail", body)
+		}
+	}
+	if got := p.asked(); slices.ContainsFunc(got, func(r string) bool { return strings.Contains(r, "PUT") }) || !slices.Contains(got, "sqs ChangeMessageVisibility") {
+		t.Errorf("lies took %q", got)
+	}
+	if !strings.Contains(p.log.String(), "not to be trusted") {
+		t.Errorf("the log does not say why: %s", p.log.String())
+	}
+}
