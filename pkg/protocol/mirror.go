@@ -86,11 +86,12 @@ func (h *handler) mirrorVersion(ctx context.Context, caller registry.Caller, req
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
 	}
-	archives, err := h.archives(ctx, a, p)
-	if err != nil {
-		return response{}, err
+	archives, failed := h.archives(ctx, a, p)
+	if failed != nil {
+		return response{}, failed
 	}
-	if p.Standing.State != registry.Withdrawn {
+	// What the index leaves out of an origin's versions is not offered, either.
+	if p.Standing.State != registry.Withdrawn && !errors.Is(err, registry.ErrOtherBuild) {
 		h.addOrigins(ctx, a, request.Version, archives)
 	}
 	if len(archives) == 0 { // in the same words: a version of which nothing is served yet is not there

@@ -1,6 +1,9 @@
 package registry
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Catalog answers from an index over all records. Implementations are safe for
 // concurrent use.
@@ -33,6 +36,10 @@ type Caller struct{ mayRead bool }
 // Anyone is the caller of a registry that is open for reading.
 var Anyone = Caller{mayRead: true}
 
+// ErrOtherBuild is the [ErrNotFound] of a version that is published with other
+// build metadata than was asked for, and never will be with that.
+var ErrOtherBuild = fmt.Errorf("%w: it has other build metadata", ErrNotFound)
+
 // Reader is the only way from a request to a catalog: it takes no question
 // without a caller.
 type Reader struct{ catalog Catalog }
@@ -52,7 +59,7 @@ func (r *Reader) ModuleVersions(ctx context.Context, caller Caller, a ModuleAddr
 
 // ModuleVersion is one version of a module.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound].
+// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrOtherBuild] counts.
 func (r *Reader) ModuleVersion(ctx context.Context, caller Caller, a ModuleAddress, v Version) (ModuleVersion, error) {
 	if err := caller.authorize(); err != nil {
 		return ModuleVersion{}, err
@@ -61,8 +68,8 @@ func (r *Reader) ModuleVersion(ctx context.Context, caller Caller, a ModuleAddre
 	if err != nil {
 		return ModuleVersion{}, err
 	}
-	if m.Version != v { // another one, with other build metadata
-		return ModuleVersion{}, ErrNotFound
+	if m.Version != v {
+		return ModuleVersion{}, ErrOtherBuild
 	}
 	return m, nil
 }
@@ -79,7 +86,7 @@ func (r *Reader) ProviderVersions(ctx context.Context, caller Caller, a Provider
 
 // ProviderVersion is one version of a provider.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound].
+// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrOtherBuild] counts.
 func (r *Reader) ProviderVersion(ctx context.Context, caller Caller, a ProviderAddress, v Version) (ProviderVersion, error) {
 	if err := caller.authorize(); err != nil {
 		return ProviderVersion{}, err
@@ -88,8 +95,8 @@ func (r *Reader) ProviderVersion(ctx context.Context, caller Caller, a ProviderA
 	if err != nil {
 		return ProviderVersion{}, err
 	}
-	if p.Version != v { // another one, with other build metadata
-		return ProviderVersion{}, ErrNotFound
+	if p.Version != v {
+		return ProviderVersion{}, ErrOtherBuild
 	}
 	return p, nil
 }

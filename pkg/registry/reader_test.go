@@ -71,10 +71,10 @@ func TestReaderTellsBuildMetadataApart(t *testing.T) {
 	catalog := &oneVersion{version: version(t, "1.0.0+b")}
 	for _, other := range []string{"1.0.0", "1.0.0+c"} {
 		answers := questions(NewReader(catalog), Anyone, version(t, other))
-		if err := answers["ModuleVersion"]; !errors.Is(err, ErrNotFound) {
+		if err := answers["ModuleVersion"]; !errors.Is(err, ErrNotFound) || !errors.Is(err, ErrOtherBuild) {
 			t.Errorf("module %s: %v", other, err)
 		}
-		if err := answers["ProviderVersion"]; !errors.Is(err, ErrNotFound) {
+		if err := answers["ProviderVersion"]; !errors.Is(err, ErrNotFound) || !errors.Is(err, ErrOtherBuild) {
 			t.Errorf("provider %s: %v", other, err)
 		}
 	}
