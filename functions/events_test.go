@@ -114,6 +114,15 @@ var answers = map[string]map[string]answer{
 		"mirror-missing":       {404, "there is no version 9.9.9 of registry.terraform.io/hashicorp/time"},
 		"mirror-stray":         {404, `there is no version \"latest.json\" of registry.terraform.io/hashicorp/time`},
 	},
+	"fetch": {
+		"index":           {200, `{"versions":{"0.14.2":{}}}`},
+		"index-head":      {200, ""},
+		"index-own":       {200, `{"versions":{"1.0.0":{},"1.1.0+build.5":{}}}`},
+		"index-missing":   {404, "there is no provider registry.terraform.io/hashicorp/null"},
+		"version":         {200, `{"archives":{"linux_amd64":{"url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/mirror/registry.terraform.io/hashicorp/time/0.14.2/` + hash + "/terraform-provider-time_0.14.2_linux_amd64.zip?X-Amz-Algorithm="},
+		"version-own":     {200, `"hashes":["h1:own=","zh:` + hash + `"]`},
+		"version-missing": {404, "there is no version 9.9.9 of registry.terraform.io/hashicorp/time"},
+	},
 }
 
 // hash stands for any sha256.
@@ -205,7 +214,11 @@ func TestRequests(t *testing.T) {
 				t.Errorf("%s/%s has a body", function, name)
 			}
 		}
-		expectAll(t, function, slices.Collect(maps.Keys(want)))
+		replayed := slices.Collect(maps.Keys(want))
+		if function == "fetch" {
+			replayed = slices.AppendSeq(replayed, maps.Keys(fetches))
+		}
+		expectAll(t, function, replayed)
 		checkLog(t, function, f)
 	}
 }
@@ -217,6 +230,7 @@ func TestRequestsAreClosed(t *testing.T) {
 	for function, names := range map[string][]string{
 		"discovery": {"get"}, "versions": {"module", "module-missing", "provider", "mirror", "mirror-own", "mirror-missing"},
 		"download": {"module", "module-missing", "provider", "mirror", "mirror-own", "mirror-missing"},
+		"fetch":    {"index", "index-own", "index-missing", "version", "version-own", "version-missing"},
 	} {
 		f := reader(t, function, table)
 		for _, name := range names {

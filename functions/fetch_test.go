@@ -30,6 +30,7 @@ import (
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/mirror"
 	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/internal/lambdatest"
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/internal/templatetest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
@@ -522,4 +523,47 @@ func TestLiesAreNotFetched(t *testing.T) {
 	if !strings.Contains(p.log.String(), "not to be trusted") {
 		t.Errorf("the log does not say why: %s", p.log.String())
 	}
+}
+
+// fetches are the golden events of the queue of packages, and what they lead to.
+var fetches = map[string]struct {
+	failures int
+	requests []string
+	log      string
+}{
+	"package":                    {0, []string{"s3 HEAD mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.14.2_linux_amd64.zip"}, ""},
+	"package-not-pulled-through": {0, nil, "not pulled through any more"},
+	"package-at-private-address": {1, []string{"s3 HEAD mirror/127.0.0.1/hashicorp/time/terraform-provider-time_0.14.2_linux_amd64.zip", "sqs ChangeMessageVisibility"}, "it is not a public address"},
+	"unreadable":                 {1, []string{"sqs ChangeMessageVisibility"}, "the message is not readable"},
+}
+
+// TestFetches replays the queue's events through the function's binary. One
+// package lies in the inbox; another's origin is not to be connected to.
+func TestFetches(t *testing.T) {
+	p := startPulling(t)
+	maps.Copy(p.settings, map[string]string{"LARDER_MIRROR_UPSTREAMS": "registry.terraform.io/hashicorp/*,127.0.0.1/*/*"})
+	var environment []string
+	for name, value := range p.settings {
+		environment = append(environment, name+"="+value)
+	}
+	f := lambdatest.Start(t, bootstrap(t, "fetch"), environment)
+	p.s3.Upload(t, "mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.14.2_linux_amd64.zip", []byte("uploaded"), nil)
+	for name, want := range fetches {
+		before := len(f.Logs())
+		response, err := f.Invoke(t.Context(), golden(t, "fetch/"+name))
+		var batch events.SQSEventResponse
+		if err == nil {
+			err = json.Unmarshal(response, &batch)
+		}
+		if err != nil || len(batch.BatchItemFailures) != want.failures || !strings.Contains(string(response), "batchItemFailures") {
+			t.Errorf("%s: %s, %v, want %d failures", name, response, err, want.failures)
+		}
+		if got := p.asked(); !slices.Equal(got, want.requests) {
+			t.Errorf("%s took %q, want %q", name, got, want.requests)
+		}
+		if log := f.Logs()[before:]; !strings.Contains(log, want.log) {
+			t.Errorf("%s logged %q, want %q", name, log, want.log)
+		}
+	}
+	checkLog(t, "fetch", f)
 }

@@ -76,11 +76,13 @@ var credentials = []string{
 	"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test-secret",
 }
 
-// reader starts a function that reads a table, to everyone who asks.
+// reader starts a function that reads a table, to everyone who asks. The only
+// origin that it pulls through is one that it refuses to connect to.
 func reader(t testing.TB, function, table string, env ...string) *lambdatest.Function {
 	t.Helper()
 	return lambdatest.Start(t, bootstrap(t, function), append(append(env,
-		"LARDER_TABLE="+table, "LARDER_BUCKET=larder-bucket", "AWS_ENDPOINT_URL_DYNAMODB="+dynamotest.Start(t).Endpoint), credentials...))
+		"LARDER_TABLE="+table, "LARDER_BUCKET=larder-bucket", "LARDER_FETCH_QUEUE_URL="+fetchQueueURL,
+		"LARDER_MIRROR_UPSTREAMS=127.0.0.1/*/*", "LARDER_MIRROR_PLATFORMS=all", "AWS_ENDPOINT_URL_DYNAMODB="+dynamotest.Start(t).Endpoint), credentials...))
 }
 
 // world is all that the function publish talks to.
