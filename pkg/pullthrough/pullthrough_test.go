@@ -182,6 +182,29 @@ func TestManyAskOnce(t *testing.T) {
 	}
 }
 
+// attentive is an origin that has nothing for those who are gone.
+type attentive struct{ *origin }
+
+func (a attentive) Versions(ctx context.Context, provider registry.ProviderAddress) ([]upstream.Version, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return a.origin.Versions(ctx, provider)
+}
+
+// A client that is gone takes no answer from those who come after it.
+func TestAClientThatLeaves(t *testing.T) {
+	p, _ := newPuller(t, &origin{}, io.Discard)
+	p.Origins = attentive{&origin{}}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for _, ctx := range []context.Context{gone, t.Context()} {
+		if got := p.Versions(ctx, address(t, "registry.terraform.io/hashicorp/time")); len(got) != 2 {
+			t.Errorf("the versions are %v", got)
+		}
+	}
+}
+
 // An origin that fails has nothing, is left alone for a while, and asked again.
 func TestAnOriginThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

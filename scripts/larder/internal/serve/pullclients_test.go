@@ -28,8 +28,9 @@ const builtTime = "0.14.2"
 
 const hostPlatform = runtime.GOOS + "_" + runtime.GOARCH
 
-// mirrorPage is where the documentation has what the clients lock.
-const mirrorPage = "../../../../docs/mirror.md"
+// mirrorPage is where the documentation has what the clients lock. A node changes
+// the working directory, so it is found before there is one.
+var mirrorPage, _ = filepath.Abs("../../../../docs/mirror.md")
 
 // Clients whose only way to a provider is the mirror install it while the mirror
 // has nothing of it, and when its origin is down.
@@ -40,7 +41,7 @@ func TestClientsPullThrough(t *testing.T) {
 	if builtFolder == "" || len(builtClients) == 0 {
 		t.Fatal("LARDER_E2E_BUILT and LARDER_E2E_CLIENTS name no clients")
 	}
-	page, err := os.ReadFile(mirrorPage) // now: a node changes the working directory
+	page, err := os.ReadFile(mirrorPage)
 	if err != nil {
 		t.Fatal(err)
 	}
