@@ -204,6 +204,9 @@ func TestPullThrough(t *testing.T) {
 	t.Run("withdrawn", func(t *testing.T) { withdrawn(t, o, p) })
 	t.Run("not by a pattern", func(t *testing.T) { notByAPattern(t, p) })
 	t.Run("lies", func(t *testing.T) { lies(t, o, p) })
+	if strings.Contains(p.log.String(), "X-Amz-") {
+		t.Error("the log has a presigned URL")
+	}
 
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
