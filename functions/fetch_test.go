@@ -217,21 +217,19 @@ func (p *pulling) watched(endpoint, service string) string {
 // serveQueue is the FIFO queue: it drops what it has had.
 func (p *pulling) serveQueue(w http.ResponseWriter, r *http.Request) {
 	var in struct {
-		QueueURL                            string `json:"QueueUrl"`
-		MessageBody, MessageDeduplicationID string
-		ReceiptHandle                       string
-		VisibilityTimeout                   int
+		QueueURL                               string `json:"QueueUrl"`
+		MessageBody                            string
+		MessageGroupID, MessageDeduplicationID string
 	}
-	target := r.Header.Get("X-Amz-Target")
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
 		err = json.Unmarshal(body, &in)
 	}
-	if err != nil || in.QueueURL != p.deployment.Fetching.Queue.URL {
+	operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
+	if err != nil || in.QueueURL != p.deployment.Fetching.Queue.URL || operation == "SendMessage" && (in.MessageGroupID == "" || in.MessageDeduplicationID == "") {
 		http.Error(w, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist"}`, http.StatusBadRequest)
 		return
 	}
-	operation := strings.TrimPrefix(target, "AmazonSQS.")
 	p.note("sqs", operation)
 	if operation == "SendMessage" {
 		p.mu.Lock()

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,51 +11,76 @@ import (
 	"github.com/larder-registry/larder/pkg/pullthrough"
 )
 
-// maxAsked is how many packages are remembered.
-const maxAsked = 1000
+const (
+	// maxAsked is how many packages are remembered.
+	maxAsked = 1000
+
+	// sendTime is how long the queue may take while a client waits, and
+	// failedFor is how long it is not asked again when that was not enough.
+	sendTime  = time.Second
+	failedFor = 30 * time.Second
+)
+
+// errSilent says that the queue is not asked now.
+var errSilent = errors.New("the queue has failed a moment ago")
 
 // asker asks the queue for packages, for each once in as long as the queue
 // remembers it. Its zero value needs send alone.
 type asker struct {
 	send func(ctx context.Context, id, body string) error
 
-	mu    sync.Mutex
-	asked map[pullthrough.Wanted]time.Time
+	mu     sync.Mutex
+	asked  map[pullthrough.Wanted]time.Time
+	silent time.Time // until when the queue is not asked
 }
 
 // want asks for a package to be fetched.
 func (a *asker) want(ctx context.Context, w pullthrough.Wanted) error {
-	if !a.first(w) {
-		return nil
+	first, err := a.first(w)
+	if first {
+		err = a.ask(ctx, w)
 	}
+	if err != nil {
+		return fmt.Errorf("ask the queue for %s: %w", w, err)
+	}
+	return nil
+}
+
+func (a *asker) ask(ctx context.Context, w pullthrough.Wanted) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
 	id, body, err := message(w)
 	if err == nil {
 		err = a.send(ctx, id, body)
 	}
 	if err != nil {
 		a.forget(w)
-		return fmt.Errorf("ask the queue for %s: %w", w, err)
 	}
-	return nil
+	return err
 }
 
 // first says whether nobody has asked for a package lately, and remembers that
 // it is asked for now.
-func (a *asker) first(w pullthrough.Wanted) bool {
+func (a *asker) first(w pullthrough.Wanted) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if asked, ok := a.asked[w]; ok && time.Since(asked) < queue.OnceFor {
-		return false
+		return false, nil
+	}
+	if time.Now().Before(a.silent) {
+		return false, errSilent
 	}
 	if a.asked == nil || len(a.asked) >= maxAsked { // the queue remembers what is forgotten here
 		a.asked = map[pullthrough.Wanted]time.Time{}
 	}
 	a.asked[w] = time.Now()
-	return true
+	return true, nil
 }
 
+// forget forgets a package that the queue could not be asked for.
 func (a *asker) forget(w pullthrough.Wanted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.asked, w)
+	a.silent = time.Now().Add(failedFor)
 }

@@ -27,6 +27,10 @@ import (
 )
 
 const (
+	// answerTime bounds an answer. The gateway waits for 30 seconds, and the
+	// function has far more, to fetch.
+	answerTime = 25 * time.Second
+
 	// lastWords is what is left of an invocation's time when a fetch is given
 	// up, to postpone it and say why.
 	lastWords = 5 * time.Second
@@ -83,6 +87,8 @@ func (m *Mirror) Handle(ctx context.Context, event Event) (Result, error) {
 	case event.RequestContext.HTTP.Method == "":
 		return Result{}, errors.New("the event is neither a batch of the queue nor a request of the gateway")
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	response, err := m.answer(ctx, event.APIGatewayV2HTTPRequest)
 	return Result{APIGatewayV2HTTPResponse: &response}, err
 }

@@ -156,6 +156,21 @@ func TestAFetchThatTakesTooLong(t *testing.T) {
 	}
 }
 
+// An answer that the gateway does not wait for any more is not worked on.
+func TestAnAnswerThatTakesTooLong(t *testing.T) {
+	m := New(Config{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+		if deadline, ok := r.Context().Deadline(); !ok || time.Until(deadline) > answerTime {
+			t.Errorf("an answer may take until %v", deadline)
+		}
+	})})
+	var event Event
+	event.RequestContext.HTTP.Method = http.MethodGet
+	if _, err := m.Handle(t.Context(), event); err != nil {
+		t.Error(err)
+	}
+}
+
 // What is no batch of the queue is a request, or nothing. As JSON, a result has
 // what its asker knows and nothing else.
 func TestEventsAreToldApart(t *testing.T) {
@@ -218,22 +233,34 @@ func TestEachPackageIsAskedForOnce(t *testing.T) {
 	})
 }
 
-// What was not sent is asked for again.
+// What was not sent is asked for again, after a while: the client does not wait
+// for a queue that does not answer, for one package after another.
 func TestAMessageThatIsNotSent(t *testing.T) {
-	failures := 1
-	a := &asker{send: func(context.Context, string, string) error {
-		if failures--; failures >= 0 {
-			return errOrigin
+	synctest.Test(t, func(t *testing.T) {
+		sends, fails := 0, true
+		a := &asker{send: func(ctx context.Context, _, _ string) error {
+			if sends++; fails {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}}
+		began := time.Now()
+		for n, want := range []error{context.DeadlineExceeded, errSilent, errSilent} {
+			wanted := pullthrough.Wanted{Platform: registry.Platform{OS: "linux", Arch: fmt.Sprint("arch", n%2)}}
+			if err := a.want(t.Context(), wanted); !errors.Is(err, want) {
+				t.Errorf("want = %v, want %v", err, want)
+			}
 		}
-		return nil
-	}}
-	wanted := pullthrough.Wanted{Provider: registry.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "hashicorp", Type: "time"}}
-	if err := a.want(t.Context(), wanted); !errors.Is(err, errOrigin) {
-		t.Errorf("want = %v", err)
-	}
-	if err := a.want(t.Context(), wanted); err != nil || failures != -1 {
-		t.Errorf("it was not asked for again: %v", err)
-	}
+		if took := time.Since(began); took != sendTime || sends != 1 {
+			t.Errorf("%d messages took %v", sends, took)
+		}
+		time.Sleep(failedFor)
+		fails = false
+		if err := a.want(t.Context(), pullthrough.Wanted{Platform: registry.Platform{OS: "linux", Arch: "arch0"}}); err != nil || sends != 2 {
+			t.Errorf("it was not asked for again: %v", err)
+		}
+	})
 }
 
 // Two packages never share an id, and however much is asked for, what is
