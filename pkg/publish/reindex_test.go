@@ -87,6 +87,9 @@ func (w *world) empty() {
 // What a catalog has otherwise than the records say is corrected, also where
 // its revision is the same or a higher one; what it has beside them is removed.
 func TestAReindexCorrectsTheCatalog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	w := newWorld(t)
 	listed := w.mixed()
 	want := listed()

@@ -21,6 +21,9 @@ func (w *world) put(key string, body []byte) {
 // Every damage is told of, by the version that it is done to, and by nothing
 // else.
 func TestVerifyNamesEveryDifference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	onBothCatalogs(t, func(w *world) {
 		w.mixed()
 		w.s3.Upload(w.T, "modules/acme/vpc/aws/README.md", []byte("stray"), nil)

@@ -55,6 +55,9 @@ func long(t testing.TB, versions int) registry.Listing {
 // TestChunks holds that a listing of several items is one request still, while
 // it grows and shrinks.
 func TestChunks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	b := newTable(t)
 	count := &transport{}
 	c := b.open(t, count)
@@ -178,6 +181,9 @@ func TestChunksManyAtOnce(t *testing.T) {
 // TestChunksDespiteFaults fails the transaction once, in a way after which it is
 // sent again.
 func TestChunksDespiteFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	b := newTable(t)
 	before := long(t, 4500)
 	p := catalogtest.Provider(widget, 1, 2)[0]
@@ -199,6 +205,9 @@ func TestChunksDespiteFaults(t *testing.T) {
 
 // TestTooLarge holds that what does not fit is an error, and nothing is lost.
 func TestTooLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	b := newTable(t)
 	c := b.open(t, nil)
 	want := long(t, 100)

@@ -69,6 +69,9 @@ func wantListed(t *testing.T, b table, want registry.Listing) {
 // after which it is sent again: the caller does not notice, nor take what they
 // did themselves for another's change.
 func TestCorrectDespiteFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	states := catalogtest.Provider(widget, 2, 3)
 	for name, correct := range corrections {
 		for _, f := range passing {
@@ -182,6 +185,9 @@ func TestStateMeanwhile(t *testing.T) {
 // TestCorrectChunks corrects versions of a listing in several chunks, which
 // grows and shrinks over it.
 func TestCorrectChunks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	states := catalogtest.Provider(widget, 2, 3)
 	b := mistaken(t, states)
 	want := long(t, 5000)

@@ -197,6 +197,9 @@ func TestRequestsPerPut(t *testing.T) {
 
 // TestSizes holds that what the package says of sizes stays true.
 func TestSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	b := newTable(t)
 	c := b.open(t, nil)
 	for _, tt := range []struct{ versions, platforms, limit int }{

@@ -69,6 +69,9 @@ func TestOneSided(t *testing.T) {
 // every version is met once, where pages end inside a partition too, and what
 // it takes: a Scan for each page, and a Query for each partition.
 func TestWalkRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	b := newTable(t)
 	count := &transport{}
 	c := b.open(t, count)

@@ -19,6 +19,9 @@ const requestsPerPut = 3
 // TestPutDespiteFaults fails each request of a put once, in a way after which
 // it is sent again: the caller does not notice.
 func TestPutDespiteFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	want := withoutFaults(t)
 	for _, f := range passing {
 		for at := 1; at <= requestsPerPut; at++ {
