@@ -123,7 +123,7 @@ func (h *Handler) rotateKey(ctx context.Context) (*Key, error) {
 func (h *Handler) walk(ctx context.Context, walk publish.Walk) (*Walked, error) {
 	part := newPart(h.partTime)
 	for step, err := range walk {
-		if err := cmp.Or(ctx.Err(), whole(step, err)); err != nil {
+		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
 			return nil, err
 		}
 		if part.add(step, err) {
@@ -132,14 +132,6 @@ func (h *Handler) walk(ctx context.Context, walk publish.Walk) (*Walked, error) 
 	}
 	part.Next = ""
 	return &part.Walked, ctx.Err()
-}
-
-// whole is an error that is of a walk as a whole, and not of a step.
-func whole(step publish.Step, err error) error {
-	if step.Subject == "" {
-		return err
-	}
-	return nil
 }
 
 // keys takes a part of the walk over all signatures, and puts together what
@@ -152,7 +144,7 @@ func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 		}
 	}
 	for signed, err := range h.publisher.Signatures(ctx, after) {
-		if err := cmp.Or(ctx.Err(), whole(signed.Step, err)); err != nil {
+		if err := cmp.Or(ctx.Err(), signed.Whole(err)); err != nil {
 			return nil, err
 		}
 		if signed.KeyID != "" {

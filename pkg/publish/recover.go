@@ -1,10 +1,12 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -26,21 +28,12 @@ const (
 // that died had accepted but not yet made to be served. An empty catalog is
 // rebuilt by it. What the catalog has at the revision of the records is taken to
 // be right: to be sure, there is [Publisher.Reindex].
+//
+// A version that cannot be recovered is logged and passed over: it must not keep
+// all the others from being served. Errors are those of the whole.
 func (p *Publisher) Recover(ctx context.Context) error {
-	versions, changed := 0, 0
-	for step, err := range p.bringUp(ctx, "") {
-		if err != nil {
-			return fmt.Errorf("recover: %w", err)
-		}
-		if step.Changed {
-			changed++
-		}
-		if versions++; versions%progressEvery == 0 {
-			p.log.InfoContext(ctx, "comparing the catalog with the records", "versions", versions, "updated", changed)
-		}
-	}
-	p.log.InfoContext(ctx, "the catalog agrees with the records", "versions", versions, "updated", changed)
-	return nil
+	_, err := p.recoverUntil(ctx, "", time.Now().Add(math.MaxInt64))
+	return err
 }
 
 // Reconcile does in parts what [Publisher.Recover] and a walk over
@@ -82,21 +75,29 @@ func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time
 
 func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.Time) (next string, err error) {
 	var broken []error
+	versions, changed := 0, 0
 	for step, err := range p.bringUp(ctx, after) {
-		if step.Subject == "" {
-			return "", fmt.Errorf("reconcile: %w", err)
+		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
+			return "", fmt.Errorf("recover: %w", err)
 		}
 		if err != nil {
 			p.log.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "version", step.Subject, "error", err)
 			if broken = append(broken, err); len(broken) > maxBroken {
-				return "", fmt.Errorf("reconcile: %d versions cannot be recovered: %w", len(broken), errors.Join(broken...))
+				return "", fmt.Errorf("recover: %d versions cannot be recovered: %w", len(broken), errors.Join(broken...))
 			}
+		}
+		if step.Changed {
+			changed++
+		}
+		if versions++; versions%progressEvery == 0 {
+			p.log.InfoContext(ctx, "comparing the catalog with the records", "versions", versions, "updated", changed)
 		}
 		if time.Now().After(until) {
 			return step.After, nil
 		}
 	}
-	return "", nil
+	p.log.InfoContext(ctx, "the catalog was compared with the records", "versions", versions, "updated", changed, "broken", len(broken))
+	return "", ctx.Err()
 }
 
 // Uploads is the key of every upload in the inbox that comes after another one,

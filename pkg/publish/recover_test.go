@@ -221,6 +221,29 @@ func TestAReconcileGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
+// One broken version does not keep a registry from starting, and a start that is
+// cut off does not pass for one.
+func TestARecoveryPassesOverWhatIsBroken(t *testing.T) {
+	w := newWorld(t)
+	broken := registry.RecordKey("registry/records/providers/acme/aaa/1.0.0/", 1)
+	if err := w.bucket.Create(t.Context(), broken, []byte(`{"kind":"frobnicated"}`)); err != nil {
+		t.Fatal(err)
+	}
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	w.empty()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Recover(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("cut off: %v", err)
+	}
+	if err := w.Recover(t.Context()); err != nil {
+		t.Errorf("one broken version: %v", err)
+	}
+	if got := w.listed("acme/widget"); !slices.Equal(got, []string{"1.0.0 linux_amd64"}) {
+		t.Errorf("listed %q", got)
+	}
+}
+
 // Versions that cannot be recovered do not keep the others waiting, unless they
 // are too many.
 func TestAReconcilePassesOverWhatIsBroken(t *testing.T) {

@@ -20,6 +20,14 @@ type Step struct {
 	Problems []string // what is wrong with it, in full sentences
 }
 
+// Whole is the error that came with the step, if it is of the walk as a whole.
+func (s Step) Whole(err error) error {
+	if s.Subject == "" {
+		return err
+	}
+	return nil
+}
+
 // Walk is a walk over all versions, in an order that stays the same. With a
 // version that it could not deal with it yields the error, too, and goes on to
 // the next one; with an error of the whole it yields no subject, and ends.
