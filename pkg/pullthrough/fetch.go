@@ -42,8 +42,12 @@ type Fetcher struct {
 // tried again.
 func (f *Fetcher) Fetch(ctx context.Context, w Wanted) error {
 	key := publish.MirrorKey(w.Provider, w.Provider.PackageFilename(w.Version, w.Platform))
-	if _, err := f.Inbox.Head(ctx, key); !errors.Is(err, registry.ErrNotFound) {
-		return err
+	switch _, err := f.Inbox.Head(ctx, key); {
+	case err == nil:
+		f.Log.InfoContext(ctx, "a package that the mirror lacks is in the inbox already: its outcome says why it is not published", "key", key)
+		return nil
+	case !errors.Is(err, registry.ErrNotFound):
+		return fmt.Errorf("look for %s in the inbox: %w", key, err)
 	}
 	packages, err := f.Source.Packages(ctx, w.Provider, w.Version, []registry.Platform{w.Platform})
 	if err == nil && len(packages) == 0 {

@@ -386,9 +386,9 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// However many want a package, it is fetched once at a time; one that failed
-// rests, and is fetched when it is wanted later; and the worker ends with its
-// context.
+// However many want a package, it is fetched once at a time; whether that
+// failed or not, it rests, and is fetched when it is wanted later; and the worker
+// ends with its context.
 func TestWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux}
@@ -427,21 +427,23 @@ func TestWorker(t *testing.T) {
 		want(2)
 		proceed <- nil
 		synctest.Wait()
+		want(2)
+		time.Sleep(restFor + time.Second)
 		want(3)
 		cancel()
 		<-done
 	})
 }
 
-// However many packages fail, they do not fill the memory.
-func TestFailuresAreForgotten(t *testing.T) {
+// However many packages are fetched, they do not fill the memory.
+func TestWhatRestsIsForgotten(t *testing.T) {
 	worker := NewWorker(nil, slog.New(slog.DiscardHandler))
 	a := address(t, "registry.terraform.io/hashicorp/time")
 	for i := range 3 * maxPending {
-		worker.done(Wanted{a, mustVersion(fmt.Sprintf("1.%d.0", i)), linux}, errors.New("connection refused"))
+		worker.done(Wanted{a, mustVersion(fmt.Sprintf("1.%d.0", i)), linux})
 	}
-	if len(worker.failed) > maxPending {
-		t.Errorf("%d failures are remembered", len(worker.failed))
+	if len(worker.resting) > maxPending {
+		t.Errorf("%d packages are remembered", len(worker.resting))
 	}
 }
 

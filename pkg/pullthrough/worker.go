@@ -18,13 +18,14 @@ const (
 	// fetchTime is the longest that one package takes.
 	fetchTime = 30 * time.Minute
 
-	// restFor is how long nothing is fetched again that failed: the whole
-	// archive may have to come before it turns out to be wrong.
+	// restFor is how long a package rests: one that was fetched has yet to be
+	// published, and of one that failed the whole archive may have to come
+	// before it turns out to be wrong.
 	restFor = 5 * time.Minute
 )
 
-// Worker fetches in this process what is wanted, nothing twice at a time. What
-// fails is fetched when somebody wants it again, after a while.
+// Worker fetches in this process what is wanted, nothing twice at a time, nor
+// soon after. What fails is fetched when somebody wants it later.
 type Worker struct {
 	fetch func(context.Context, Wanted) error
 	log   *slog.Logger
@@ -32,19 +33,19 @@ type Worker struct {
 
 	mu      sync.Mutex
 	pending map[Wanted]bool      // that wait or are being fetched
-	failed  map[Wanted]time.Time // and until when they rest
+	resting map[Wanted]time.Time // and until when
 }
 
 // NewWorker fetches by a [Fetcher.Fetch].
 func NewWorker(fetch func(context.Context, Wanted) error, log *slog.Logger) *Worker {
-	return &Worker{fetch: fetch, log: log, queue: make(chan Wanted, maxPending), pending: map[Wanted]bool{}, failed: map[Wanted]time.Time{}}
+	return &Worker{fetch: fetch, log: log, queue: make(chan Wanted, maxPending), pending: map[Wanted]bool{}, resting: map[Wanted]time.Time{}}
 }
 
 // Want asks for a package to be fetched, and does not wait for it.
 func (w *Worker) Want(_ context.Context, wanted Wanted) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.pending[wanted] || time.Now().Before(w.failed[wanted]) {
+	if w.pending[wanted] || time.Now().Before(w.resting[wanted]) {
 		return nil
 	}
 	select {
@@ -79,22 +80,18 @@ func (w *Worker) work(ctx context.Context, wanted Wanted) {
 	limited, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	err := w.fetch(limited, wanted)
-	w.done(wanted, err)
+	w.done(wanted)
 	if err != nil && ctx.Err() == nil {
 		w.log.ErrorContext(ctx, "a package of another registry could not be fetched; a client that asks for it later tries again", "package", wanted.String(), "error", err, "in", restFor)
 	}
 }
 
-func (w *Worker) done(wanted Wanted, err error) {
+func (w *Worker) done(wanted Wanted) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pending, wanted)
-	delete(w.failed, wanted)
-	if err == nil {
-		return
+	if len(w.resting) >= maxPending { // those that are forgotten are looked at again
+		clear(w.resting)
 	}
-	if len(w.failed) >= maxPending { // those that are forgotten are tried again
-		clear(w.failed)
-	}
-	w.failed[wanted] = time.Now().Add(restFor)
+	w.resting[wanted] = time.Now().Add(restFor)
 }
