@@ -127,6 +127,7 @@ func TestMirrorDocumentsAreCompared(t *testing.T) {
 			w.want(w.upload(later+path.Base(key), body), publish.Published)
 			o := w.upload(later+"1.0.0.json", document)
 			w.want(o, publish.Ignored)
+			w.want(w.upload(later+path.Base(key), body), publish.Published) // the same bytes again
 			if told := slices.ContainsFunc(o.Reasons, func(r string) bool { return strings.Contains(r, "stands") }); told != (tt.want == publish.Rejected) {
 				t.Errorf("the reasons are %q", o.Reasons)
 			}

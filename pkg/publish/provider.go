@@ -26,9 +26,6 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object,
 	accept := registry.Package{
 		Platform: u.platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols,
 	}
-	if err := p.checkMirrored(ctx, u, object, accept); err != nil {
-		return err
-	}
 	s, err := p.loadProvider(ctx, u.provider, u.version)
 	if err != nil {
 		return err
@@ -42,6 +39,9 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object,
 	if r, err := decide(); err != nil {
 		return err
 	} else if r != nil {
+		if err := p.checkMirrored(ctx, u, object, accept); err != nil {
+			return err
+		}
 		if err := p.keep(ctx, object, u.provider.PackageKey(u.version, accept), file.size); err != nil {
 			return err
 		}
