@@ -176,7 +176,11 @@ func TestDocumentGoesFirst(t *testing.T) {
 	if _, err := text.ReadFrom(document); err != nil || !strings.Contains(text.String(), `"zh:`) || !strings.Contains(text.String(), `"h1:`) {
 		t.Errorf("%s, %v", &text, err)
 	}
-	file := upload.File{Name: "other", Path: filepath.Join(t.TempDir(), "other.zip"), Key: "mirror/" + widget + "/terraform-provider-widget_1.0.0_linux_amd64.zip"}
+	const fresh = "mirror/origin.example.com/fresh/widget/" // where nothing is published yet
+	if err := w.bucket.Put(t.Context(), fresh+"1.0.0.json", bytes.NewReader(text.Bytes()), int64(text.Len())); err != nil {
+		t.Fatal(err)
+	}
+	file := upload.File{Name: "other", Path: filepath.Join(t.TempDir(), "other.zip"), Key: fresh + "terraform-provider-widget_1.0.0_linux_amd64.zip"}
 	if err := os.WriteFile(file.Path, widgetZip(t, "another"), 0o600); err != nil {
 		t.Fatal(err)
 	}
