@@ -90,8 +90,8 @@ func startOrigin(t *testing.T, bucket *s3test.Server) *origin {
 		t.Fatal(err)
 	}
 	o.server = httptest.NewTLSServer(protocol.New(protocol.Config{
-		Reader: registry.NewReader(w.catalog), Presigner: presigner, Logger: slog.New(slog.DiscardHandler),
-		Authenticate: func(*http.Request) registry.Caller { return registry.Anyone },
+		Reader: registry.NewReader(registry.ReaderConfig{Catalog: w.catalog}), Presigner: presigner, Logger: slog.New(slog.DiscardHandler),
+		Open: true,
 	}))
 	t.Cleanup(o.server.Close)
 	return o

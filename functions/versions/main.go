@@ -33,6 +33,6 @@ func newHandler(logger *slog.Logger) (http.Handler, error) {
 		return nil, err
 	}
 	return protocol.New(protocol.Config{
-		Reader: registry.NewReader(catalog), Hostname: cfg.Hostname, Authenticate: cfg.Authenticate, Logger: logger,
+		Reader: registry.NewReader(registry.ReaderConfig{Catalog: catalog, Logger: logger}), Hostname: cfg.Hostname, Open: cfg.Open, Logger: logger,
 	}), nil
 }

@@ -28,7 +28,7 @@ var statuses = []struct {
 	{ErrMalformed, http.StatusBadRequest, "", ""},
 	{registry.ErrUnauthorized, http.StatusUnauthorized, "WWW-Authenticate", "Bearer"},
 	{registry.ErrNotFound, http.StatusNotFound, "", ""},
-	{ErrMethod, http.StatusMethodNotAllowed, "Allow", "GET, HEAD"},
+	{ErrMethod, http.StatusMethodNotAllowed, "", ""}, // with an Allow of its own
 }
 
 // refusal is an error in words that are meant for the user. No other text of
@@ -45,6 +45,15 @@ func refuse(kind error, format string, args ...any) error {
 func (r *refusal) Error() string { return r.message }
 
 func (r *refusal) Unwrap() error { return r.kind }
+
+// methodError is the [ErrMethod] of an address that answers other methods.
+type methodError struct{ allowed []string }
+
+func (e *methodError) Error() string {
+	return "this address answers " + strings.Join(e.allowed, " and ") + " alone"
+}
+
+func (e *methodError) Unwrap() error { return ErrMethod }
 
 // orMissing says in the user's words what was not found. Any other error stays
 // what it is.
@@ -74,6 +83,11 @@ func errorResponse(err error) response {
 		if errors.As(err, &refused) {
 			message = refused.message
 		}
+		var method *methodError
+		if errors.As(err, &method) {
+			message = method.Error()
+			answer.header = map[string]string{"Allow": strings.Join(method.allowed, ", ")}
+		}
 		break
 	}
 	answer.body = encode(errorDocument{[]string{message}})
@@ -83,16 +97,29 @@ func errorResponse(err error) response {
 // plainHost is a hostname as clients send it, perhaps with a port.
 var plainHost = regexp.MustCompile(`^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$`)
 
-// howToAuthenticate tells a person who has no token, or none that is good, what
-// to do. Terraform prints it as it is where a module cannot be downloaded.
-func howToAuthenticate(host string) string {
+// unauthorized tells a person who has no token, or none that is good, why that
+// is and what to do. Terraform prints it as it is where a module cannot be
+// downloaded.
+func (h *handler) unauthorized(host string, err error) error {
+	why := "there is no token"
+	var unauthorized *registry.UnauthorizedError
+	if errors.As(err, &unauthorized) {
+		why = unauthorized.Why
+	}
+	return refuse(registry.ErrUnauthorized, "this registry wants a token, and %s: %s", why, h.howToAuthenticate(host))
+}
+
+func (h *handler) howToAuthenticate(host string) string {
 	host = strings.ToLower(host)
 	if !plainHost.MatchString(host) {
-		return "this registry wants a token: give one for its hostname in a credentials block of the CLI configuration"
+		return "give one for its hostname in a credentials block of the CLI configuration"
 	}
-	message := fmt.Sprintf("this registry wants a token: give one in a credentials %q block of the CLI configuration", host)
-	if strings.Contains(host, ":") { // no shell takes a variable with a colon in its name
-		return message
+	advice := fmt.Sprintf("give one in a credentials %q block of the CLI configuration", host)
+	if !strings.Contains(host, ":") { // no shell takes a variable with a colon in its name
+		advice += ", or in the environment variable TF_TOKEN_" + strings.NewReplacer(".", "_", "-", "__").Replace(host)
 	}
-	return message + ", or in the environment variable TF_TOKEN_" + strings.NewReplacer(".", "_", "-", "__").Replace(host)
+	if h.Login {
+		advice = fmt.Sprintf("run \"terraform login %s\" or \"tofu login %[1]s\", or %s", host, advice)
+	}
+	return advice
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -33,11 +34,14 @@ type mirrorVersionsDocument struct {
 	Versions map[string]struct{} `json:"versions"`
 }
 
-func (h *handler) mirrorVersions(ctx context.Context, caller registry.Caller, request Request) (response, error) {
+func (h *handler) mirrorVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := h.provider(request)
 	listing, err := h.Reader.ProviderVersions(ctx, caller, a)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
+	}
+	if errors.Is(err, registry.ErrDenied) { // nor is an origin asked for whom it is nothing to
+		return response{}, missingProvider(request)
 	}
 	document := mirrorVersionsDocument{make(map[string]struct{}, len(listing))}
 	for listed := range listing.Offered() {
@@ -51,9 +55,13 @@ func (h *handler) mirrorVersions(ctx context.Context, caller registry.Caller, re
 		}
 	}
 	if err != nil && len(document.Versions) == 0 {
-		return response{}, orMissing(err, "there is no provider %s", request.Provider)
+		return response{}, missingProvider(request)
 	}
 	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil
+}
+
+func missingProvider(request Request) error {
+	return refuse(registry.ErrNotFound, "there is no provider %s", request.Provider)
 }
 
 // provider is what a request to the mirror is about: the registry's own
@@ -80,11 +88,14 @@ type mirrorArchive struct {
 	Hashes []string `json:"hashes"`
 }
 
-func (h *handler) mirrorVersion(ctx context.Context, caller registry.Caller, request Request) (response, error) {
+func (h *handler) mirrorVersion(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := h.provider(request)
 	p, err := h.Reader.ProviderVersion(ctx, caller, a, request.Version)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
+	}
+	if errors.Is(err, registry.ErrDenied) {
+		return response{}, missingVersion(request)
 	}
 	archives, failed := h.archives(ctx, a, p)
 	if failed != nil {
@@ -95,9 +106,13 @@ func (h *handler) mirrorVersion(ctx context.Context, caller registry.Caller, req
 		h.addOrigins(ctx, a, request.Version, archives)
 	}
 	if len(archives) == 0 { // in the same words: a version of which nothing is served yet is not there
-		return response{}, orMissing(registry.ErrNotFound, "there is no version %s of %s", request.Version, request.Provider)
+		return response{}, missingVersion(request)
 	}
 	return response{status: http.StatusOK, cache: noStore, body: encode(mirrorVersionDocument{archives})}, nil
+}
+
+func missingVersion(request Request) error {
+	return refuse(registry.ErrNotFound, "there is no version %s of %s", request.Version, request.Provider)
 }
 
 // archives is what the mirror has of a version.

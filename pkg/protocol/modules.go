@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -29,7 +30,7 @@ type deprecation struct {
 	Reason string `json:"reason"`
 }
 
-func (h *handler) moduleVersions(ctx context.Context, caller registry.Caller, request Request) (response, error) {
+func (h *handler) moduleVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	listing, err := h.Reader.ModuleVersions(ctx, caller, request.Module)
 	if err != nil {
 		return response{}, orMissing(err, "there is no module %s", request.Module)
@@ -48,7 +49,7 @@ func (h *handler) moduleVersions(ctx context.Context, caller registry.Caller, re
 
 // moduleDownload answers 204 with the archive's URL in a header, which every
 // client of either kind follows.
-func (h *handler) moduleDownload(ctx context.Context, caller registry.Caller, request Request) (response, error) {
+func (h *handler) moduleDownload(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	m, err := h.Reader.ModuleVersion(ctx, caller, request.Module, request.Version)
 	if err != nil {
 		return response{}, orMissing(err, "module %s has no version %s", request.Module, request.Version)

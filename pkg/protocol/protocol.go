@@ -1,10 +1,12 @@
 // Package protocol answers the clients of a registry over HTTP: service
 // discovery, the module registry protocol, the provider registry protocol and
-// the provider network mirror protocol.
+// the provider network mirror protocol; and where the login protocol has its
+// endpoints, which are answered by another handler.
 //
 // A request is first read by [Parse], which knows nothing but its method and
 // path, so that whatever cannot be there never reaches a catalog. What can be
-// there is one question to a [registry.Reader], and so one read of the catalog.
+// there is one question to a [registry.Reader], on behalf of whoever asks, and so
+// one read of the catalog.
 // The answer names archives by presigned URLs: their bytes never pass through
 // here.
 //
@@ -19,6 +21,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -49,10 +52,19 @@ type Config struct {
 	// catalog. Nil, the mirror has what is there.
 	Origins Origins
 
-	// Authenticate finds out who asks. It is needed wherever Reader is, and
-	// never called for discovery, nor for a request that names nothing that
-	// could be there.
-	Authenticate func(*http.Request) registry.Caller
+	// Open lets everybody read, whatever token they send. Else a caller may
+	// read what the scopes of a token match. Discovery is for everybody, and
+	// nobody's token is looked at there.
+	Open bool
+
+	// Login says that people can log in, which discovery and whoever is
+	// refused are told.
+	Login bool
+
+	// SignIn answers the routes of login and of tokens, each of which it
+	// knows by its path. Nil: nothing is there. Without Login the routes of
+	// login have nothing either.
+	SignIn http.Handler
 
 	// Logger gets one line per request, and one more for an internal error.
 	// Neither queries nor headers nor presigned URLs are ever in them.
@@ -67,31 +79,44 @@ func New(config Config) http.Handler { return &handler{config} }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	answer, err := h.answer(r)
-	if err != nil {
-		answer = h.failure(r, err)
-	}
-	written := answer.write(w, r)
+	status, written := h.serve(w, r)
 	h.Logger.LogAttrs(r.Context(), slog.LevelInfo, "request",
 		slog.String("method", bounded(r.Method)),
 		slog.String("path", bounded(r.URL.EscapedPath())),
-		slog.Int("status", answer.status),
+		slog.Int("status", status),
 		slog.Int("bytes", written),
 		slog.Duration("duration", time.Since(start)))
 }
 
-func (h *handler) answer(r *http.Request) (response, error) {
+// serve answers, and says with which status and how many bytes of a body.
+func (h *handler) serve(w http.ResponseWriter, r *http.Request) (status, written int) {
 	request, err := Parse(r.Method, r.URL.EscapedPath())
+	if err == nil && !h.has(request.Route) {
+		err = nothingAt(r.URL.EscapedPath())
+	}
+	if err == nil && request.Route.signsIn() {
+		counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
+		h.SignIn.ServeHTTP(counted, r)
+		return counted.status, counted.written
+	}
+	var answer response
+	if err == nil {
+		answer, err = h.answer(r, request)
+	}
 	if err != nil {
-		return response{}, err
+		answer = h.failure(r, err)
 	}
+	return answer.status, answer.write(w, r)
+}
+
+func (h *handler) answer(r *http.Request, request Request) (response, error) {
 	if request.Route == Discovery { // the clients' question before they know whom to show a token
-		return discovery(), nil
+		return discovery(h.Login), nil
 	}
-	if !h.has(request.Route) {
-		return response{}, nothingAt(r.URL.EscapedPath())
+	caller := access.Anyone
+	if !h.Open {
+		caller = access.Authenticate(r.Header.Values("Authorization"))
 	}
-	caller := h.Authenticate(r)
 	switch request.Route {
 	case ModuleVersions:
 		return h.moduleVersions(r.Context(), caller, request)
@@ -112,14 +137,24 @@ func (h *handler) answer(r *http.Request) (response, error) {
 
 // has says whether the handler has what a route needs.
 func (h *handler) has(route Route) bool {
-	download := route == ModuleDownload || route == ProviderDownload || route == MirrorVersion
-	return h.Reader != nil && (h.Presigner != nil || !download)
+	switch route {
+	case Discovery:
+		return true
+	case Token:
+		return h.SignIn != nil
+	case Login, LoginCallback, LoginConsent:
+		return h.SignIn != nil && h.Login
+	case ModuleDownload, ProviderDownload, MirrorVersion:
+		return h.Reader != nil && h.Presigner != nil
+	default:
+		return h.Reader != nil
+	}
 }
 
 // failure answers an error, and logs one that is nobody's but ours.
 func (h *handler) failure(r *http.Request, err error) response {
 	if errors.Is(err, registry.ErrUnauthorized) {
-		err = refuse(registry.ErrUnauthorized, "%s", howToAuthenticate(r.Host))
+		err = h.unauthorized(r.Host, err)
 	}
 	answer := errorResponse(err)
 	clientGone := errors.Is(r.Context().Err(), context.Canceled)

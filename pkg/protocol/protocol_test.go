@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -122,11 +123,11 @@ func newMemory(tb testing.TB) *memory {
 // open is a registry that everybody may read, and logs to nowhere.
 func open(catalog registry.Catalog) Config {
 	return Config{
-		Reader:       registry.NewReader(catalog),
-		Presigner:    bucket{},
-		Hostname:     "registry.example.com",
-		Authenticate: func(*http.Request) registry.Caller { return registry.Anyone },
-		Logger:       slog.New(slog.DiscardHandler),
+		Reader:    registry.NewReader(registry.ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}),
+		Presigner: bucket{},
+		Hostname:  "registry.example.com",
+		Open:      true,
+		Logger:    slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -294,12 +295,8 @@ func expectError(t *testing.T, request string, r *http.Response, status int, mes
 
 func TestNastyPathsReachNoCatalog(t *testing.T) {
 	catalog := newMemory(t)
-	config := open(catalog)
-	config.Authenticate = func(r *http.Request) registry.Caller {
-		t.Errorf("%s: asked who it is", r.URL.EscapedPath())
-		return registry.Anyone
-	}
-	handler := New(config)
+	var log strings.Builder
+	handler := New(closed(catalog, &log))
 	for status, paths := range map[int][]string{404: notThere, 400: malformed} {
 		for _, path := range paths {
 			if _, err := url.PathUnescape(path); err != nil {
@@ -380,61 +377,167 @@ func TestOtherMethods(t *testing.T) {
 	}
 }
 
-// closed is a registry that reads one token and logs everything.
-func closed(catalog registry.Catalog, log io.Writer) Config {
-	config := open(catalog)
-	config.Authenticate = func(r *http.Request) registry.Caller {
-		if values := r.Header.Values("Authorization"); len(values) == 1 && values[0] == "Bearer t0ken" {
-			return registry.Anyone
-		}
-		return registry.Caller{}
+// tokens is a catalog that has tokens, too.
+type tokens struct {
+	registry.Catalog
+	all map[access.ID]access.Token
+}
+
+func (t tokens) Beside(lookup *access.Lookup) registry.Catalog {
+	if token, ok := t.all[lookup.ID]; ok {
+		lookup.Token = &token
 	}
-	config.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return t.Catalog
+}
+
+func (t tokens) NoteUse(context.Context, access.ID, access.Day) error { return nil }
+
+// issue makes a token, which is good for a while.
+func (t tokens) issue(tb testing.TB, expires time.Duration, scopes ...string) (secret string) {
+	tb.Helper()
+	parsed, err := access.ParseScopes(scopes)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	secret, id := access.NewToken()
+	t.all[id] = access.Token{ID: id, Name: "test", Owner: "tester", Scopes: parsed, Expires: time.Now().Add(expires)}
+	return secret
+}
+
+// closed is a registry that wants a token, knows goodToken, and logs everything.
+func closed(catalog registry.Catalog, log io.Writer) Config {
+	config, _ := closedWith(catalog, log)
 	return config
 }
 
+func closedWith(catalog registry.Catalog, log io.Writer) (Config, tokens) {
+	config, t := open(catalog), tokens{catalog, map[access.ID]access.Token{}}
+	good, _ := access.ParseToken(goodToken)
+	everything, _ := access.ParseScopes([]string{"read *"})
+	t.all[good] = access.Token{ID: good, Name: "good", Owner: "tester", Scopes: everything}
+	config.Open = false
+	config.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	config.Reader = registry.NewReader(registry.ReaderConfig{Catalog: catalog, Tokens: t, Logger: config.Logger})
+	return config, t
+}
+
+// goodToken is one that a closed registry knows, for everything, and
+// unknownToken one that it does not.
+const (
+	goodToken    = "larder_MHWKFS3BTX7SQE536XUEBSTWWC5BELGNQ"
+	unknownToken = "larder_VKMX2CDEGJD2UAO42RG3UEIEOB5O25GZY"
+)
+
 func TestUnauthorized(t *testing.T) {
 	catalog := newMemory(t)
-	handler := New(closed(catalog, io.Discard))
-	const message = `this registry wants a token: give one in a credentials "registry.example.com" block of the CLI configuration, or in the environment variable TF_TOKEN_registry_example_com`
-	for name, headers := range map[string][]string{
-		"none":         nil,
-		"empty":        {"Authorization", "Bearer "},
-		"lower case":   {"Authorization", "bearer x"},
-		"basic":        {"Authorization", "Basic dTpw"},
-		"two":          {"Authorization", "Bearer t0ken", "Authorization", "Bearer t0ken"},
-		"long":         {"Authorization", "Bearer " + strings.Repeat("a", 9<<10)},
-		"not any more": {"Authorization", "Bearer revoked"},
+	config, tokens := closedWith(catalog, io.Discard)
+	handler := New(config)
+	expired := tokens.issue(t, -time.Second, "read *")
+	const advice = `: give one in a credentials "registry.example.com" block of the CLI configuration, or in the environment variable TF_TOKEN_registry_example_com`
+	for name, tt := range map[string]struct {
+		why     string
+		headers []string
+	}{
+		"none":                      {"there is no token", nil},
+		"empty":                     {"what was sent is not a token of this registry", []string{"Authorization", "Bearer "}},
+		"lower case":                {"what was sent is not a token of this registry", []string{"Authorization", "bearer x"}},
+		"cut off":                   {"what was sent is not a token of this registry", []string{"Authorization", "Bearer " + unknownToken[:30]}},
+		"basic":                     {"the Authorization header has no bearer token", []string{"Authorization", "Basic dTpw"}},
+		"bare":                      {"the Authorization header has no bearer token", []string{"Authorization", unknownToken}},
+		"two":                       {"there is more than one Authorization header", []string{"Authorization", "Bearer " + expired, "Authorization", "Bearer " + expired}},
+		"joined":                    {"there is more than one Authorization header", []string{"Authorization", "Bearer " + expired + ",Bearer " + expired}},
+		"long":                      {"the Authorization header has no bearer token", []string{"Authorization", "Bearer " + strings.Repeat("a", 9<<10)}},
+		"expired":                   {"the token that was sent has expired", []string{"Authorization", "Bearer " + expired}},
+		"revoked":                   {"the token that was sent is unknown here, or was revoked", []string{"Authorization", "Bearer " + unknownToken}},
+		"in a cookie and elsewhere": {"there is no token", []string{"Cookie", "token=" + expired, "X-Auth-Token", expired}},
 	} {
 		for _, path := range everyRoute {
-			r := ask(t, handler, "GET", path, headers...)
+			r := ask(t, handler, "GET", path, tt.headers...)
 			if path == discoveryPath {
 				if r.StatusCode != 200 {
 					t.Errorf("%s: discovery is %d", name, r.StatusCode)
 				}
 				continue
 			}
-			expectError(t, name+" at "+path, r, 401, message)
+			expectError(t, name+" at "+path, r, 401, "this registry wants a token, and "+tt.why+advice)
 			if challenge := r.Header.Get("WWW-Authenticate"); challenge != "Bearer" {
 				t.Errorf("%s at %s: challenge %q", name, path, challenge)
 			}
 		}
 	}
-	if reads := catalog.reads.Load(); reads != 0 {
-		t.Errorf("the catalog was read %d times", reads)
-	}
-	if r := ask(t, handler, "GET", everyRoute[1], "Authorization", "Bearer t0ken"); r.StatusCode != 200 {
-		t.Errorf("a good token: %d", r.StatusCode)
+	good := tokens.issue(t, time.Minute, "read *")
+	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
+		for _, path := range everyRoute {
+			if r := ask(t, handler, "GET", path, "Authorization", scheme+good); r.StatusCode > 204 {
+				t.Errorf("%q and a good token at %s: %d", scheme, path, r.StatusCode)
+			}
+		}
 	}
 }
 
-// What is not published and what is are the same to whoever may not know.
+// What is published and what is not are the same to whoever may not know.
 func TestUnauthorizedIsAnsweredBeforeNotFound(t *testing.T) {
 	handler := New(closed(newMemory(t), io.Discard))
 	there, notThere := ask(t, handler, "GET", everyRoute[1]), ask(t, handler, "GET", "/v1/modules/acme/secret/aws/versions")
 	if there.StatusCode != notThere.StatusCode || body(t, there) != body(t, notThere) || !reflect.DeepEqual(there.Header, notThere.Header) {
 		t.Errorf("%d %v and %d %v", there.StatusCode, there.Header, notThere.StatusCode, notThere.Header)
 	}
+}
+
+// To a token without the scope, what is there is as what is not.
+func TestDeniedIsNotFound(t *testing.T) {
+	config, tokens := closedWith(newMemory(t), io.Discard)
+	config.Origins = noOrigins{t}
+	handler := New(config)
+	none := New(open(empty{}))
+	of := func(scope string) string { return tokens.issue(t, time.Minute, scope) }
+	for path, secret := range map[string]string{
+		everyRoute[1]: of("read modules:other/*"),
+		everyRoute[2]: of("read providers:*"),
+		everyRoute[3]: of("read modules:*"),
+		everyRoute[4]: of("read providers:acme/other"),
+		everyRoute[5]: of("read mirror:*"), // the registry's own are providers
+		everyRoute[6]: of("read mirror:*"),
+		"/v1/mirror/registry.terraform.io/hashicorp/time/index.json":  of("read providers:*"),
+		"/v1/mirror/registry.terraform.io/hashicorp/time/0.14.2.json": of("read mirror:registry.terraform.io/hashicorp/null"),
+	} {
+		got, want := ask(t, handler, "GET", path, "Authorization", "Bearer "+secret), ask(t, none, "GET", path)
+		if text := body(t, want); got.StatusCode != 404 || want.StatusCode != 404 || body(t, got) != text || !reflect.DeepEqual(got.Header, want.Header) {
+			t.Errorf("%s: %d %v, and where nothing is %d %v %s", path, got.StatusCode, got.Header, want.StatusCode, want.Header, text)
+		}
+	}
+}
+
+// noOrigins may not be asked.
+type noOrigins struct{ tb testing.TB }
+
+func (o noOrigins) Versions(context.Context, registry.ProviderAddress) []registry.Version {
+	o.tb.Error("an origin was asked for its versions")
+	return nil
+}
+
+func (o noOrigins) Packages(context.Context, registry.ProviderAddress, registry.Version, func(registry.Platform) bool) []Offer {
+	o.tb.Error("an origin was asked for its packages")
+	return nil
+}
+
+// empty is a catalog of nothing.
+type empty struct{}
+
+func (empty) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
+	return nil, registry.ErrNotFound
+}
+
+func (empty) ModuleVersion(context.Context, registry.ModuleAddress, registry.Version) (registry.ModuleVersion, error) {
+	return registry.ModuleVersion{}, registry.ErrNotFound
+}
+
+func (empty) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
+	return nil, registry.ErrNotFound
+}
+
+func (empty) ProviderVersion(context.Context, registry.ProviderAddress, registry.Version) (registry.ProviderVersion, error) {
+	return registry.ProviderVersion{}, registry.ErrNotFound
 }
 
 func TestHowToAuthenticate(t *testing.T) {
@@ -445,8 +548,55 @@ func TestHowToAuthenticate(t *testing.T) {
 		"":                                  "for its hostname in a credentials block of the CLI configuration",
 		strings.Repeat("a", 1<<16) + ".com": "for its hostname in a credentials block of the CLI configuration",
 	} {
-		if got := howToAuthenticate(host); !strings.HasSuffix(got, want) {
-			t.Errorf("%.40s: %s", host, got)
+		for _, login := range []bool{false, true} {
+			got := (&handler{Config{Login: login}}).howToAuthenticate(host)
+			if !strings.HasSuffix(got, want) || strings.Contains(got, "terraform login "+strings.ToLower(host)) != (login && strings.Contains(got, " block of the CLI configuration") && !strings.Contains(want, "hostname")) {
+				t.Errorf("%.40s: %s", host, got)
+			}
+		}
+	}
+}
+
+// Where people can log in, discovery says how, whoever asks.
+func TestDiscoveryOfLogin(t *testing.T) {
+	config := closed(newMemory(t), io.Discard)
+	config.Login = true
+	const want = `{"modules.v1":"/v1/modules/","providers.v1":"/v1/providers/","login.v1":{"client":"terraform-cli","grant_types":["authz_code"],"authz":"/v1/login","token":"/v1/token","ports":[10000,10010]}}` + "\n"
+	if got := body(t, ask(t, New(config), "GET", discoveryPath, "Authorization", "Bearer "+unknownToken)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// The routes of login and of tokens are another handler's, with all that was
+// sent; and where there is none, nothing is there.
+func TestSignIn(t *testing.T) {
+	methods := map[string]string{TokenPath: "POST", LoginPath: "GET", LoginCallbackPath: "GET", LoginConsentPath: "POST"}
+	for _, login := range []bool{false, true} {
+		var log strings.Builder
+		config := closed(newMemory(t), &log)
+		config.Login = login
+		config.SignIn = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusTeapot)
+			fmt.Fprint(w, r.Method, r.URL.Path)
+		})
+		for path, method := range methods {
+			r := ask(t, New(config), method, path)
+			if got := body(t, r); (login || path == TokenPath) != (r.StatusCode == 418 && got == method+path) || !login && path != TokenPath && r.StatusCode != 404 {
+				t.Errorf("login %v: %s: %d %s", login, path, r.StatusCode, got)
+			}
+			other := map[string]string{"POST": "GET", "GET": "POST"}[method]
+			if r := ask(t, New(config), other, path); r.StatusCode != 405 || !strings.Contains(r.Header.Get("Allow"), method) || strings.Contains(r.Header.Get("Allow"), other) {
+				t.Errorf("%s %s: %d, Allow %q", other, path, r.StatusCode, r.Header.Get("Allow"))
+			}
+		}
+		if !strings.Contains(log.String(), `"path":"/v1/token","status":418,"bytes":13`) {
+			t.Errorf("the log is %s", log.String())
+		}
+		config.SignIn = nil
+		for path, method := range methods {
+			if r := ask(t, New(config), method, path); r.StatusCode != 404 {
+				t.Errorf("without a handler, %s: %d", path, r.StatusCode)
+			}
 		}
 	}
 }
@@ -495,7 +645,7 @@ func TestInternalErrorsAreLoggedAndNotTold(t *testing.T) {
 		catalog := newMemory(t)
 		catalog.err = broken
 		config := closed(catalog, &log)
-		r := ask(t, New(config), "GET", path, "Authorization", "Bearer t0ken")
+		r := ask(t, New(config), "GET", path, "Authorization", "Bearer "+goodToken)
 		expectError(t, path, r, 500, "internal error")
 		if !strings.Contains(log.String(), broken.Error()) || !strings.Contains(log.String(), path) {
 			t.Errorf("%s: log %s", path, log.String())
@@ -505,7 +655,7 @@ func TestInternalErrorsAreLoggedAndNotTold(t *testing.T) {
 		var log bytes.Buffer
 		config := closed(newMemory(t), &log)
 		config.Presigner = bucket{errors.New("no credentials")}
-		r := ask(t, New(config), "GET", path, "Authorization", "Bearer t0ken")
+		r := ask(t, New(config), "GET", path, "Authorization", "Bearer "+goodToken)
 		expectError(t, path, r, 500, "internal error")
 		if !strings.Contains(log.String(), "no credentials") || strings.Contains(log.String(), "X-Amz") {
 			t.Errorf("%s: log %s", path, log.String())
@@ -520,7 +670,7 @@ func TestClientThatLeftIsNoInternalError(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := httptest.NewRequest("GET", everyRoute[1], nil).WithContext(ctx)
-	r.Header.Set("Authorization", "Bearer t0ken")
+	r.Header.Set("Authorization", "Bearer "+goodToken)
 	New(closed(catalog, &log)).ServeHTTP(httptest.NewRecorder(), r)
 	if strings.Contains(log.String(), `"ERROR"`) || !strings.Contains(log.String(), `"status":500`) {
 		t.Errorf("log %s", log.String())
@@ -532,17 +682,24 @@ func TestLog(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD", "POST"} {
 			var log bytes.Buffer
 			r := httptest.NewRequest(method, path+"?token=qu3ry", nil)
-			r.Header.Set("Authorization", "Bearer t0ken")
+			r.Header.Set("Authorization", "Bearer "+goodToken)
 			w := httptest.NewRecorder()
 			New(closed(newMemory(t), &log)).ServeHTTP(w, r)
 			if method == "HEAD" && w.Body.Len() != 0 {
 				t.Errorf("HEAD %s has a body of %d bytes", path, w.Body.Len())
 			}
+			decision, request, decided := strings.Cut(log.String(), "\n")
+			if request == "" {
+				decision, request, decided = "", decision, false
+			}
+			if read := method != "POST" && strings.HasPrefix(path, "/v1/"); decided != read || read && !strings.Contains(decision, `"msg":"access"`) {
+				t.Errorf("%s %s logs the decision %s", method, path, decision)
+			}
 			var line map[string]any
-			if err := json.Unmarshal(log.Bytes(), &line); err != nil { // more than one line, too
+			if err := json.Unmarshal([]byte(request), &line); err != nil { // more than one line, too
 				t.Fatalf("%v in %s", err, log.String())
 			}
-			for _, secret := range []string{"5ecre7", "X-Amz", "t0ken", "qu3ry", "bucket.example.com"} {
+			for _, secret := range []string{"5ecre7", "X-Amz", goodToken, "qu3ry", "bucket.example.com"} {
 				if strings.Contains(log.String(), secret) {
 					t.Errorf("%s %s logs %s: %s", method, path, secret, log.String())
 				}
@@ -615,8 +772,8 @@ func TestServer(t *testing.T) {
 		"/v1/modules/%2e%2e/vpc/aws/versions", "/v1/modules/../vpc/aws/versions", "/nowhere", "/"}, everyRoute...)
 	for _, headers := range []http.Header{
 		{},
-		{"Authorization": {"Bearer t0ken"}},
-		{"Authorization": {"Bearer t0ken"}, "Accept-Encoding": {"gzip"}},
+		{"Authorization": {"Bearer " + goodToken}},
+		{"Authorization": {"Bearer " + goodToken}, "Accept-Encoding": {"gzip"}},
 	} {
 		for _, path := range paths {
 			get, got := send(t, server, "GET", path, headers)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -30,7 +31,7 @@ type platform struct {
 	Arch string `json:"arch"`
 }
 
-func (h *handler) providerVersions(ctx context.Context, caller registry.Caller, request Request) (response, error) {
+func (h *handler) providerVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	listing, err := h.Reader.ProviderVersions(ctx, caller, request.Provider)
 	if err != nil {
 		return response{}, orMissing(err, "there is no provider %s", request.Provider)
@@ -112,7 +113,7 @@ type gpgPublicKey struct {
 	SourceURL      string `json:"source_url"`
 }
 
-func (h *handler) providerDownload(ctx context.Context, caller registry.Caller, request Request) (response, error) {
+func (h *handler) providerDownload(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	missing := func(err error) error {
 		return orMissing(err, "provider %s has no version %s for %s", request.Provider, request.Version, request.Platform)
 	}

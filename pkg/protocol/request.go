@@ -3,6 +3,7 @@ package protocol
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,8 +14,8 @@ import (
 // Route is a kind of request.
 type Route int
 
-// The routes, each with its statuses beside 400 and 405, and 401 for all but
-// discovery. HEAD is answered wherever GET is.
+// The routes, each with its statuses beside 400 and 405, and 401 for those that
+// read the catalog. HEAD is answered wherever GET is.
 const (
 	// Discovery tells where the services are. It is for everybody.
 	//
@@ -74,7 +75,42 @@ const (
 	//
 	// https://developer.hashicorp.com/terraform/internals/provider-network-mirror-protocol#list-available-installation-packages
 	MirrorVersion
+
+	// Token gives a token for a code of login, or for the identity of a
+	// pipeline.
+	//
+	//	POST /v1/token
+	//	200, 413, 503
+	//
+	// https://developer.hashicorp.com/terraform/internals/login-protocol and RFC 8693
+	Token
+
+	// Login begins to log a person in, for a client on the same computer.
+	//
+	//	GET /v1/login
+	//	302, 503
+	//
+	// https://developer.hashicorp.com/terraform/internals/login-protocol
+	Login
+
+	// LoginCallback is where the person comes back to from the provider of
+	// identities.
+	//
+	//	GET /v1/login/callback
+	//	200, 403, 502
+	LoginCallback
+
+	// LoginConsent is where the person allows the client to have a token.
+	//
+	//	POST /v1/login/consent
+	//	303
+	LoginConsent
 )
+
+// signsIn says that a route is of login or of tokens.
+func (r Route) signsIn() bool {
+	return r == Token || r == Login || r == LoginCallback || r == LoginConsent
+}
 
 // Request is what a client asks for.
 type Request struct {
@@ -96,14 +132,26 @@ const (
 	mirrorPath    = "/v1/mirror/"
 )
 
+// The paths of the routes of login and of tokens.
+const (
+	TokenPath         = "/v1/token"
+	LoginPath         = "/v1/login"
+	LoginCallbackPath = "/v1/login/callback"
+	LoginConsentPath  = "/v1/login/consent"
+)
+
 var routes = []route{
-	newRoute(discoveryPath, parseDiscovery),
+	newRoute(discoveryPath, plain(Discovery)),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/versions", parseModuleVersions),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}/download", parseModuleDownload),
 	newRoute(providersPath+"{namespace}/{type}/versions", parseProviderVersions),
 	newRoute(providersPath+"{namespace}/{type}/{version}/download/{os}/{arch}", parseProviderDownload),
 	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/index.json", parseMirrorVersions),
 	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/{version}.json", parseMirrorVersion),
+	newRoute(TokenPath, plain(Token)).posted(),
+	newRoute(LoginPath, plain(Login)),
+	newRoute(LoginCallbackPath, plain(LoginCallback)),
+	newRoute(LoginConsentPath, plain(LoginConsent)).posted(),
 }
 
 // Parse reads a request from its method and its path as it was sent, still
@@ -126,8 +174,8 @@ func Parse(method, escapedPath string) (Request, error) {
 		if !ok {
 			continue
 		}
-		if method != http.MethodGet && method != http.MethodHead {
-			return Request{}, refuse(ErrMethod, "this address answers GET and HEAD alone")
+		if !slices.Contains(route.methods, method) {
+			return Request{}, &methodError{route.methods}
 		}
 		return route.parse(args)
 	}
@@ -163,10 +211,17 @@ func wellFormed(segment string) bool {
 type route struct {
 	segments []string // "" before the first slash; an argument's starts with a brace, and what it ends with is the reader's
 	parse    func(args []string) (Request, error)
+	methods  []string
 }
 
 func newRoute(path string, parse func(args []string) (Request, error)) route {
-	return route{strings.Split(path, "/"), parse}
+	return route{strings.Split(path, "/"), parse, []string{http.MethodGet, http.MethodHead}}
+}
+
+// posted is the route for POST alone.
+func (r route) posted() route {
+	r.methods = []string{http.MethodPost}
+	return r
 }
 
 // match is the arguments in a path, none of them empty.
@@ -189,7 +244,10 @@ func (r route) match(segments []string) (args []string, ok bool) {
 	return args, true
 }
 
-func parseDiscovery([]string) (Request, error) { return Request{Route: Discovery}, nil }
+// plain is a route without arguments.
+func plain(r Route) func([]string) (Request, error) {
+	return func([]string) (Request, error) { return Request{Route: r}, nil }
+}
 
 func parseModuleVersions(args []string) (Request, error) {
 	a, err := parseModule(args[0], args[1], args[2])

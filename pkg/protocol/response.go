@@ -57,6 +57,23 @@ func (res response) write(w http.ResponseWriter, r *http.Request) int {
 	return written
 }
 
+// countingWriter knows what another handler answers.
+type countingWriter struct {
+	http.ResponseWriter
+	status, written int
+}
+
+func (w *countingWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *countingWriter) Write(data []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(data)
+	w.written += n
+	return n, err
+}
+
 // acceptsGzip reads Accept-Encoding. A client that does not name gzip does not
 // get it.
 func acceptsGzip(h http.Header) bool {

@@ -2,7 +2,12 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/access"
 )
 
 // Catalog answers from an index over all records. Implementations are safe for
@@ -30,41 +35,89 @@ type Catalog interface {
 	ProviderVersion(ctx context.Context, a ProviderAddress, v Version) (ProviderVersion, error)
 }
 
-// Caller is who asks. The zero Caller is nobody and may read nothing.
-type Caller struct{ mayRead bool }
+// Tokens is where a [Reader] finds tokens: in the same place as the catalog, so
+// that one request has both.
+type Tokens interface {
+	// Beside is the catalog for one question, in whose request a token is
+	// looked up, too. It is when the question is answered, or answered by
+	// [ErrNotFound], that the lookup has its token.
+	Beside(lookup *access.Lookup) Catalog
 
-// Anyone is the caller of a registry that is open for reading.
-var Anyone = Caller{mayRead: true}
+	// NoteUse notes the last day on which a token was used. Of one that is not
+	// there it notes nothing, and returns nil.
+	NoteUse(ctx context.Context, id access.ID, day access.Day) error
+}
 
 // ErrOtherBuild is the [ErrNotFound] of a version that is published with other
 // build metadata than was asked for, and never will be with that.
 var ErrOtherBuild = fmt.Errorf("%w: it has other build metadata", ErrNotFound)
 
+// ErrDenied is the [ErrNotFound] of what a caller may not read, whether it is
+// there or not.
+var ErrDenied = fmt.Errorf("%w: the token has no scope for it", ErrNotFound)
+
+// UnauthorizedError is the [ErrUnauthorized] of a caller without a good token.
+type UnauthorizedError struct{ Why string }
+
+func (e *UnauthorizedError) Error() string { return ErrUnauthorized.Error() + ": " + e.Why }
+
+// Unwrap makes it an [ErrUnauthorized].
+func (e *UnauthorizedError) Unwrap() error { return ErrUnauthorized }
+
 // Reader is the only way from a request to a catalog: it takes no question
-// without a caller.
-type Reader struct{ catalog Catalog }
+// without a caller, and answers none that the caller has no scope for.
+type Reader struct {
+	catalog Catalog
+	tokens  Tokens
+	known   *remembered
+	log     *slog.Logger
+	audit   access.Audit
+	now     func() time.Time
+}
+
+// ReaderConfig is what a reader works with.
+type ReaderConfig struct {
+	// Catalog is what is read. Required.
+	Catalog Catalog
+
+	// Tokens finds those of callers. Nil: there are none, and nobody may read
+	// but [access.Anyone].
+	Tokens Tokens
+
+	// Remember is how long a token is not looked up again, and so how long one
+	// that was revoked goes on being good: at most [MaxRemember]. Zero: every
+	// question looks it up.
+	Remember time.Duration
+
+	// Logger gets a line for every decision but those on [access.Anyone].
+	// Required.
+	Logger *slog.Logger
+}
+
+// MaxRemember is how long a token may be known without being looked up.
+const MaxRemember = time.Minute
 
 // NewReader reads from a catalog.
-func NewReader(catalog Catalog) *Reader { return &Reader{catalog} }
+func NewReader(c ReaderConfig) *Reader {
+	return &Reader{
+		catalog: c.Catalog, tokens: c.Tokens, log: c.Logger, audit: access.LogTo(c.Logger),
+		known: newRemembered(min(c.Remember, MaxRemember)), now: time.Now,
+	}
+}
 
 // ModuleVersions lists a module.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound].
-func (r *Reader) ModuleVersions(ctx context.Context, caller Caller, a ModuleAddress) (Listing, error) {
-	if err := caller.authorize(); err != nil {
-		return nil, err
-	}
-	return r.catalog.ModuleVersions(ctx, a)
+// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrDenied] counts.
+func (r *Reader) ModuleVersions(ctx context.Context, caller access.Caller, a ModuleAddress) (Listing, error) {
+	return read(ctx, r, caller, a.resource(), func(c Catalog) (Listing, error) { return c.ModuleVersions(ctx, a) })
 }
 
 // ModuleVersion is one version of a module.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrOtherBuild] counts.
-func (r *Reader) ModuleVersion(ctx context.Context, caller Caller, a ModuleAddress, v Version) (ModuleVersion, error) {
-	if err := caller.authorize(); err != nil {
-		return ModuleVersion{}, err
-	}
-	m, err := r.catalog.ModuleVersion(ctx, a, v)
+// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrDenied] and
+// [ErrOtherBuild] count.
+func (r *Reader) ModuleVersion(ctx context.Context, caller access.Caller, a ModuleAddress, v Version) (ModuleVersion, error) {
+	m, err := read(ctx, r, caller, a.resource(), func(c Catalog) (ModuleVersion, error) { return c.ModuleVersion(ctx, a, v) })
 	if err != nil {
 		return ModuleVersion{}, err
 	}
@@ -76,22 +129,17 @@ func (r *Reader) ModuleVersion(ctx context.Context, caller Caller, a ModuleAddre
 
 // ProviderVersions lists a provider.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound].
-func (r *Reader) ProviderVersions(ctx context.Context, caller Caller, a ProviderAddress) (Listing, error) {
-	if err := caller.authorize(); err != nil {
-		return nil, err
-	}
-	return r.catalog.ProviderVersions(ctx, a)
+// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrDenied] counts.
+func (r *Reader) ProviderVersions(ctx context.Context, caller access.Caller, a ProviderAddress) (Listing, error) {
+	return read(ctx, r, caller, a.resource(), func(c Catalog) (Listing, error) { return c.ProviderVersions(ctx, a) })
 }
 
 // ProviderVersion is one version of a provider.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrOtherBuild] counts.
-func (r *Reader) ProviderVersion(ctx context.Context, caller Caller, a ProviderAddress, v Version) (ProviderVersion, error) {
-	if err := caller.authorize(); err != nil {
-		return ProviderVersion{}, err
-	}
-	p, err := r.catalog.ProviderVersion(ctx, a, v)
+// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrDenied] and
+// [ErrOtherBuild] count.
+func (r *Reader) ProviderVersion(ctx context.Context, caller access.Caller, a ProviderAddress, v Version) (ProviderVersion, error) {
+	p, err := read(ctx, r, caller, a.resource(), func(c Catalog) (ProviderVersion, error) { return c.ProviderVersion(ctx, a, v) })
 	if err != nil {
 		return ProviderVersion{}, err
 	}
@@ -101,9 +149,85 @@ func (r *Reader) ProviderVersion(ctx context.Context, caller Caller, a ProviderA
 	return p, nil
 }
 
-func (c Caller) authorize() error {
-	if !c.mayRead {
-		return ErrUnauthorized
+// resource is what a scope must match to read a module.
+func (a ModuleAddress) resource() access.Resource {
+	return access.Resource{Kind: access.Modules, Path: a.String()}
+}
+
+// resource is what a scope must match to read a provider.
+func (a ProviderAddress) resource() access.Resource {
+	if a.Mirrored() {
+		return access.Resource{Kind: access.Mirror, Path: a.String()}
 	}
+	return access.Resource{Kind: access.Providers, Path: a.String()}
+}
+
+// read asks a catalog for a caller who may. A token that is not known is looked
+// up in the same request; then what was read is given to nobody who may not.
+func read[T any](ctx context.Context, r *Reader, caller access.Caller, about access.Resource, ask func(Catalog) (T, error)) (T, error) {
+	var nothing T
+	if caller.IsAnyone() {
+		return ask(r.catalog)
+	}
+	id, ok := caller.Token()
+	if !ok || r.tokens == nil {
+		return nothing, r.refuse(ctx, "nobody", about, caller.Why())
+	}
+	if token, ok := r.known.get(id, r.now()); ok {
+		if err := r.decide(ctx, id, &token, about); err != nil {
+			return nothing, err
+		}
+		return ask(r.catalog)
+	}
+	lookup := access.Lookup{ID: id}
+	answer, err := ask(r.tokens.Beside(&lookup))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nothing, err
+	}
+	if lookup.Token != nil {
+		r.known.put(*lookup.Token, r.now())
+	}
+	if err := r.decide(ctx, id, lookup.Token, about); err != nil {
+		return nothing, err
+	}
+	r.noteUse(ctx, *lookup.Token)
+	return answer, err
+}
+
+// decide says whether a token is good, and good for something, and has it
+// written down. A token that does not exist is nil.
+func (r *Reader) decide(ctx context.Context, id access.ID, token *access.Token, about access.Resource) error {
+	switch {
+	case token == nil:
+		return r.refuse(ctx, "unknown token ("+id.Short()+")", about, "the token that was sent is unknown here, or was revoked")
+	case token.Expired(r.now()):
+		return r.refuse(ctx, token.Who(), about, "the token that was sent has expired")
+	case !token.Scopes.Allow(about):
+		r.audit(ctx, access.Decision{Who: token.Who(), What: about.String(), Why: "it has no scope for that"})
+		return ErrDenied
+	}
+	r.audit(ctx, access.Decision{Who: token.Who(), What: about.String(), Allowed: true})
 	return nil
+}
+
+func (r *Reader) refuse(ctx context.Context, who string, about access.Resource, why string) error {
+	r.audit(ctx, access.Decision{Who: who, What: about.String(), Why: why})
+	return &UnauthorizedError{why}
+}
+
+// noteUseTimeout bounds how long an answer waits for a note.
+const noteUseTimeout = time.Second
+
+// noteUse notes the first use of a token on a day. A note that fails is lost,
+// and the next use tries again.
+func (r *Reader) noteUse(ctx context.Context, t access.Token) {
+	today := access.DayOf(r.now())
+	if t.Used >= today {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, noteUseTimeout)
+	defer cancel()
+	if err := r.tokens.NoteUse(ctx, t.ID, today); err != nil {
+		r.log.WarnContext(ctx, "cannot note the use of a token", "token", t.ID.Short(), "error", err)
+	}
 }

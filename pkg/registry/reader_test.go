@@ -3,7 +3,10 @@ package registry
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
+
+	"github.com/larder-registry/larder/pkg/access"
 )
 
 // oneVersion is a catalog that holds one version, and counts what is asked.
@@ -33,7 +36,7 @@ func (c *oneVersion) ProviderVersion(context.Context, ProviderAddress, Version) 
 }
 
 // questions asks a reader everything there is to ask.
-func questions(r *Reader, caller Caller, v Version) map[string]error {
+func questions(r *Reader, caller access.Caller, v Version) map[string]error {
 	ctx, answers := context.Background(), map[string]error{}
 	_, answers["ModuleVersions"] = r.ModuleVersions(ctx, caller, ModuleAddress{})
 	_, answers["ModuleVersion"] = r.ModuleVersion(ctx, caller, ModuleAddress{}, v)
@@ -44,7 +47,7 @@ func questions(r *Reader, caller Caller, v Version) map[string]error {
 
 func TestReaderRefusesNobody(t *testing.T) {
 	catalog := &oneVersion{version: version(t, "1.0.0")}
-	for question, err := range questions(NewReader(catalog), Caller{}, catalog.version) {
+	for question, err := range questions(NewReader(ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}), access.Caller{}, catalog.version) {
 		if !errors.Is(err, ErrUnauthorized) {
 			t.Errorf("%s: %v, want ErrUnauthorized", question, err)
 		}
@@ -56,7 +59,7 @@ func TestReaderRefusesNobody(t *testing.T) {
 
 func TestReaderReadsOncePerQuestion(t *testing.T) {
 	catalog := &oneVersion{version: version(t, "1.0.0+b")}
-	answers := questions(NewReader(catalog), Anyone, catalog.version)
+	answers := questions(NewReader(ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}), access.Anyone, catalog.version)
 	for question, err := range answers {
 		if err != nil {
 			t.Errorf("%s: %v", question, err)
@@ -70,7 +73,7 @@ func TestReaderReadsOncePerQuestion(t *testing.T) {
 func TestReaderTellsBuildMetadataApart(t *testing.T) {
 	catalog := &oneVersion{version: version(t, "1.0.0+b")}
 	for _, other := range []string{"1.0.0", "1.0.0+c"} {
-		answers := questions(NewReader(catalog), Anyone, version(t, other))
+		answers := questions(NewReader(ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}), access.Anyone, version(t, other))
 		if err := answers["ModuleVersion"]; !errors.Is(err, ErrNotFound) || !errors.Is(err, ErrOtherBuild) {
 			t.Errorf("module %s: %v", other, err)
 		}

@@ -5,7 +5,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -188,13 +187,4 @@ func (c Config) Catalog() (*dynamocatalog.Catalog, error) {
 	return dynamocatalog.New(dynamocatalog.Config{
 		Table: c.Table, Region: c.Region, Credentials: c.Credentials, Endpoint: c.DynamoDBEndpoint,
 	})
-}
-
-// Authenticate is who asks. There are no tokens, so where one is required nobody
-// may read.
-func (c Config) Authenticate(*http.Request) registry.Caller {
-	if c.Open {
-		return registry.Anyone
-	}
-	return registry.Caller{}
 }

@@ -2,12 +2,10 @@ package config
 
 import (
 	"maps"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // whole is an environment in which every variable is set.
@@ -101,14 +99,5 @@ func TestReadRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), name+" is not set") {
 			t.Errorf("nothing is set: Read = %v, want an error with %s", err, name)
 		}
-	}
-}
-
-func TestAuthenticate(t *testing.T) {
-	if caller := (Config{Open: true}).Authenticate(&http.Request{}); caller != registry.Anyone {
-		t.Errorf("an open registry: %+v", caller)
-	}
-	if caller := (Config{}).Authenticate(&http.Request{}); caller != (registry.Caller{}) {
-		t.Errorf("a closed registry: %+v", caller)
 	}
 }

@@ -46,8 +46,8 @@ func Open(cfg config.Config, transport http.RoundTripper, log *slog.Logger) (*Mi
 	fetcher := &pullthrough.Fetcher{Source: origins, Inbox: bucket, Scratch: os.TempDir(), Log: log}
 	return New(Config{
 		Handler: protocol.New(protocol.Config{
-			Reader: registry.NewReader(catalog), Presigner: bucket, Hostname: cfg.Hostname, Origins: puller,
-			Authenticate: cfg.Authenticate, Logger: log,
+			Reader: registry.NewReader(registry.ReaderConfig{Catalog: catalog, Logger: log}), Presigner: bucket, Hostname: cfg.Hostname, Origins: puller,
+			Open: cfg.Open, Logger: log,
 		}),
 		Fetch: fetcher.Fetch, Patterns: patterns, Postpone: wanted.Postpone, Log: log,
 	}), nil

@@ -77,8 +77,8 @@ func newWorld(t *testing.T, hostname string) *world {
 		Bucket: w.bucket, Index: catalog, Signer: key, Scratch: t.TempDir(), Log: quiet, Hostname: hostname,
 	})
 	w.serve(protocol.New(protocol.Config{
-		Reader: registry.NewReader(catalog), Presigner: presigner{}, Hostname: hostname, Logger: quiet,
-		Authenticate: func(*http.Request) registry.Caller { return registry.Anyone },
+		Reader: registry.NewReader(registry.ReaderConfig{Catalog: catalog, Logger: quiet}), Presigner: presigner{}, Hostname: hostname, Logger: quiet,
+		Open: true,
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

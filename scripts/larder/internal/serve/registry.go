@@ -98,16 +98,12 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 
 // newHandler is what clients talk to.
 func (n *node) newHandler() http.Handler {
-	caller := registry.Caller{} // there are no tokens, so nobody may read
-	if n.config.Auth == config.AuthOpen {
-		caller = registry.Anyone
-	}
 	c := protocol.Config{
-		Reader:       registry.NewReader(n.catalog),
-		Presigner:    n.blobs,
-		Hostname:     n.mirrorHostname(),
-		Authenticate: func(*http.Request) registry.Caller { return caller },
-		Logger:       n.logger,
+		Reader:    registry.NewReader(registry.ReaderConfig{Catalog: n.catalog, Logger: n.logger}),
+		Presigner: n.blobs,
+		Hostname:  n.mirrorHostname(),
+		Open:      n.config.Auth == config.AuthOpen,
+		Logger:    n.logger,
 	}
 	if n.mirror != nil {
 		c.Origins = n.mirror.puller
