@@ -1,0 +1,118 @@
+// Package admin is what operators ask of a registry about its tokens and its
+// rules of trust: a [Request] and an [Answer], both JSON. Whoever may send a
+// request may do all that is here; it is for the caller of [Handler.Handle] to
+// let nobody else send one.
+//
+// The text of a token is in no request and no answer: who wants a token makes it
+// up, and asks for its ID to be good.
+package admin
+
+import (
+	"errors"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/access"
+)
+
+// Request asks for one thing: exactly one field is set.
+type Request struct {
+	CreateToken *CreateToken `json:"create_token,omitempty"`
+	ListTokens  *ListTokens  `json:"list_tokens,omitempty"`
+	RevokeToken *RevokeToken `json:"revoke_token,omitempty"`
+	AddRule     *access.Rule `json:"add_rule,omitempty"`
+	ListRules   *ListRules   `json:"list_rules,omitempty"`
+	RemoveRule  *RemoveRule  `json:"remove_rule,omitempty"`
+}
+
+// CreateToken asks for a token of which there is no other one by its name. The
+// same request again finds it done.
+type CreateToken struct {
+	ID       access.ID       `json:"id"` // of a text from [access.NewToken]
+	Name     string          `json:"name"`
+	Owner    string          `json:"owner"`
+	Scopes   access.Scopes   `json:"scopes"`
+	Lifetime access.Duration `json:"lifetime,omitempty"` // from now on, [access.MinLifetime] or more
+	Forever  bool            `json:"forever,omitempty"`  // in the place of a lifetime
+}
+
+// ListTokens asks for a page of all tokens.
+type ListTokens struct {
+	After string `json:"after,omitempty"` // the Next of the page before; empty at first
+}
+
+// RevokeToken asks for the end of one token.
+type RevokeToken struct {
+	Which string `json:"which"` // its name, its ID, or what its ID begins with, from [MinPrefix] digits on
+}
+
+// MinPrefix is how many hex digits of a token's ID stand for the token, if they
+// do for no other.
+const MinPrefix = 8
+
+// ListRules asks for all rules of trust.
+type ListRules struct{}
+
+// RemoveRule asks for the end of a rule of trust.
+type RemoveRule struct {
+	Name string `json:"name"`
+}
+
+// Answer is what became of a request. Unless it has an error, the field is set
+// that the request's kind has.
+type Answer struct {
+	Error  string        `json:"error,omitempty"`  // what went wrong and what to do
+	Token  *access.Token `json:"token,omitempty"`  // which was created, or revoked
+	Tokens *Tokens       `json:"tokens,omitempty"` // of ListTokens
+	Rule   *access.Rule  `json:"rule,omitempty"`   // which was added, or removed
+	Rules  *Rules        `json:"rules,omitempty"`  // of ListRules
+}
+
+// Tokens is a page of tokens, in the order of their IDs.
+type Tokens struct {
+	Tokens []access.Token `json:"tokens"`
+	Next   string         `json:"next,omitempty"` // to go on after; empty when these were the last
+}
+
+// Rules is all rules, in the order of their names.
+type Rules struct {
+	Rules []access.Rule `json:"rules"`
+}
+
+// Answers says whether an answer has what a request asks for.
+func (a Answer) Answers(r Request) bool {
+	switch {
+	case r.CreateToken != nil, r.RevokeToken != nil:
+		return a.Token != nil
+	case r.ListTokens != nil:
+		return a.Tokens != nil
+	case r.AddRule != nil, r.RemoveRule != nil:
+		return a.Rule != nil
+	default:
+		return a.Rules != nil
+	}
+}
+
+// Validate says what is wrong with a request, as far as no registry has to be
+// asked for it.
+func (c CreateToken) Validate() error {
+	_, err := c.token(time.Now())
+	return err
+}
+
+// token is the token that is asked for, made at a time.
+func (c CreateToken) token(now time.Time) (access.Token, error) {
+	t := access.Token{
+		ID: c.ID, Name: c.Name, Owner: c.Owner, Origin: access.ByOperator, Scopes: c.Scopes,
+		Created: now.UTC().Truncate(time.Second),
+	}
+	lifetime := time.Duration(c.Lifetime)
+	switch {
+	case c.Forever == (lifetime != 0):
+		return t, errors.New("the token must either expire some time, or never")
+	case !c.Forever && lifetime < access.MinLifetime:
+		return t, errors.New("the token would be good for less than a minute")
+	case !c.Forever:
+		t.Expires = t.Created.Add(lifetime)
+	}
+	return t, t.Validate()
+}

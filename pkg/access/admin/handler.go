@@ -1,0 +1,290 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/access"
+)
+
+// Handler answers requests. It is safe for concurrent use.
+type Handler struct {
+	store access.Store
+	audit access.Audit
+	now   func() time.Time
+}
+
+// New answers from a store. audit is told of every change that is asked for.
+func New(store access.Store, audit access.Audit) *Handler { return &Handler{store, audit, time.Now} }
+
+// Handle answers a request. What goes wrong is in the answer.
+func (h *Handler) Handle(ctx context.Context, r Request) Answer {
+	answer, err := h.answer(ctx, r)
+	if what := r.change(); what != "" {
+		h.tell(ctx, what, answer, err)
+	}
+	if err != nil {
+		return Answer{Error: err.Error()}
+	}
+	return answer
+}
+
+func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
+	switch {
+	case r.CreateToken != nil:
+		a.Token, err = h.createToken(ctx, *r.CreateToken)
+	case r.ListTokens != nil:
+		a.Tokens, err = h.listTokens(ctx, r.ListTokens.After)
+	case r.RevokeToken != nil:
+		a.Token, err = h.revokeToken(ctx, r.RevokeToken.Which)
+	case r.AddRule != nil:
+		a.Rule, err = h.addRule(ctx, *r.AddRule)
+	case r.ListRules != nil:
+		a.Rules, err = h.listRules(ctx)
+	case r.RemoveRule != nil:
+		a.Rule, err = h.removeRule(ctx, r.RemoveRule.Name)
+	default:
+		err = errors.New("the request asks for nothing that this larder knows: a newer one sent it, so upgrade this one")
+	}
+	return a, err
+}
+
+// change is what a request would change, in the words of a decision.
+func (r Request) change() string {
+	switch {
+	case r.CreateToken != nil:
+		return fmt.Sprintf("create token %.200q", r.CreateToken.Name)
+	case r.RevokeToken != nil && !mayBeSecret(r.RevokeToken.Which):
+		return fmt.Sprintf("revoke token %.200q", r.RevokeToken.Which)
+	case r.RevokeToken != nil:
+		return "revoke token"
+	case r.AddRule != nil:
+		return fmt.Sprintf("add rule %.200q", r.AddRule.Name)
+	case r.RemoveRule != nil:
+		return fmt.Sprintf("remove rule %.200q", r.RemoveRule.Name)
+	default:
+		return ""
+	}
+}
+
+// tell tells the audit of a change, or of one that was not made.
+func (h *Handler) tell(ctx context.Context, what string, a Answer, err error) {
+	d := access.Decision{Who: "operator", What: what, Allowed: err == nil}
+	switch {
+	case err != nil:
+		d.Why = err.Error()
+	case a.Token != nil:
+		d.What += fmt.Sprintf(" of %s (%s): %s", a.Token.Owner, a.Token.ID.Short(), a.Token.Scopes)
+	case a.Rule != nil:
+		d.What += ": " + a.Rule.Scopes.String()
+	}
+	h.audit(ctx, d)
+}
+
+// secret is the text of a token, or most of one.
+var secret = regexp.MustCompile("(?i)" + access.Prefix + "[a-z2-7]{16}")
+
+// mayBeSecret says that a text may be a token's, which must not be in a log or
+// in an answer.
+func mayBeSecret(text string) bool { return secret.MatchString(text) }
+
+// createToken keeps a token, unless a good one that an operator made has its
+// name. Two at the same moment may both be made: they have IDs of their own.
+func (h *Handler) createToken(ctx context.Context, r CreateToken) (*access.Token, error) {
+	wanted, err := r.token(h.now())
+	if err != nil {
+		return nil, err
+	}
+	for t, err := range h.tokens(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Name == wanted.Name && t.Origin == access.ByOperator && t.ID != wanted.ID && !t.Expired(h.now()) {
+			return nil, fmt.Errorf("there is a token of that name, %s of %s: revoke it first, or choose another name", t.ID.Short(), t.Owner)
+		}
+	}
+	err = h.store.CreateToken(ctx, wanted)
+	if errors.Is(err, access.ErrExists) {
+		return h.created(ctx, wanted)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep the token: %w", err)
+	}
+	return &wanted, nil
+}
+
+// created is the token that is kept already, if it is the one that is wanted:
+// the request may come twice, when its answer is lost.
+func (h *Handler) created(ctx context.Context, wanted access.Token) (*access.Token, error) {
+	kept, err := h.store.Token(ctx, wanted.ID)
+	if err != nil {
+		return nil, fmt.Errorf("look for the token: %w", err)
+	}
+	if kept.Name != wanted.Name || kept.Owner != wanted.Owner || !reflect.DeepEqual(kept.Scopes, wanted.Scopes) {
+		return nil, fmt.Errorf("there is another token with the ID %s already: make a new one", wanted.ID)
+	}
+	return &kept, nil
+}
+
+func (h *Handler) listTokens(ctx context.Context, after string) (*Tokens, error) {
+	page, next, err := h.store.Tokens(ctx, after)
+	if err != nil {
+		return nil, fmt.Errorf("list the tokens: %w", err)
+	}
+	return &Tokens{page, next}, nil
+}
+
+// tokens is all tokens.
+func (h *Handler) tokens(ctx context.Context) iter.Seq2[access.Token, error] {
+	return func(yield func(access.Token, error) bool) {
+		for after := ""; ; {
+			page, next, err := h.store.Tokens(ctx, after)
+			if err != nil {
+				yield(access.Token{}, fmt.Errorf("list the tokens: %w", err))
+				return
+			}
+			for _, t := range page {
+				if !yield(t, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			after = next
+		}
+	}
+}
+
+func (h *Handler) revokeToken(ctx context.Context, which string) (*access.Token, error) {
+	t, err := h.find(ctx, which)
+	if err != nil {
+		return nil, err
+	}
+	err = h.store.RevokeToken(ctx, t.ID)
+	if err != nil && !errors.Is(err, access.ErrNotFound) { // somebody else was faster: it is revoked
+		return nil, fmt.Errorf("revoke the token: %w", err)
+	}
+	return &t, nil
+}
+
+// find is the one token that is meant. Of several by one name it is the one that
+// has not expired.
+func (h *Handler) find(ctx context.Context, which string) (access.Token, error) {
+	if mayBeSecret(which) {
+		return access.Token{}, errors.New("a token is revoked by its name or its ID, not by its text: \"larder token list\" says them")
+	}
+	var id access.ID
+	if id.UnmarshalText([]byte(which)) == nil {
+		t, err := h.store.Token(ctx, id)
+		if errors.Is(err, access.ErrNotFound) {
+			err = noSuchToken(which)
+		}
+		return t, err
+	}
+	var good, expired []access.Token
+	for t, err := range h.tokens(ctx) {
+		if err != nil {
+			return access.Token{}, err
+		}
+		switch named := t.Name == which || begins(t.ID, which); {
+		case named && t.Expired(h.now()):
+			expired = append(expired, t)
+		case named:
+			good = append(good, t)
+		}
+	}
+	if len(good) == 0 {
+		good = expired
+	}
+	switch len(good) {
+	case 0:
+		return access.Token{}, noSuchToken(which)
+	case 1:
+		return good[0], nil
+	default:
+		return access.Token{}, ambiguous(which, good)
+	}
+}
+
+// begins says whether an ID begins with enough digits.
+func begins(id access.ID, digits string) bool {
+	return len(digits) >= MinPrefix && strings.HasPrefix(id.String(), strings.ToLower(digits))
+}
+
+func noSuchToken(which string) error {
+	return fmt.Errorf("there is no token %.200q: give its name, its ID, or the first %d digits of it or more", which, MinPrefix)
+}
+
+// ambiguous says which tokens may be meant.
+func ambiguous(which string, tokens []access.Token) error {
+	const most = 10
+	text := fmt.Sprintf("%.200q may be any of %d tokens: give the ID of one:", which, len(tokens))
+	for i, t := range tokens {
+		if i == most {
+			text += fmt.Sprintf("\n  and %d more", len(tokens)-most)
+			break
+		}
+		text += fmt.Sprintf("\n  %s %q of %s", t.ID, t.Name, t.Owner)
+	}
+	return errors.New(text)
+}
+
+// addRule keeps a rule. The same one again finds it done.
+func (h *Handler) addRule(ctx context.Context, r access.Rule) (*access.Rule, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	rules, err := h.store.Rules(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the rules: %w", err)
+	}
+	for _, other := range rules {
+		if reflect.DeepEqual(other, r) {
+			return &r, nil
+		}
+	}
+	if len(rules) >= access.MaxRules {
+		return nil, fmt.Errorf("there are %d rules, and no more may be: remove one first", len(rules))
+	}
+	err = h.store.AddRule(ctx, r)
+	if errors.Is(err, access.ErrExists) {
+		return nil, fmt.Errorf("there is another rule of the name %s: remove it first, or choose another name", r.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep the rule: %w", err)
+	}
+	return &r, nil
+}
+
+func (h *Handler) listRules(ctx context.Context) (*Rules, error) {
+	rules, err := h.store.Rules(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the rules: %w", err)
+	}
+	return &Rules{rules}, nil
+}
+
+func (h *Handler) removeRule(ctx context.Context, name string) (*access.Rule, error) {
+	rules, err := h.store.Rules(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the rules: %w", err)
+	}
+	for _, r := range rules {
+		if r.Name != name {
+			continue
+		}
+		err := h.store.RemoveRule(ctx, name)
+		if err != nil && !errors.Is(err, access.ErrNotFound) { // somebody else was faster
+			return nil, fmt.Errorf("remove the rule: %w", err)
+		}
+		return &r, nil
+	}
+	return nil, fmt.Errorf("there is no rule %.100q: \"larder trust list\" says which there are", name)
+}
