@@ -1,0 +1,230 @@
+package access
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestClaims is every rule of patterns, and what each of them does not fit.
+func TestClaims(t *testing.T) {
+	const branch = `"repo:acme/widget:ref:refs/heads/main"`
+	for _, tt := range []struct {
+		pattern, value string // as JSON
+		fits           bool
+	}{
+		{"acme", `"acme"`, true},
+		{"acme", `"Acme"`, false},
+		{"acme", `"acme "`, false},
+		{"acme", `"acme-evil"`, false},
+		{"acme", `"acm"`, false},
+		{"acme", `""`, false},
+		{"acme", `null`, false},
+		{"acme", `{"acme":"acme"}`, false},
+		{"acme", `["other","acme"]`, true},
+		{"acme", `["acme-evil"]`, false},
+		{"acme", `[["acme"]]`, false},
+		{"acme", `[]`, false},
+		{"true", `true`, true},
+		{"true", `false`, false},
+		{"true", `"true"`, true},
+		{"1", `1`, true},
+		{"1", `1.0`, false},
+		{"12345678901234567890", `12345678901234567890`, true},
+		{"12345678901234567891", `12345678901234567890`, false},
+		{"*", `true`, false},
+		{"*", `1`, false},
+
+		{"repo:acme/*", branch, true},
+		{"repo:acme/*", `"repo:acme/widget"`, true},
+		{"repo:acme/*", `"repo:acme-evil/x"`, false},
+		{"repo:acme/*", `"repo:acme-evil/widget:ref:refs/heads/main"`, false},
+		{"repo:acme/*", `"repo:acme/"`, false},
+		{"repo:acme/*", `"repo:acme"`, false},
+		{"repo:acme/*", `"repo:acme//x"`, false},
+		{"repo:acme/*", `"repo:acme:x"`, false},
+		{"repo:acme/*", `"xrepo:acme/widget"`, false},
+		{"repo:acme/*", `"evil/repo:acme/widget"`, false},
+		{"repo:acme/*", `"repo:evil/x:repo:acme/widget"`, false},
+		{"repo:acme/*", `"REPO:acme/widget"`, false},
+		{"repo:acme/*:ref:refs/heads/main", branch, true},
+		{"repo:acme/*:ref:refs/heads/main", `"repo:acme/widget:ref:refs/heads/evil"`, false},
+		{"repo:acme/*:ref:refs/heads/main", `"repo:acme/widget:ref:refs/heads/main/x"`, false},
+		{"repo:acme/*:ref:refs/heads/main", `"repo:acme/widget:ref:refs/heads/main-evil"`, false},
+		{"repo:acme/*:ref:refs/heads/main", `"repo:acme/widget:environment:x:ref:refs/heads/main"`, false},
+		{"repo:acme/*:ref:refs/heads/main", `"repo:acme/a/b:ref:refs/heads/main"`, false},
+		{"repo:acme/widget:*", branch, true},
+		{"repo:acme/widget:*", `"repo:acme/widget:pull_request"`, true},
+		{"repo:acme/widget:*", `"repo:acme/widget-evil:pull_request"`, false},
+		{"repo:acme/widget:*", `"repo:acme/widget"`, false},
+		{"repo:acme/widget:ref:refs/heads/release/*", `"repo:acme/widget:ref:refs/heads/release/1"`, true},
+		{"repo:acme/widget:ref:refs/heads/release/*", `"repo:acme/widget:ref:refs/heads/release"`, false},
+		{"*", `"anything:at/all"`, true},
+		{"*", `""`, false},
+		{"*", `"/x"`, false},
+		{"*/x", `"a/x"`, true},
+		{"*/x", `"a/b/x"`, false},
+		{"project_path:acme/infra/*", `"project_path:acme/infra/net:ref_type:branch:ref:main"`, true},
+		{"project_path:acme/infra/*", `"project_path:acme/infrastructure/net:ref_type:branch:ref:main"`, false},
+	} {
+		claim, err := ParseClaim("sub=" + tt.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := json.NewDecoder(strings.NewReader(`{"sub":` + tt.value + `}`))
+		decoder.UseNumber()
+		var claims Claims
+		if err := decoder.Decode(&claims); err != nil {
+			t.Fatal(err)
+		}
+		if got := (Rule{Claims: []Claim{claim}}).Fits(claims); got != tt.fits {
+			t.Errorf("%s fits %s: %v", tt.pattern, tt.value, got)
+		}
+	}
+	if (Rule{}).Fits(Claims{"sub": "x"}) {
+		t.Error("a rule without claims fits")
+	}
+	if (Rule{Claims: []Claim{{"sub", "x"}, {"ref", "main"}}}).Fits(Claims{"sub": "x"}) {
+		t.Error("a rule fits of which one claim is missing")
+	}
+}
+
+func TestWhatIsNoClaim(t *testing.T) {
+	for _, text := range []string{"", "sub", "=x", "sub=", "sub=repo:acme*", "sub=*x", "sub=a/**", "sub=repo:acme/wid*:x", "su\nb=x", "sub=" + strings.Repeat("a", maxText+1)} {
+		if claim, err := ParseClaim(text); err == nil {
+			t.Errorf("%.60q is the claim %v", text, claim)
+		}
+	}
+	if claim, err := ParseClaim("cognito:groups=a=b"); err != nil || claim != (Claim{"cognito:groups", "a=b"}) || claim.String() != "cognito:groups=a=b" {
+		t.Errorf("%+v, %v", claim, err)
+	}
+}
+
+func rule(t *testing.T, change func(*Rule)) Rule {
+	t.Helper()
+	scopes, err := ParseScopes([]string{"read providers:acme/*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Rule{
+		Name: "acme", Use: ForPipelines, Issuer: "https://token.actions.githubusercontent.com", Audience: "https://registry.example.com",
+		Claims: []Claim{{"repository_owner", "acme"}}, Scopes: scopes, Lifetime: Duration(15 * time.Minute),
+	}
+	change(&r)
+	return r
+}
+
+func claims(texts ...string) func(*Rule) {
+	return func(r *Rule) {
+		r.Claims = nil
+		for _, text := range texts {
+			name, pattern, _ := strings.Cut(text, "=")
+			r.Claims = append(r.Claims, Claim{name, pattern})
+		}
+	}
+}
+
+func TestRules(t *testing.T) {
+	gitlab := func(text string) func(*Rule) {
+		return func(r *Rule) { claims(text)(r); r.Issuer = "https://gitlab.com" }
+	}
+	people := func(r *Rule) {
+		r.Use, r.Issuer, r.Audience, r.Lifetime = ForPeople, "", "", Duration(90*24*time.Hour)
+		r.Claims = []Claim{{"groups", "platform"}}
+	}
+	for _, change := range []func(*Rule){
+		func(*Rule) {}, claims("sub=repo:acme/*"), claims("sub=repo:acme/widget:*"), claims("repository=acme/*"), claims("repository_id=1"), claims("ref=x", "repository_owner=acme"),
+		gitlab("namespace_path=acme"), gitlab("sub=project_path:acme/*"), gitlab("project_id=1"),
+		func(r *Rule) { r.Issuer = "https://gitlab.example.com"; r.Claims = []Claim{{"ref", "main"}} },
+		func(r *Rule) { r.Issuer = "https://gitlab.example.com:8443/x" },
+		people, func(r *Rule) { people(r); r.Claims = []Claim{{"sub", "*"}} },
+	} {
+		if r := rule(t, change); r.Validate() != nil {
+			t.Errorf("%+v: %v", r, r.Validate())
+		}
+	}
+	for want, changes := range map[string][]func(*Rule){
+		"everybody can have an identity": {
+			claims("ref=refs/heads/main"), claims("sub=repo:*/widget:ref:x"), claims("sub=repo:*"), claims("sub=*:acme"), claims("repository=*/widget"), claims("actor=alice"),
+			claims("workflow=x", "repository_owner=*"), gitlab("ref=main"), gitlab("sub=project_path:*/x"), gitlab("namespace_path=*/x"), gitlab("repository_owner=acme"),
+			func(r *Rule) { r.Issuer += "/"; r.Claims = []Claim{{"ref", "x"}} },
+		},
+		"trusts everybody": {claims("sub=*"), claims("sub=*", "ref=*/*")},
+		"1 to 20 claims":   {claims(), func(r *Rule) { r.Claims = make([]Claim, maxClaims+1) }},
+		"next to other":    {claims("sub=acme*")},
+		"not a name":       {func(r *Rule) { r.Name = "" }, func(r *Rule) { r.Name = "Acme" }, func(r *Rule) { r.Name = "a b" }, func(r *Rule) { r.Name = "-a" }},
+		"not an issuer": {
+			func(r *Rule) { r.Issuer = "" }, func(r *Rule) { r.Issuer = "http://gitlab.example.com" }, func(r *Rule) { r.Issuer = "gitlab.com" },
+			func(r *Rule) { r.Issuer = "https://u:p@gitlab.com" }, func(r *Rule) { r.Issuer = "https://gitlab.com?x" }, func(r *Rule) { r.Issuer = "https://" + strings.Repeat("a", maxText) },
+		},
+		"no audience":        {func(r *Rule) { r.Audience = "" }},
+		"scopes":             {func(r *Rule) { r.Scopes = nil }},
+		"lifetime":           {func(r *Rule) { r.Lifetime = 0 }, func(r *Rule) { r.Lifetime = Duration(MaxPipelineLifetime + 1) }, func(r *Rule) { people(r); r.Lifetime = Duration(MaxPersonLifetime + 1) }},
+		"for pipelines":      {func(r *Rule) { r.Use = "x" }},
+		"neither issuer nor": {func(r *Rule) { people(r); r.Issuer = "https://gitlab.com" }, func(r *Rule) { people(r); r.Audience = "x" }},
+	} {
+		for i, change := range changes {
+			if err := rule(t, change).Validate(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %d: %v", want, i, err)
+			}
+		}
+	}
+}
+
+func TestGranted(t *testing.T) {
+	widget, _ := ParseScopes([]string{"read providers:acme/*", "read modules:*"})
+	rules := []Rule{
+		rule(t, func(*Rule) {}),
+		rule(t, func(r *Rule) {
+			r.Name, r.Scopes, r.Lifetime = "main", widget, Duration(time.Minute)
+			r.Claims = append(r.Claims, Claim{"ref", "main"})
+		}),
+		rule(t, func(r *Rule) { r.Name = "other"; r.Claims = []Claim{{"repository_owner", "other"}} }),
+	}
+	for _, tt := range []struct {
+		claims Claims
+		want   string
+	}{
+		{Claims{"repository_owner": "acme", "ref": "x"}, "[acme] read providers:acme/* 15m0s"},
+		{Claims{"repository_owner": "acme", "ref": "main"}, "[acme main] read providers:acme/*, read modules:* 1m0s"},
+		{Claims{"repository_owner": "stranger"}, "[]  0s"},
+		{nil, "[]  0s"},
+	} {
+		g := Granted(rules, tt.claims)
+		if got := "[" + strings.Join(g.Rules, " ") + "] " + g.Scopes.String() + " " + g.Lifetime.String(); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.claims, got, tt.want)
+		}
+	}
+}
+
+func TestRuleAsText(t *testing.T) {
+	r := rule(t, func(*Rule) {})
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Rule
+	if err := json.Unmarshal(data, &again); err != nil || !reflect.DeepEqual(again, r) || !strings.Contains(string(data), `"lifetime":"15m0s"`) {
+		t.Errorf("%s is read as %+v, %v", data, again, err)
+	}
+}
+
+// However a pattern and a value are made, one that has no wildcard fits itself
+// alone, and none fits what does not begin with its letters.
+func FuzzClaim(f *testing.F) {
+	f.Add("repo:acme/*", "repo:acme-evil/x")
+	f.Add("repo:acme/*:ref:x", "repo:acme/widget:ref:x")
+	f.Fuzz(func(t *testing.T, pattern, value string) {
+		claim, err := ParseClaim("sub=" + pattern)
+		if err != nil {
+			return
+		}
+		fits := claim.fits(value)
+		letters, _, wild := strings.Cut(pattern, wildcard)
+		if fits && !strings.HasPrefix(value, letters) || !wild && fits != (pattern == value) {
+			t.Fatalf("%q fits %q: %v", pattern, value, fits)
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/access"
+)
+
+// withTokens is a catalog that has tokens, too, and counts how it is asked.
+type withTokens struct {
+	oneVersion
+	missing bool // nothing is published
+	issued  map[access.ID]access.Token
+	asked   []string // "beside" or "alone", and "use"
+	fails   error
+}
+
+// side is the catalog beside a lookup.
+type side struct{ *withTokens }
+
+func (s side) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
+	s.asked = append(s.asked, "beside")
+	return s.listing()
+}
+
+func (w *withTokens) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
+	w.asked = append(w.asked, "alone")
+	return w.listing()
+}
+
+func (w *withTokens) listing() (Listing, error) {
+	if w.missing {
+		return nil, fmt.Errorf("read it: %w", ErrNotFound)
+	}
+	return Listing{{Version: w.version}}, w.fails
+}
+
+func (w *withTokens) Beside(lookup *access.Lookup) Catalog {
+	if t, ok := w.issued[lookup.ID]; ok {
+		lookup.Token = &t
+	}
+	return side{w}
+}
+
+func (w *withTokens) NoteUse(_ context.Context, id access.ID, day access.Day) error {
+	w.asked = append(w.asked, "use "+string(day))
+	t := w.issued[id]
+	t.Used = day
+	w.issued[id] = t
+	return w.fails
+}
+
+// gate is a reader whose clock stands, and what it reads and logs.
+type gate struct {
+	*withTokens
+	*Reader
+	at  time.Time
+	log bytes.Buffer
+}
+
+func newGate(t *testing.T, remember time.Duration) *gate {
+	t.Helper()
+	g := &gate{withTokens: &withTokens{issued: map[access.ID]access.Token{}}, at: time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)}
+	g.version = version(t, "1.0.0")
+	logger := slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	g.Reader = NewReader(ReaderConfig{Catalog: g.withTokens, Tokens: g.withTokens, Remember: remember, Logger: logger})
+	g.Reader.now = func() time.Time { return g.at }
+	return g
+}
+
+// issue makes a token for an hour.
+func (g *gate) issue(t *testing.T, scopes ...string) access.ID {
+	t.Helper()
+	parsed, err := access.ParseScopes(scopes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, id := access.NewToken()
+	g.issued[id] = access.Token{ID: id, Name: "ci", Owner: "alice", Scopes: parsed, Created: g.at, Expires: g.at.Add(time.Hour)}
+	return id
+}
+
+// ask asks for acme/widget, and says how the catalog was asked for that.
+func (g *gate) ask(t *testing.T, caller access.Caller) (asked string, err error) {
+	t.Helper()
+	g.asked = nil
+	listing, err := g.Reader.ProviderVersions(t.Context(), caller, ProviderAddress{Namespace: "acme", Type: "widget"})
+	if (len(listing) == 0) != (err != nil) {
+		t.Errorf("%v, %v", listing, err)
+	}
+	return strings.Join(g.asked, ", "), err
+}
+
+func TestEveryCaller(t *testing.T) {
+	g := newGate(t, time.Minute)
+	stale := g.issue(t, "read *")
+	expired := g.issued[stale]
+	expired.Expires = g.at
+	g.issued[stale] = expired
+	_, unknown := access.NewToken()
+	good, other := g.issue(t, "read providers:acme/*"), g.issue(t, "read modules:*")
+	for name, tt := range map[string]struct {
+		caller access.Caller
+		err    error
+		asked  string
+		log    string // who, whether, why
+	}{
+		"anyone":          {access.Anyone, nil, "alone", ""},
+		"nobody":          {access.Caller{}, ErrUnauthorized, "", `who=nobody what="read providers:acme/widget" allowed=false why="there is no token"`},
+		"no token":        {access.Authenticate([]string{"Basic x"}), ErrUnauthorized, "", `who=nobody what="read providers:acme/widget" allowed=false why="the Authorization header has no bearer token"`},
+		"unknown":         {access.Bearer(unknown), ErrUnauthorized, "beside", `who="unknown token (` + unknown.Short() + `)" what="read providers:acme/widget" allowed=false why="the token that was sent is unknown here, or was revoked"`},
+		"expired":         {access.Bearer(stale), ErrUnauthorized, "beside", `who="token \"ci\" of alice (` + stale.Short() + `)" what="read providers:acme/widget" allowed=false why="the token that was sent has expired"`},
+		"out of scope":    {access.Bearer(other), ErrDenied, "beside", `who="token \"ci\" of alice (` + other.Short() + `)" what="read providers:acme/widget" allowed=false why="it has no scope for that"`},
+		"as it should be": {access.Bearer(good), nil, "beside, use 2026-11-21", `who="token \"ci\" of alice (` + good.Short() + `)" what="read providers:acme/widget" allowed=true why=""`},
+	} {
+		g.log.Reset()
+		asked, err := g.ask(t, tt.caller)
+		if !errors.Is(err, tt.err) || asked != tt.asked {
+			t.Errorf("%s: %v, asked %q, want %v, %q", name, err, asked, tt.err, tt.asked)
+		}
+		want := ""
+		if tt.log != "" {
+			want = "level=INFO msg=access " + tt.log + "\n"
+		}
+		if g.log.String() != want {
+			t.Errorf("%s: logged %s, want %s", name, g.log.String(), want)
+		}
+	}
+	if !errors.Is(ErrDenied, ErrNotFound) || errors.Is(ErrDenied, ErrUnauthorized) {
+		t.Error("what may not be read is not as if it were not there")
+	}
+}
+
+// Nobody learns what is published, or that something is broken, by being refused
+// in another way.
+func TestRefusedWhateverIsThere(t *testing.T) {
+	g := newGate(t, time.Minute)
+	_, unknown := access.NewToken()
+	other := g.issue(t, "read modules:*")
+	for _, g.missing = range []bool{false, true} {
+		if _, err := g.ask(t, access.Bearer(unknown)); !errors.Is(err, ErrUnauthorized) {
+			t.Errorf("missing %v: an unknown token is refused with %v", g.missing, err)
+		}
+		if _, err := g.ask(t, access.Bearer(other)); !errors.Is(err, ErrDenied) {
+			t.Errorf("missing %v: a token without scope is refused with %v", g.missing, err)
+		}
+	}
+}
+
+func TestRemembers(t *testing.T) {
+	g := newGate(t, time.Hour) // which is too long
+	id := g.issue(t, "read providers:*")
+	for _, tt := range []struct {
+		after time.Duration
+		asked string
+	}{{0, "beside, use 2026-11-21"}, {59 * time.Second, "alone"}, {time.Second, "beside, use 2026-11-22"}, {0, "alone"}, {MaxRemember, "beside"}} {
+		g.at = g.at.Add(tt.after)
+		if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != tt.asked {
+			t.Errorf("at %v: asked %q, %v, want %q", g.at, asked, err, tt.asked)
+		}
+	}
+	delete(g.issued, id) // revoked
+	if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != "alone" {
+		t.Errorf("within the minute: asked %q, %v", asked, err)
+	}
+	g.at = g.at.Add(MaxRemember)
+	if asked, err := g.ask(t, access.Bearer(id)); !errors.Is(err, ErrUnauthorized) || asked != "beside" {
+		t.Errorf("after it: asked %q, %v", asked, err)
+	}
+}
+
+// A token that is remembered expires all the same, and is good for nothing more.
+func TestRemembersNoMoreThanThereIs(t *testing.T) {
+	g := newGate(t, time.Minute)
+	id := g.issue(t, "read modules:*")
+	for range 2 {
+		if _, err := g.ask(t, access.Bearer(id)); !errors.Is(err, ErrDenied) {
+			t.Errorf("%v, want ErrDenied", err)
+		}
+	}
+	short := g.issued[g.issue(t, "read *")]
+	short.Expires = g.at.Add(time.Second)
+	g.issued[short.ID] = short
+	if _, err := g.ask(t, access.Bearer(short.ID)); err != nil {
+		t.Error(err)
+	}
+	g.at = g.at.Add(time.Second)
+	if asked, err := g.ask(t, access.Bearer(short.ID)); !errors.Is(err, ErrUnauthorized) || asked != "" {
+		t.Errorf("asked %q, %v", asked, err)
+	}
+}
+
+func TestRemembersNothing(t *testing.T) {
+	g := newGate(t, 0)
+	id := g.issue(t, "read *")
+	for _, want := range []string{"beside, use 2026-11-21", "beside"} {
+		if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != want {
+			t.Errorf("asked %q, %v, want %q", asked, err, want)
+		}
+	}
+}
+
+// A note of a use that fails is nobody's loss.
+func TestNoteThatFails(t *testing.T) {
+	g := newGate(t, 0)
+	id := g.issue(t, "read *")
+	failing := &failsToNote{g.withTokens}
+	g.Reader.tokens = failing
+	if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != "beside" {
+		t.Errorf("asked %q, %v", asked, err)
+	}
+	if log := g.log.String(); !strings.Contains(log, "cannot note the use of a token") {
+		t.Error(log)
+	}
+}
+
+type failsToNote struct{ *withTokens }
+
+func (failsToNote) NoteUse(context.Context, access.ID, access.Day) error { return errors.New("full") }
+
+// An answer that failed is nobody's, and what it says is not a refusal.
+func TestCatalogThatFails(t *testing.T) {
+	g := newGate(t, time.Minute)
+	g.fails = errors.New("broken")
+	id := g.issue(t, "read *")
+	if _, err := g.Reader.ProviderVersions(t.Context(), access.Bearer(id), ProviderAddress{}); !errors.Is(err, g.fails) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRemembersABoundedNumber(t *testing.T) {
+	r := newRemembered(time.Minute)
+	now := time.Now()
+	for i := range 3 * maxRemembered {
+		_, id := access.NewToken()
+		r.put(access.Token{ID: id}, now.Add(time.Duration(i)*time.Millisecond))
+		if len(r.tokens) > maxRemembered {
+			t.Fatalf("%d tokens are remembered", len(r.tokens))
+		}
+		if _, ok := r.get(id, now.Add(time.Duration(i)*time.Millisecond)); !ok {
+			t.Fatal("the last one is not")
+		}
+	}
+}
+
+// The kinds of what is asked for are those that scopes name.
+func TestResources(t *testing.T) {
+	module, err := ParseModuleAddress("acme", "vpc", "aws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := ParseProviderAddress("acme", "widget")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirrored, err := ParseMirroredAddress("registry.terraform.io", "hashicorp", "time")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, got := range map[string]access.Resource{
+		"read modules:acme/vpc/aws":                        module.resource(),
+		"read providers:acme/widget":                       provider.resource(),
+		"read mirror:registry.terraform.io/hashicorp/time": mirrored.resource(),
+	} {
+		if scope, err := access.ParseScope(got.String()); got.String() != want || err != nil || !(access.Scopes{scope}).Allow(got) {
+			t.Errorf("%s, want %s; %v", got, want, err)
+		}
+	}
+}
