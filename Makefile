@@ -17,6 +17,7 @@ CURRENT_CLIENTS := tofu-1.12.6 terraform-1.5.7
 OLDER_CLIENTS   := tofu-1.6.3 tofu-1.8.11 tofu-1.9.4 tofu-1.10.10
 PROVIDER        := terraform-provider-time-0.14.2
 RELEASE         := goreleaser-2.8.0 sources-$(PROVIDER)
+IDENTITY        := dex-0.0.0-20260806151424-ab64ed778070
 
 TOOL := go tool -modfile=tools/go.mod
 
@@ -82,7 +83,7 @@ e2e-binaries: larder
 
 .PHONY: e2e
 e2e: e2e-binaries dynamodb ## end to end by DOORS (node aws): the AWS CLI, Terraform and OpenTofu
-	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(RELEASE) $(CURRENT_CLIENTS)
+	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(RELEASE) $(IDENTITY) $(CURRENT_CLIENTS)
 	@for door in $(DOORS); do \
 	  echo "== end to end, door: $$door"; \
 	  LARDER_E2E_DOOR=$$door LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E); \
@@ -118,9 +119,10 @@ vuln: need-go ## known vulnerabilities in the dependencies; asks an online datab
 clean: ## remove .cache/ (Go's own caches stay)
 	@rm -rf $(CACHE)
 
-# What this machine must have. All that is missing is named at once, before anything long starts.
+# What this machine must have. All that is missing is named at once, before anything long starts. Without a browser,
+# tests that log in are skipped, but not in CI.
 .PHONY: need-go need-all
 need-go:
 	@e2e/need go
 need-all:
-	@e2e/need go cc git aws gpg java mvn python3
+	@e2e/need go cc git aws gpg java mvn python3 $(if $(CI),chromium)
