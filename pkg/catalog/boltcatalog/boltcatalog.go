@@ -1,8 +1,9 @@
-// Package boltcatalog keeps the catalog of a single node in one file. The file
-// is an index and nothing else: removed while nobody uses it, it is built again
-// from the records in the bucket.
+// Package boltcatalog keeps what a single node knows beside its bucket, in two
+// files. That of the [Catalog] is an index and nothing else: removed while nobody
+// uses it, it is built again from the records in the bucket. That of [Access] is
+// the only place of the node's tokens and rules.
 //
-// # Layout
+// # Layout of the catalog
 //
 // The bolt bucket "items" has one item for a module's or provider's listing and
 // one for each of its versions, under keys that no other address can have:
@@ -17,7 +18,16 @@
 // JSON; a listing has each set of platforms once, which makes 400 versions for
 // 12 platforms 17 kB instead of 96 kB.
 //
-// The bolt bucket "meta" has the item "format", which names this layout.
+// # Layout of tokens, rules and tickets
+//
+// Each has a bolt bucket of its own:
+//
+//	tokens     <id in hex>    JSON
+//	rules      <name>         JSON
+//	tickets    <id in hex>    when it expires (milliseconds since 1970, 8 bytes, big-endian), and its data
+//
+// In both files the bolt bucket "meta" has the item "format", which names the
+// layout.
 package boltcatalog
 
 import (
@@ -30,6 +40,23 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"go.etcd.io/bbolt"
+)
+
+var itemsBucket = []byte("items")
+
+// advice is what to do about a catalog that cannot be used, whatever the reason.
+const advice = "stop larder, remove the file and start larder again, which builds it anew from the bucket; nothing is lost"
+
+var (
+	errDamaged = errors.New("the catalog is damaged; " + advice)
+
+	catalogFile = kind{
+		name:    "catalog",
+		format:  "larder catalog 1",
+		buckets: []bucket{{itemsBucket, json.Valid}},
+		damaged: errDamaged,
+		foreign: errors.New("the file is no catalog of this version of larder; " + advice),
+	}
 )
 
 // Catalog is a [publish.Index] in a file.

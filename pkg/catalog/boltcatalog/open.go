@@ -2,7 +2,6 @@ package boltcatalog
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -15,37 +14,34 @@ import (
 // lockTimeout is how long to wait for another process that is just stopping.
 const lockTimeout = time.Second
 
-// format names the layout. A change of the layout needs another name.
-const format = "larder catalog 1"
-
 var (
-	metaBucket  = []byte("meta")
-	itemsBucket = []byte("items")
-	formatKey   = []byte("format")
+	metaBucket = []byte("meta")
+	formatKey  = []byte("format")
 )
 
-// advice is what to do about a file that cannot be used, whatever the reason.
-const advice = "stop larder, remove the file and start larder again, which builds it anew from the bucket; nothing is lost"
+// kind is a kind of files.
+type kind struct {
+	name    string // as errors call such a file
+	format  string // names the layout; a change of the layout needs another one
+	buckets []bucket
+	damaged error // says what to do
+	foreign error // likewise, of a file with another layout
+}
 
-var (
-	errDamaged = errors.New("the catalog is damaged; " + advice)
-	errFormat  = errors.New("the file is no catalog of this version of larder; " + advice)
-)
+// bucket is a bolt bucket with the items of a file.
+type bucket struct {
+	name  []byte
+	valid func(value []byte) bool
+}
 
 // Open opens the catalog in a file, which is created where there is none, and
 // reads it once to see that all of it is readable. Nobody else can open it
 // until Close; the error says so when somebody else has it open, and what to
 // do about a file that is damaged or of another format.
 func Open(path string) (*Catalog, error) {
-	db, err := openDB(path)
-	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("catalog %s: another larder has it open: stop that one first, or use another data folder", path)
-	case err != nil:
-		return nil, fmt.Errorf("catalog %s: %w", path, err)
-	}
-	if err := guard(func() error { return prepare(db) }); err != nil {
-		return nil, fmt.Errorf("catalog %s: %w", path, errors.Join(err, db.Close()))
+	db, err := catalogFile.open(path)
+	if err != nil {
+		return nil, err
 	}
 	return &Catalog{db}, nil
 }
@@ -53,14 +49,28 @@ func Open(path string) (*Catalog, error) {
 // Close waits for what is under way and gives the file up.
 func (c *Catalog) Close() error { return c.db.Close() }
 
-func openDB(path string) (db *bbolt.DB, err error) {
-	err = guard(func() error {
+func (k kind) open(path string) (*bbolt.DB, error) {
+	db, err := k.openDB(path)
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("%s %s: another larder has it open: stop that one first, or use another data folder", k.name, path)
+	case err != nil:
+		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
+	}
+	if err := k.guard(func() error { return k.prepare(db) }); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", k.name, path, errors.Join(err, db.Close()))
+	}
+	return db, nil
+}
+
+func (k kind) openDB(path string) (db *bbolt.DB, err error) {
+	err = k.guard(func() error {
 		db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout})
 		return err
 	})
 	for _, damage := range []error{bolterrors.ErrInvalid, bolterrors.ErrVersionMismatch, bolterrors.ErrChecksum} {
 		if errors.Is(err, damage) {
-			return nil, fmt.Errorf("%w (%w)", errDamaged, err)
+			return nil, fmt.Errorf("%w (%w)", k.damaged, err)
 		}
 	}
 	return db, err
@@ -69,26 +79,27 @@ func openDB(path string) (db *bbolt.DB, err error) {
 // guard calls what reads pages of the file, which bolt trusts: a damaged one
 // makes it panic, and one that is cut short faults, since it is mapped into
 // memory.
-func guard(call func() error) (err error) {
+func (k kind) guard(call func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if reason := recover(); reason != nil {
-			err = fmt.Errorf("%w (%v)", errDamaged, reason)
+			err = fmt.Errorf("%w (%v)", k.damaged, reason)
 		}
 	}()
 	return call()
 }
 
-// prepare makes a new file a catalog, and looks through one that is there.
-func prepare(db *bbolt.DB) error {
+// prepare makes a new file one of this kind, and looks through one that is
+// there.
+func (k kind) prepare(db *bbolt.DB) error {
 	empty, err := isEmpty(db)
 	if err != nil {
 		return err
 	}
 	if empty {
-		return db.Update(initialize)
+		return db.Update(k.initialize)
 	}
-	return db.View(verify)
+	return db.View(k.verify)
 }
 
 func isEmpty(db *bbolt.DB) (empty bool, err error) {
@@ -100,26 +111,41 @@ func isEmpty(db *bbolt.DB) (empty bool, err error) {
 	return empty, err
 }
 
-func initialize(tx *bbolt.Tx) error {
+func (k kind) initialize(tx *bbolt.Tx) error {
 	meta, err := tx.CreateBucket(metaBucket)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.CreateBucket(itemsBucket); err != nil {
-		return err
+	for _, b := range k.buckets {
+		if _, err := tx.CreateBucket(b.name); err != nil {
+			return err
+		}
 	}
-	return meta.Put(formatKey, []byte(format))
+	return meta.Put(formatKey, []byte(k.format))
 }
 
-func verify(tx *bbolt.Tx) error {
-	meta, items := tx.Bucket(metaBucket), tx.Bucket(itemsBucket)
-	if meta == nil || items == nil || string(meta.Get(formatKey)) != format {
-		return errFormat
+func (k kind) verify(tx *bbolt.Tx) error {
+	meta := tx.Bucket(metaBucket)
+	if meta == nil || string(meta.Get(formatKey)) != k.format {
+		return k.foreign
 	}
+	for _, b := range k.buckets {
+		items := tx.Bucket(b.name)
+		if items == nil {
+			return k.foreign
+		}
+		if err := k.verifyBucket(items, b.valid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k kind) verifyBucket(items *bbolt.Bucket, valid func(value []byte) bool) error {
 	var last []byte
 	return items.ForEach(func(key, value []byte) error {
-		if bytes.Compare(last, key) >= 0 || !json.Valid(value) {
-			return fmt.Errorf("%w (item %q)", errDamaged, key)
+		if bytes.Compare(last, key) >= 0 || !valid(value) {
+			return fmt.Errorf("%w (item %q)", k.damaged, key)
 		}
 		last = key
 		return nil

@@ -1,4 +1,5 @@
-// Package catalogtest is the suite that every driver of [publish.Index] passes.
+// Package catalogtest is the suites that every driver passes: of [publish.Index],
+// of [access.Store], and of [registry.Tokens], which is both in one question.
 package catalogtest
 
 import (

@@ -1,0 +1,284 @@
+package boltcatalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
+	"go.etcd.io/bbolt"
+)
+
+const (
+	// pageSize is how many tokens are told at once.
+	pageSize = 1000
+
+	// sweepEvery is how often tokens are looked through for those that expired
+	// long ago.
+	sweepEvery = 24 * time.Hour
+)
+
+// accessAdvice is what to do about a file of tokens that cannot be used.
+const accessAdvice = "stop larder and put a backup of the file in its place; without one, remove the file, which ends all tokens and all rules of trust: they have to be made again"
+
+var (
+	tokensBucket  = []byte("tokens")
+	rulesBucket   = []byte("rules")
+	ticketsBucket = []byte("tickets")
+
+	errAccessDamaged = errors.New("the file of tokens and rules is damaged; " + accessAdvice)
+
+	accessFile = kind{
+		name:    "tokens and rules",
+		format:  "larder access 1",
+		buckets: []bucket{{tokensBucket, json.Valid}, {rulesBucket, json.Valid}, {ticketsBucket, isTicket}},
+		damaged: errAccessDamaged,
+		foreign: errors.New("the file has no tokens and rules of this version of larder; " + accessAdvice),
+	}
+)
+
+// Access is an [access.Store] in a file, which cannot be built again from
+// anything.
+type Access struct {
+	db         *bbolt.DB
+	now        func() time.Time
+	page       int       // see pageSize
+	maxTickets int       // see the constant
+	swept      time.Time // when tokens were; for whoever has the write transaction
+}
+
+var _ access.Store = (*Access)(nil)
+
+// OpenAccess opens the tokens, rules and tickets in a file, as [Open] does a
+// catalog. A file that is created is for its owner alone.
+func OpenAccess(path string) (*Access, error) {
+	db, err := accessFile.open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Access{db: db, now: time.Now, page: pageSize, maxTickets: maxTickets}, nil
+}
+
+// Close waits for what is under way and gives the file up.
+func (a *Access) Close() error { return a.db.Close() }
+
+// CreateToken implements [access.Tokens].
+func (a *Access) CreateToken(ctx context.Context, t access.Token) error {
+	return a.update(ctx, "keep token "+t.ID.Short(), func(tx *bbolt.Tx) error {
+		tokens, key := tx.Bucket(tokensBucket), []byte(t.ID.String())
+		if tokens.Get(key) != nil {
+			return access.ErrExists
+		}
+		if err := a.sweepTokens(tokens); err != nil {
+			return err
+		}
+		return putJSON(tokens, key, t)
+	})
+}
+
+// Token implements [access.Tokens].
+func (a *Access) Token(ctx context.Context, id access.ID) (token access.Token, err error) {
+	err = a.view(ctx, "read token "+id.Short(), func(tx *bbolt.Tx) error {
+		value := tx.Bucket(tokensBucket).Get([]byte(id.String()))
+		if value == nil {
+			return access.ErrNotFound
+		}
+		token, err = decodeAccess[access.Token](value)
+		return err
+	})
+	return token, err
+}
+
+// Tokens implements [access.Tokens].
+func (a *Access) Tokens(ctx context.Context, after string) (page []access.Token, next string, err error) {
+	err = a.view(ctx, "list tokens", func(tx *bbolt.Tx) error {
+		if err := layout.CheckAfter(after); err != nil {
+			return err
+		}
+		tokens := tx.Bucket(tokensBucket).Cursor()
+		key, value := tokens.Seek([]byte(after))
+		if key != nil && string(key) == after {
+			key, value = tokens.Next()
+		}
+		for ; key != nil; key, value = tokens.Next() {
+			if len(page) == a.page {
+				next = page[len(page)-1].ID.String()
+				return nil
+			}
+			token, err := decodeAccess[access.Token](value)
+			if err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+			page = append(page, token)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return page, next, nil
+}
+
+// RevokeToken implements [access.Tokens].
+func (a *Access) RevokeToken(ctx context.Context, id access.ID) error {
+	return a.update(ctx, "revoke token "+id.Short(), func(tx *bbolt.Tx) error {
+		return remove(tx.Bucket(tokensBucket), id.String())
+	})
+}
+
+// NoteUse implements [access.Tokens].
+func (a *Access) NoteUse(ctx context.Context, id access.ID, day access.Day) error {
+	err := a.update(ctx, "note the use of token "+id.Short(), func(tx *bbolt.Tx) error {
+		tokens, key := tx.Bucket(tokensBucket), []byte(id.String())
+		value := tokens.Get(key)
+		if value == nil {
+			return errKnown
+		}
+		token, err := decodeAccess[access.Token](value)
+		if err != nil {
+			return err
+		}
+		if token.Used >= day {
+			return errKnown
+		}
+		token.Used = day
+		return putJSON(tokens, key, token)
+	})
+	if errors.Is(err, errKnown) {
+		return nil
+	}
+	return err
+}
+
+// sweepTokens removes, once in a while, those that nobody has to be told of any
+// more.
+func (a *Access) sweepTokens(tokens *bbolt.Bucket) error {
+	now := a.now()
+	if now.Sub(a.swept) < sweepEvery {
+		return nil
+	}
+	a.swept = now
+	return removeWhere(tokens, func(value []byte) bool {
+		token, err := decodeAccess[access.Token](value)
+		return err == nil && token.Expired(now.Add(-access.KeepExpired))
+	})
+}
+
+// Rules implements [access.Rules].
+func (a *Access) Rules(ctx context.Context) (rules []access.Rule, err error) {
+	err = a.view(ctx, "list rules", func(tx *bbolt.Tx) error {
+		return tx.Bucket(rulesBucket).ForEach(func(key, value []byte) error {
+			rule, err := decodeAccess[access.Rule](value)
+			if err != nil {
+				return fmt.Errorf("%q: %w", key, err)
+			}
+			rules = append(rules, rule)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rules, nil
+}
+
+// AddRule implements [access.Rules].
+func (a *Access) AddRule(ctx context.Context, r access.Rule) error {
+	return a.update(ctx, fmt.Sprintf("add rule %q", r.Name), func(tx *bbolt.Tx) error {
+		rules, key := tx.Bucket(rulesBucket), []byte(r.Name)
+		if rules.Get(key) != nil {
+			return access.ErrExists
+		}
+		if err := layout.CheckRules(count(rules)); err != nil {
+			return err
+		}
+		return putJSON(rules, key, r)
+	})
+}
+
+// RemoveRule implements [access.Rules].
+func (a *Access) RemoveRule(ctx context.Context, name string) error {
+	return a.update(ctx, fmt.Sprintf("remove rule %.100q", name), func(tx *bbolt.Tx) error {
+		return remove(tx.Bucket(rulesBucket), name)
+	})
+}
+
+func (a *Access) view(ctx context.Context, what string, read func(tx *bbolt.Tx) error) error {
+	err := ctx.Err()
+	if err == nil {
+		err = a.db.View(read)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func (a *Access) update(ctx context.Context, what string, change func(tx *bbolt.Tx) error) error {
+	err := ctx.Err()
+	if err == nil {
+		err = a.db.Update(change)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func decodeAccess[T any](value []byte) (T, error) {
+	var item T
+	if err := json.Unmarshal(value, &item); err != nil {
+		return item, fmt.Errorf("%w: %w", errAccessDamaged, err)
+	}
+	return item, nil
+}
+
+func putJSON(b *bbolt.Bucket, key []byte, item any) error {
+	value, err := json.Marshal(item)
+	if err != nil {
+		return err
+	}
+	return b.Put(key, value)
+}
+
+func remove(b *bbolt.Bucket, key string) error {
+	if b.Get([]byte(key)) == nil {
+		return access.ErrNotFound
+	}
+	return b.Delete([]byte(key))
+}
+
+// removeWhere removes the items whose values are so. A cursor that removes may
+// pass over what comes next, so it is done after.
+func removeWhere(b *bbolt.Bucket, so func(value []byte) bool) error {
+	var keys [][]byte
+	for c, key, value := first(b); key != nil; key, value = c.Next() {
+		if so(value) {
+			keys = append(keys, bytes.Clone(key))
+		}
+	}
+	for _, key := range keys {
+		if err := b.Delete(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func first(b *bbolt.Bucket) (c *bbolt.Cursor, key, value []byte) {
+	c = b.Cursor()
+	key, value = c.First()
+	return c, key, value
+}
+
+func count(b *bbolt.Bucket) int {
+	n := 0
+	for c, key, _ := first(b); key != nil; key, _ = c.Next() {
+		n++
+	}
+	return n
+}

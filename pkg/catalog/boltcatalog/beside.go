@@ -1,0 +1,58 @@
+package boltcatalog
+
+import (
+	"context"
+	"errors"
+
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// WithTokens is where a [registry.Reader] of the catalog finds the tokens that
+// are in another file.
+func (c *Catalog) WithTokens(a *Access) registry.Tokens { return tokens{a, c} }
+
+type tokens struct {
+	*Access
+	catalog *Catalog
+}
+
+// Beside implements [registry.Tokens].
+func (t tokens) Beside(lookup *access.Lookup) registry.Catalog { return beside{t, lookup} }
+
+// beside is the catalog for one question.
+type beside struct {
+	tokens tokens
+	lookup *access.Lookup
+}
+
+func (b beside) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error) {
+	return with(ctx, b, func(c *Catalog) (registry.Listing, error) { return c.ModuleVersions(ctx, a) })
+}
+
+func (b beside) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
+	return with(ctx, b, func(c *Catalog) (registry.ModuleVersion, error) { return c.ModuleVersion(ctx, a, v) })
+}
+
+func (b beside) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error) {
+	return with(ctx, b, func(c *Catalog) (registry.Listing, error) { return c.ProviderVersions(ctx, a) })
+}
+
+func (b beside) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
+	return with(ctx, b, func(c *Catalog) (registry.ProviderVersion, error) { return c.ProviderVersion(ctx, a, v) })
+}
+
+// with looks the token up, and then asks the catalog.
+func with[T any](ctx context.Context, b beside, ask func(*Catalog) (T, error)) (T, error) {
+	token, err := b.tokens.Token(ctx, b.lookup.ID)
+	switch {
+	case err == nil:
+		b.lookup.Token = &token
+	case errors.Is(err, access.ErrNotFound):
+		b.lookup.Token = nil
+	default:
+		var nothing T
+		return nothing, err
+	}
+	return ask(b.tokens.catalog)
+}

@@ -1,0 +1,146 @@
+package catalogtest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// BesideDriver is what a driver of [registry.Tokens] brings to its suite.
+type BesideDriver struct {
+	Index  publish.Index
+	Store  access.Tokens
+	Tokens registry.Tokens
+}
+
+// Beside runs the suite of [registry.Tokens]: it holds that a catalog beside
+// which a token is looked up answers every question as it does alone, and finds
+// the token whether or not there is an answer.
+func Beside(t *testing.T, driver BesideDriver) {
+	s := &suite{driver.Index}
+	m := moduleVersion("beside/it/aws", "1.0.0", 2)
+	p := providerVersion("beside/it", "1.0.0", "linux_amd64", "release")
+	s.putModule(t, m)
+	s.putProvider(t, p)
+	unlisted := providerVersion("beside/unlisted", "1.0.0", "linux_amd64")
+	s.putProvider(t, unlisted)
+	for name, lookup := range lookups(t, driver) {
+		t.Run(name, func(t *testing.T) {
+			for what, ask := range questions(m, p, unlisted) {
+				want, wantErr := ask(t.Context(), driver.Index)
+				found := lookup.start()
+				got, err := ask(t.Context(), driver.Tokens.Beside(&found))
+				if !reflect.DeepEqual(got, want) || !sameErr(err, wantErr) {
+					t.Errorf("%s: %+v, %v, want %+v, %v", what, got, err, want, wantErr)
+				}
+				if found.ID != lookup.id || !reflect.DeepEqual(found.Token, lookup.want) {
+					t.Errorf("%s: found %+v, want %+v", what, found.Token, lookup.want)
+				}
+			}
+		})
+	}
+	t.Run("use", func(t *testing.T) { noteUse(t, driver) })
+	t.Run("cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for what, ask := range questions(m, p, unlisted) {
+			if _, err := ask(ctx, driver.Tokens.Beside(&access.Lookup{ID: token("any").ID})); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s = %v, want context.Canceled", what, err)
+			}
+		}
+	})
+}
+
+// sameErr says that two answers are the same for those who ask.
+func sameErr(err, want error) bool {
+	return (err == nil) == (want == nil) && errors.Is(err, registry.ErrNotFound) == errors.Is(want, registry.ErrNotFound)
+}
+
+// looked is what is looked up, and found.
+type looked struct {
+	id    access.ID
+	known *access.Token // in the lookup before
+	want  *access.Token
+}
+
+func (l looked) start() access.Lookup { return access.Lookup{ID: l.id, Token: l.known} }
+
+func lookups(t *testing.T, driver BesideDriver) map[string]looked {
+	t.Helper()
+	good, expired, revoked := token("good"), token("expired"), token("revoked")
+	expired.Created = time.Now().Add(-time.Hour).UTC().Round(0)
+	expired.Expires = expired.Created.Add(time.Minute)
+	good.Expires, good.Used = time.Time{}, "2026-11-21"
+	for _, token := range []access.Token{good, expired, revoked} {
+		if err := driver.Store.CreateToken(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := driver.Store.RevokeToken(t.Context(), revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]looked{
+		"good":    {id: good.ID, want: &good},
+		"expired": {id: expired.ID, want: &expired},
+		"revoked": {id: revoked.ID, known: &revoked},
+		"absent":  {id: token("absent").ID},
+		"none":    {},
+	}
+}
+
+type question = func(context.Context, registry.Catalog) (any, error)
+
+func questions(m registry.ModuleVersion, p, unlisted registry.ProviderVersion) map[string]question {
+	return map[string]question{
+		"module":   func(ctx context.Context, c registry.Catalog) (any, error) { return c.ModuleVersions(ctx, m.Address) },
+		"provider": func(ctx context.Context, c registry.Catalog) (any, error) { return c.ProviderVersions(ctx, p.Address) },
+		"module version": func(ctx context.Context, c registry.Catalog) (any, error) {
+			return c.ModuleVersion(ctx, m.Address, m.Version)
+		},
+		"provider version": func(ctx context.Context, c registry.Catalog) (any, error) {
+			return c.ProviderVersion(ctx, p.Address, p.Version)
+		},
+		"unlisted provider": func(ctx context.Context, c registry.Catalog) (any, error) {
+			return c.ProviderVersions(ctx, unlisted.Address)
+		},
+		"unlisted provider version": func(ctx context.Context, c registry.Catalog) (any, error) {
+			return c.ProviderVersion(ctx, unlisted.Address, unlisted.Version)
+		},
+		"unknown module": func(ctx context.Context, c registry.Catalog) (any, error) {
+			return c.ModuleVersions(ctx, module("beside/unknown/aws"))
+		},
+		"unknown provider": func(ctx context.Context, c registry.Catalog) (any, error) {
+			return c.ProviderVersions(ctx, provider("beside/unknown"))
+		},
+		"unknown module version": func(ctx context.Context, c registry.Catalog) (any, error) {
+			return c.ModuleVersion(ctx, m.Address, version("9.9.9"))
+		},
+		"unknown provider version": func(ctx context.Context, c registry.Catalog) (any, error) {
+			return c.ProviderVersion(ctx, p.Address, version("9.9.9"))
+		},
+	}
+}
+
+// noteUse holds that a use is seen where tokens are kept.
+func noteUse(t *testing.T, driver BesideDriver) {
+	want := token("noted")
+	if err := driver.Store.CreateToken(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.Tokens.NoteUse(t.Context(), want.ID, "2026-11-21"); err != nil {
+		t.Fatal(err)
+	}
+	want.Used = "2026-11-21"
+	if got, err := driver.Store.Token(t.Context(), want.ID); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("the token is %+v, %v, want %+v", got, err, want)
+	}
+	if err := driver.Tokens.NoteUse(t.Context(), token("absent").ID, "2026-11-21"); err != nil {
+		t.Errorf("the use of a token that is not there: %v", err)
+	}
+}
