@@ -64,7 +64,7 @@ func newIntake(logger *slog.Logger) (*intake.Intake, error) {
 			Bucket: bucket, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger,
 			Hostname: cfg.Hostname, Announce: topic.New(cfg).Announce,
 		})
-		return attended{publisher, control.New(publisher, nil)}, nil // a deployment changes the key
+		return attended{publisher, control.New(control.Config{Publisher: publisher})}, nil // a deployment changes the key
 	}
 	return intake.New(intake.Config{Bucket: cfg.Bucket, Open: open, Send: queue.New(cfg, cfg.QueueURL).Send, Log: logger}), nil
 }

@@ -11,17 +11,19 @@
 package control
 
 import (
+	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // Request asks for one thing: exactly one field is set.
 type Request struct {
-	Standing *Standing `json:"standing,omitempty"` // deprecate, withdraw or restore a version
-	Rotate   *Rotate   `json:"rotate,omitempty"`   // make a new signing key, on a single node
-	Keys     *Part     `json:"keys,omitempty"`     // say which signing key signed which versions
-	Resign   *Part     `json:"resign,omitempty"`   // sign anew what an older key of the registry signed
-	Reindex  *Part     `json:"reindex,omitempty"`  // rebuild the catalog from the records
-	Verify   *Verify   `json:"verify,omitempty"`   // compare everything with everything
+	Standing *Standing      `json:"standing,omitempty"` // deprecate, withdraw or restore a version
+	Rotate   *Rotate        `json:"rotate,omitempty"`   // make a new signing key, on a single node
+	Keys     *Part          `json:"keys,omitempty"`     // say which signing key signed which versions
+	Resign   *Part          `json:"resign,omitempty"`   // sign anew what an older key of the registry signed
+	Reindex  *Part          `json:"reindex,omitempty"`  // rebuild the catalog from the records
+	Verify   *Verify        `json:"verify,omitempty"`   // compare everything with everything
+	Access   *admin.Request `json:"access,omitempty"`   // tokens and rules of trust, on a single node
 }
 
 // Standing asks for a version to stand otherwise.
@@ -49,10 +51,11 @@ type Verify struct {
 // Answer is what became of a request. Unless it has an error, the field is set
 // that the request's kind has.
 type Answer struct {
-	Error    string  `json:"error,omitempty"` // what went wrong and what to do
-	Standing *Stood  `json:"standing,omitempty"`
-	Rotated  *Key    `json:"rotated,omitempty"`
-	Walked   *Walked `json:"walked,omitempty"` // of Keys, Resign, Reindex and Verify
+	Error    string        `json:"error,omitempty"` // what went wrong and what to do
+	Standing *Stood        `json:"standing,omitempty"`
+	Rotated  *Key          `json:"rotated,omitempty"`
+	Walked   *Walked       `json:"walked,omitempty"` // of Keys, Resign, Reindex and Verify
+	Access   *admin.Answer `json:"access,omitempty"` // without an error of its own
 }
 
 // Stood is how a version stands now.

@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/access/admin"
+	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -103,7 +107,7 @@ func TestStanding(t *testing.T) {
 		`{"address":"ACME/vpc/aws","version":"1.0.0","state":"restored"}`:                       `module acme/vpc/aws 1.0.0 restored ""`,
 	} {
 		d := &registryDouble{}
-		a := ask(t, New(d, nil), `{"standing":`+request+`}`)
+		a := ask(t, New(Config{Publisher: d}), `{"standing":`+request+`}`)
 		if a.Error != "" || !reflect.DeepEqual(d.asked, []string{want}) {
 			t.Errorf("%s: asked for %q, %s", request, d.asked, a.Error)
 		}
@@ -127,13 +131,13 @@ func TestStandingIsRefused(t *testing.T) {
 		`{"address":"acme/widget","version":"1.0.0","state":"deprecated","message":"a\u0000b"}`: "control characters",
 	} {
 		d := &registryDouble{}
-		if a := ask(t, New(d, nil), `{"standing":`+request+`}`); !strings.Contains(a.Error, want) || len(d.asked) > 0 {
+		if a := ask(t, New(Config{Publisher: d}), `{"standing":`+request+`}`); !strings.Contains(a.Error, want) || len(d.asked) > 0 {
 			t.Errorf("%s: %q, want %q; asked for %q", request, a.Error, want, d.asked)
 		}
 	}
 	d := &registryDouble{errs: map[string]error{"provider": registry.ErrNotFound, "module": errors.New("it is withdrawn")}}
 	for address, want := range map[string]string{"acme/widget": "there is no provider acme/widget 1.0.0", "acme/vpc/aws": "module acme/vpc/aws 1.0.0: it is withdrawn"} {
-		if a := ask(t, New(d, nil), `{"standing":{"address":"`+address+`","version":"1.0.0","state":"withdrawn"}}`); a.Error != want {
+		if a := ask(t, New(Config{Publisher: d}), `{"standing":{"address":"`+address+`","version":"1.0.0","state":"withdrawn"}}`); a.Error != want {
 			t.Errorf("%q, want %q", a.Error, want)
 		}
 	}
@@ -159,7 +163,7 @@ func TestWalks(t *testing.T) {
 		`{"reindex":{}}`: "reindex", `{"resign":{}}`: "resign", `{"verify":{}}`: "verify false", `{"verify":{"quick":true}}`: "verify true",
 	} {
 		d := double()
-		a := ask(t, New(d, nil), request)
+		a := ask(t, New(Config{Publisher: d}), request)
 		if a.Error != "" || !reflect.DeepEqual(*a.Walked, want) || d.asked[0] != asked {
 			t.Errorf("%s: asked for %q and answered %+v, want %+v", request, d.asked, a.Walked, want)
 		}
@@ -169,7 +173,7 @@ func TestWalks(t *testing.T) {
 // However little time a part has, it comes a step further.
 func TestWalksGoInParts(t *testing.T) {
 	d := double()
-	h := New(d, nil)
+	h := New(Config{Publisher: d})
 	h.partTime = -time.Second
 	var last []string
 	for after, more := "", true; more; {
@@ -191,7 +195,7 @@ func TestAPartEndsWithTooManyFindings(t *testing.T) {
 	for i := range MaxFindings + 10 {
 		d.steps = append(d.steps, publish.Step{After: fmt.Sprintf("%05d", i), Leg: "records", Subject: "b", Problems: []string{"It is blue."}})
 	}
-	a := ask(t, New(d, nil), `{"verify":{}}`)
+	a := ask(t, New(Config{Publisher: d}), `{"verify":{}}`)
 	if len(a.Walked.Findings) != MaxFindings || a.Walked.Next == "" {
 		t.Errorf("%d findings, next %q", len(a.Walked.Findings), a.Walked.Next)
 	}
@@ -199,7 +203,7 @@ func TestAPartEndsWithTooManyFindings(t *testing.T) {
 
 func TestAWalkThatFails(t *testing.T) {
 	d := &registryDouble{errs: map[string]error{"": errors.New("no bucket")}}
-	if a := ask(t, New(d, nil), `{"verify":{}}`); a.Error != "no bucket" || a.Walked != nil {
+	if a := ask(t, New(Config{Publisher: d}), `{"verify":{}}`); a.Error != "no bucket" || a.Walked != nil {
 		t.Errorf("answered %+v", a)
 	}
 }
@@ -217,7 +221,7 @@ func TestKeys(t *testing.T) {
 		{KeyID: "B", Fingerprint: "BB", Role: Current, Versions: []string{"acme/widget 1.1.0"}},
 		{KeyID: "C", Role: Author, Versions: []string{"acme/widget 2.0.0"}},
 	}
-	h := New(d, nil)
+	h := New(Config{Publisher: d})
 	if a := ask(t, h, `{"keys":{}}`); a.Error != "" || !reflect.DeepEqual(a.Walked.Keys, want) || a.Walked.Steps["records"] != 4 {
 		t.Errorf("answered %+v, want %+v", a.Walked, want)
 	}
@@ -230,17 +234,36 @@ func TestRotate(t *testing.T) {
 	rotate := func(context.Context) (signing.PublicKey, error) {
 		return signing.PublicKey{KeyID: "N", Fingerprint: "NN"}, nil
 	}
-	if a := ask(t, New(double(), rotate), `{"rotate":{}}`); a.Error != "" || !reflect.DeepEqual(*a.Rotated, Key{KeyID: "N", Fingerprint: "NN", Role: Current}) {
+	if a := ask(t, New(Config{Publisher: double(), Rotate: rotate}), `{"rotate":{}}`); a.Error != "" || !reflect.DeepEqual(*a.Rotated, Key{KeyID: "N", Fingerprint: "NN", Role: Current}) {
 		t.Errorf("answered %+v", a)
 	}
-	if a := ask(t, New(double(), nil), `{"rotate":{}}`); !strings.Contains(a.Error, "SigningKeyArn") {
+	if a := ask(t, New(Config{Publisher: double()}), `{"rotate":{}}`); !strings.Contains(a.Error, "SigningKeyArn") {
 		t.Errorf("where keys are in KMS: %+v", a)
+	}
+}
+
+// Of tokens and rules a handler says what its own says that knows them.
+func TestAccess(t *testing.T) {
+	store, err := boltcatalog.OpenAccess(filepath.Join(t.TempDir(), "access.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	h := New(Config{Publisher: double(), Access: admin.New(store, func(context.Context, access.Decision) {})})
+	if a := ask(t, h, `{"access":{"list_rules":{}}}`); a.Error != "" || a.Access == nil || a.Access.Rules == nil {
+		t.Errorf("answered %+v", a)
+	}
+	if a := ask(t, h, `{"access":{"remove_rule":{"name":"x"}}}`); !strings.Contains(a.Error, "there is no rule") || a.Access != nil {
+		t.Errorf("answered %+v", a)
+	}
+	if a := ask(t, New(Config{Publisher: double()}), `{"access":{"list_rules":{}}}`); !strings.Contains(a.Error, "login") {
+		t.Errorf("where another function knows them: %+v", a)
 	}
 }
 
 func TestARequestForNothing(t *testing.T) {
 	for _, request := range []string{`{}`, `{"frobnicate":{}}`} {
-		if a := ask(t, New(double(), nil), request); !strings.Contains(a.Error, "newer one") {
+		if a := ask(t, New(Config{Publisher: double()}), request); !strings.Contains(a.Error, "newer one") {
 			t.Errorf("%s: %+v", request, a)
 		}
 	}
@@ -252,7 +275,7 @@ func TestAWalkThatIsCutOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	d := double()
 	d.signed = []publish.Signed{{Step: d.steps[0]}}
-	h := New(d, nil)
+	h := New(Config{Publisher: d})
 	cancel()
 	for _, r := range []Request{{Reindex: &Part{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}} {
 		if a := h.Handle(ctx, r); a.Error == "" || a.Walked != nil {

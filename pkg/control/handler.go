@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -19,7 +20,7 @@ import (
 // under way then takes: so an operator sees that it goes on.
 const partTime = 5 * time.Second
 
-// Publisher is what requests come to in the end: a [publish.Publisher].
+// Publisher is what requests come to in the end: a [publish.config.Publisher].
 type Publisher interface {
 	SetModuleStanding(ctx context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (registry.ModuleVersion, bool, error)
 	SetProviderStanding(ctx context.Context, a registry.ProviderAddress, v registry.Version, to registry.Standing) (registry.ProviderVersion, bool, error)
@@ -31,18 +32,28 @@ type Publisher interface {
 	PublicKey() signing.PublicKey
 }
 
-// Handler answers requests. It is safe for concurrent use.
-type Handler struct {
-	publisher Publisher
-	rotate    func(context.Context) (signing.PublicKey, error)
-	partTime  time.Duration
+// Config is what a handler works with.
+type Config struct {
+	// Publisher is asked for all but what the other fields are for. Required.
+	Publisher Publisher
+
+	// Rotate makes a new signing key and signs with it from then on. Nil: the
+	// signing key is changed by a deployment.
+	Rotate func(context.Context) (signing.PublicKey, error)
+
+	// Access answers about tokens and rules of trust. Nil: the function login
+	// of the deployment does.
+	Access *admin.Handler
 }
 
-// New answers for a publisher. rotate makes a new signing key and signs with it
-// from then on; it is nil where the signing key is changed by a deployment.
-func New(publisher Publisher, rotate func(context.Context) (signing.PublicKey, error)) *Handler {
-	return &Handler{publisher, rotate, partTime}
+// Handler answers requests. It is safe for concurrent use.
+type Handler struct {
+	config   Config
+	partTime time.Duration
 }
+
+// New answers requests.
+func New(c Config) *Handler { return &Handler{c, partTime} }
 
 // Handle answers a request. What goes wrong is in the answer.
 func (h *Handler) Handle(ctx context.Context, r Request) Answer {
@@ -62,11 +73,13 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 	case r.Keys != nil:
 		a.Walked, err = h.keys(ctx, r.Keys.After)
 	case r.Resign != nil:
-		a.Walked, err = h.walk(ctx, h.publisher.Resign(ctx, r.Resign.After))
+		a.Walked, err = h.walk(ctx, h.config.Publisher.Resign(ctx, r.Resign.After))
 	case r.Reindex != nil:
-		a.Walked, err = h.walk(ctx, h.publisher.Reindex(ctx, r.Reindex.After))
+		a.Walked, err = h.walk(ctx, h.config.Publisher.Reindex(ctx, r.Reindex.After))
 	case r.Verify != nil:
-		a.Walked, err = h.walk(ctx, h.publisher.Verify(ctx, r.Verify.After, r.Verify.Quick))
+		a.Walked, err = h.walk(ctx, h.config.Publisher.Verify(ctx, r.Verify.After, r.Verify.Quick))
+	case r.Access != nil:
+		a.Access, err = h.access(ctx, *r.Access)
 	default:
 		err = errors.New("the request asks for nothing that this larder knows: a newer one sent it, so upgrade this one")
 	}
@@ -85,7 +98,7 @@ func (h *Handler) setStanding(ctx context.Context, r Standing) (*Stood, error) {
 }
 
 func (h *Handler) setProviderStanding(ctx context.Context, a registry.ProviderAddress, v registry.Version, to registry.Standing) (*Stood, error) {
-	p, changed, err := h.publisher.SetProviderStanding(ctx, a, v, to)
+	p, changed, err := h.config.Publisher.SetProviderStanding(ctx, a, v, to)
 	if err != nil {
 		return nil, standingError(err, "provider", a, v)
 	}
@@ -93,7 +106,7 @@ func (h *Handler) setProviderStanding(ctx context.Context, a registry.ProviderAd
 }
 
 func (h *Handler) setModuleStanding(ctx context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (*Stood, error) {
-	m, changed, err := h.publisher.SetModuleStanding(ctx, a, v, to)
+	m, changed, err := h.config.Publisher.SetModuleStanding(ctx, a, v, to)
 	if err != nil {
 		return nil, standingError(err, "module", a, v)
 	}
@@ -108,14 +121,25 @@ func standingError(err error, kind string, a fmt.Stringer, v registry.Version) e
 }
 
 func (h *Handler) rotateKey(ctx context.Context) (*Key, error) {
-	if h.rotate == nil {
+	if h.config.Rotate == nil {
 		return nil, errors.New("this registry signs with a key in KMS, which is changed by a deployment: give another key as SigningKeyArn")
 	}
-	key, err := h.rotate(ctx)
+	key, err := h.config.Rotate(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("make a new signing key: %w", err)
 	}
 	return &Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: Current}, nil
+}
+
+func (h *Handler) access(ctx context.Context, r admin.Request) (*admin.Answer, error) {
+	if h.config.Access == nil {
+		return nil, errors.New("tokens and rules of trust are not for this function: it is login that is asked for them")
+	}
+	answer := h.config.Access.Handle(ctx, r)
+	if answer.Error != "" {
+		return nil, errors.New(answer.Error)
+	}
+	return &answer, nil
 }
 
 // walk takes a part of a walk. One that ctx has ended is no part: what it found
@@ -143,12 +167,12 @@ func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 			return nil, err
 		}
 	}
-	for signed, err := range h.publisher.Signatures(ctx, after) {
+	for signed, err := range h.config.Publisher.Signatures(ctx, after) {
 		if err := cmp.Or(ctx.Err(), signed.Whole(err)); err != nil {
 			return nil, err
 		}
 		if signed.KeyID != "" {
-			part.signed(h.publisher.PublicKey().KeyID, signed)
+			part.signed(h.config.Publisher.PublicKey().KeyID, signed)
 		}
 		if part.add(signed.Step, err) {
 			return &part.Walked, nil
@@ -159,13 +183,13 @@ func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 }
 
 func (h *Handler) ownKeys(ctx context.Context, w *Walked) error {
-	keys, err := h.publisher.OwnKeys(ctx)
+	keys, err := h.config.Publisher.OwnKeys(ctx)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
 		role := Replaced
-		if key.KeyID == h.publisher.PublicKey().KeyID {
+		if key.KeyID == h.config.Publisher.PublicKey().KeyID {
 			role = Current
 		}
 		w.Keys = append(w.Keys, Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: role})

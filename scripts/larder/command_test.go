@@ -58,14 +58,32 @@ func TestWrongCommandLines(t *testing.T) {
 		"withdraw acme/w 1.0.0 --region eu-central-1":           "give --stack",
 		"restore acme/widget 1.0.0 --message yes":               "unknown flag",
 		"restore acme/vpc/aws 1.0.0 --data nowhere":             "no larder serves from nowhere",
-		"keys extra":                                                 "unknown command",
-		"keys --data nowhere":                                        "no larder serves from nowhere",
-		"keys rotate --data nowhere":                                 "no larder serves from nowhere",
-		"keys resign --stack s":                                      "--region",
-		"verify all":                                                 "unknown command",
-		"verify --data nowhere":                                      "no larder serves from nowhere",
-		"reindex --bucket b --table t":                               "unknown flag",
-		"reindex --data nowhere":                                     "no larder serves from nowhere",
+		"keys extra":                                              "unknown command",
+		"keys --data nowhere":                                     "no larder serves from nowhere",
+		"keys rotate --data nowhere":                              "no larder serves from nowhere",
+		"keys resign --stack s":                                   "--region",
+		"verify all":                                              "unknown command",
+		"verify --data nowhere":                                   "no larder serves from nowhere",
+		"reindex --bucket b --table t":                            "unknown flag",
+		"reindex --data nowhere":                                  "no larder serves from nowhere",
+		"token create --scope x":                                  `"name" not set`,
+		"token create --name ci":                                  `"scope" not set`,
+		"token create --name ci --scope providers:acme":           "--scope",
+		"token create --name ci --scope write":                    "is not a scope",
+		"trust add x --claim a=b --scope x":                       "[issuer github gitlab login]",
+		"trust add x --github --gitlab --claim a=b --scope x":     "[github gitlab]",
+		"trust add x --login --audience a --claim a=b --scope x":  "[audience login]",
+		"trust add x --login --scope x":                           `"claim" not set`,
+		"trust add x --login --claim a --scope x":                 "NAME=PATTERN",
+		"trust add x --login --claim a=b":                         `"scope" not set`,
+		"trust add x --login --claim a=b --scope x":               "is not a scope",
+		"trust add x --login --claim a=b --scope x --lifetime 1y": "--lifetime",
+		"trust add":                                                  "accepts 1 arg",
+		"trust remove":                                               "accepts 1 arg",
+		"trust list --data nowhere":                                  "no larder serves from nowhere",
+		"token list --data nowhere":                                  "no larder serves from nowhere",
+		"token revoke":                                               "at least 1 arg",
+		"token revoke ci --data nowhere":                             "no larder serves from nowhere",
 		"mirror extra":                                               "unknown command",
 		"mirror add":                                                 "accepts between 1 and 2 arg",
 		"mirror add time":                                            "not a provider address",
@@ -106,6 +124,8 @@ func TestExamples(t *testing.T) {
 	commands := newCommand().Commands()
 	commands = append(commands, newKeysCommand().Commands()...)
 	commands = append(commands, newMirrorCommand().Commands()...)
+	commands = append(commands, newTokenCommand().Commands()...)
+	commands = append(commands, newTrustCommand().Commands()...)
 	for _, command := range commands {
 		for _, word := range strings.Fields(command.Example) {
 			if name, ok := strings.CutPrefix(word, "--"); ok && command.Flags().Lookup(name) == nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,7 @@ with a signature.
 			}
 			write := func(out io.Writer) error { return writeKeys(out, keys, versions) }
 			if asJSON {
-				write = func(out io.Writer) error { return writeKeysJSON(out, keys) }
+				write = func(out io.Writer) error { return writeJSON(out, map[string][]control.Key{"keys": keys}) }
 			}
 			return errors.Join(write(cmd.OutOrStdout()), totals.Err())
 		},
@@ -101,12 +100,6 @@ func writeKeys(out io.Writer, keys []control.Key, versions bool) error {
 		}
 	}
 	return err
-}
-
-func writeKeysJSON(out io.Writer, keys []control.Key) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(map[string][]control.Key{"keys": keys})
 }
 
 func newRotateCommand() *cobra.Command {

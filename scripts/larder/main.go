@@ -32,6 +32,7 @@ func newCommand() *cobra.Command {
 	root.AddCommand(
 		newServeCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(),
 		newDeprecateCommand(), newWithdrawCommand(), newRestoreCommand(),
+		newTokenCommand(), newTrustCommand(),
 		newKeysCommand(), newVerifyCommand(), newReindexCommand(), newMirrorCommand(),
 	)
 	return root

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +35,12 @@ func report(cmd *cobra.Command, asJSON bool, subject string, run func(context.Co
 		return fmt.Errorf("write the findings: %w", written)
 	}
 	return list.Err()
+}
+
+func writeJSON(out io.Writer, document any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(document)
 }
 
 func addJSONFlag(command *cobra.Command, value *bool) {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -114,7 +115,7 @@ func (h *Handler) createToken(ctx context.Context, r CreateToken) (*access.Token
 		return h.created(ctx, wanted)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keep the token: %w", err)
+		return nil, err
 	}
 	return &wanted, nil
 }
@@ -124,7 +125,7 @@ func (h *Handler) createToken(ctx context.Context, r CreateToken) (*access.Token
 func (h *Handler) created(ctx context.Context, wanted access.Token) (*access.Token, error) {
 	kept, err := h.store.Token(ctx, wanted.ID)
 	if err != nil {
-		return nil, fmt.Errorf("look for the token: %w", err)
+		return nil, err
 	}
 	if kept.Name != wanted.Name || kept.Owner != wanted.Owner || !reflect.DeepEqual(kept.Scopes, wanted.Scopes) {
 		return nil, fmt.Errorf("there is another token with the ID %s already: make a new one", wanted.ID)
@@ -132,10 +133,24 @@ func (h *Handler) created(ctx context.Context, wanted access.Token) (*access.Tok
 	return &kept, nil
 }
 
+// maxPage is how much of tokens is in one answer, in bytes: that of a function has
+// 6 MB at most.
+const maxPage = 2 << 20
+
 func (h *Handler) listTokens(ctx context.Context, after string) (*Tokens, error) {
 	page, next, err := h.store.Tokens(ctx, after)
 	if err != nil {
-		return nil, fmt.Errorf("list the tokens: %w", err)
+		return nil, err
+	}
+	size := 0
+	for i, t := range page {
+		data, err := json.Marshal(t)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(data); size > maxPage && i > 0 {
+			return &Tokens{page[:i], page[i-1].ID.String()}, nil
+		}
 	}
 	return &Tokens{page, next}, nil
 }
@@ -146,7 +161,7 @@ func (h *Handler) tokens(ctx context.Context) iter.Seq2[access.Token, error] {
 		for after := ""; ; {
 			page, next, err := h.store.Tokens(ctx, after)
 			if err != nil {
-				yield(access.Token{}, fmt.Errorf("list the tokens: %w", err))
+				yield(access.Token{}, err)
 				return
 			}
 			for _, t := range page {
@@ -169,7 +184,7 @@ func (h *Handler) revokeToken(ctx context.Context, which string) (*access.Token,
 	}
 	err = h.store.RevokeToken(ctx, t.ID)
 	if err != nil && !errors.Is(err, access.ErrNotFound) { // somebody else was faster: it is revoked
-		return nil, fmt.Errorf("revoke the token: %w", err)
+		return nil, err
 	}
 	return &t, nil
 }
@@ -243,22 +258,19 @@ func (h *Handler) addRule(ctx context.Context, r access.Rule) (*access.Rule, err
 	}
 	rules, err := h.store.Rules(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the rules: %w", err)
+		return nil, err
 	}
 	for _, other := range rules {
 		if reflect.DeepEqual(other, r) {
 			return &r, nil
 		}
 	}
-	if len(rules) >= access.MaxRules {
-		return nil, fmt.Errorf("there are %d rules, and no more may be: remove one first", len(rules))
-	}
 	err = h.store.AddRule(ctx, r)
 	if errors.Is(err, access.ErrExists) {
 		return nil, fmt.Errorf("there is another rule of the name %s: remove it first, or choose another name", r.Name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keep the rule: %w", err)
+		return nil, err
 	}
 	return &r, nil
 }
@@ -266,7 +278,7 @@ func (h *Handler) addRule(ctx context.Context, r access.Rule) (*access.Rule, err
 func (h *Handler) listRules(ctx context.Context) (*Rules, error) {
 	rules, err := h.store.Rules(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the rules: %w", err)
+		return nil, err
 	}
 	return &Rules{rules}, nil
 }
@@ -274,7 +286,7 @@ func (h *Handler) listRules(ctx context.Context) (*Rules, error) {
 func (h *Handler) removeRule(ctx context.Context, name string) (*access.Rule, error) {
 	rules, err := h.store.Rules(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the rules: %w", err)
+		return nil, err
 	}
 	for _, r := range rules {
 		if r.Name != name {
@@ -282,7 +294,7 @@ func (h *Handler) removeRule(ctx context.Context, name string) (*access.Rule, er
 		}
 		err := h.store.RemoveRule(ctx, name)
 		if err != nil && !errors.Is(err, access.ErrNotFound) { // somebody else was faster
-			return nil, fmt.Errorf("remove the rule: %w", err)
+			return nil, err
 		}
 		return &r, nil
 	}

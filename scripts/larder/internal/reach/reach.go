@@ -1,6 +1,6 @@
 // Package reach reaches a registry that runs, to ask it for what only it can do:
 // a single node through the socket in its data folder, a deployment on AWS
-// through its function that publishes.
+// through its function that publishes, or for tokens the one that gives them.
 package reach
 
 import (
@@ -35,6 +35,16 @@ func (l *Lost) Error() string { return l.Err.Error() }
 // Unwrap returns what was lost by what.
 func (l *Lost) Unwrap() error { return l.Err }
 
+// ErrUnknown is in every error after which it is not known whether the registry
+// did what it was asked for. Not in that of a registry that refused, or that was
+// not reached.
+var ErrUnknown = errors.New("it is not known whether the registry did it")
+
+// unknown is an error that is an ErrUnknown, too.
+type unknown struct{ error }
+
+func (u unknown) Unwrap() []error { return []error{u.error, ErrUnknown} }
+
 // Find finds out how a registry is reached. It sends no request.
 func Find(ctx context.Context, o Options) (*Registry, error) {
 	if o.Stack != "" {
@@ -52,8 +62,8 @@ func Find(ctx context.Context, o Options) (*Registry, error) {
 
 // Ask sends one request. The answer has what was asked for.
 //
-// Errors are the registry's own, a [*Lost], and those that say that the registry
-// is not there or may not be asked.
+// Errors are the registry's own, a [*Lost], those that say that the registry is
+// not there or may not be asked, and others that are an [ErrUnknown].
 func (r *Registry) Ask(ctx context.Context, request control.Request) (control.Answer, error) {
 	answer, err := r.ask(ctx, request)
 	switch {
@@ -62,7 +72,7 @@ func (r *Registry) Ask(ctx context.Context, request control.Request) (control.An
 	case answer.Error != "":
 		return control.Answer{}, errors.New(answer.Error)
 	case !answers(answer, request):
-		return control.Answer{}, errors.New("the registry gave an answer to something else: it may be of another version than this larder")
+		return control.Answer{}, unknown{errors.New("the registry gave an answer to something else: it may be of another version than this larder")}
 	}
 	return answer, nil
 }
@@ -74,6 +84,8 @@ func answers(a control.Answer, r control.Request) bool {
 		return a.Standing != nil
 	case r.Rotate != nil:
 		return a.Rotated != nil
+	case r.Access != nil:
+		return a.Access != nil && a.Access.Answers(*r.Access)
 	default:
 		return a.Walked != nil
 	}
@@ -84,11 +96,11 @@ type node struct{ data string }
 
 func (n node) ask(ctx context.Context, request control.Request) (control.Answer, error) {
 	answer, err := socket.Ask(ctx, filepath.Join(n.data, datadir.Socket), request)
-	if errors.Is(err, socket.ErrNobody) {
-		err = fmt.Errorf("no larder serves from %s: start it, or name another folder with --data, or a deployment with --stack", n.data)
-	}
-	if err != nil {
-		return control.Answer{}, &Lost{err}
+	switch {
+	case errors.Is(err, socket.ErrNobody):
+		return control.Answer{}, &Lost{fmt.Errorf("no larder serves from %s: start it, or name another folder with --data, or a deployment with --stack", n.data)}
+	case err != nil:
+		return control.Answer{}, &Lost{unknown{err}}
 	}
 	return answer, nil
 }

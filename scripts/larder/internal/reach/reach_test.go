@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
+	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
@@ -53,6 +54,7 @@ var (
 	deprecate = control.Request{Standing: &control.Standing{Address: "acme/widget", Version: "1.0.0", State: registry.Deprecated, Message: "no"}}
 	rotate    = control.Request{Rotate: &control.Rotate{}}
 	verify    = control.Request{Verify: &control.Verify{Part: control.Part{After: "here"}}}
+	rules     = control.Request{Access: &admin.Request{ListRules: &admin.ListRules{}}}
 )
 
 // An answer has what was asked for, or it is an error.
@@ -67,7 +69,10 @@ func TestAnswers(t *testing.T) {
 		"key":                 {rotate, control.Answer{Rotated: &control.Key{}}, ""},
 		"walk":                {verify, control.Answer{Walked: &control.Walked{}}, ""},
 		"error":               {deprecate, control.Answer{Error: "there is no such version"}, "there is no such version"},
+		"rules":               {rules, control.Answer{Access: &admin.Answer{Rules: &admin.Rules{}}}, ""},
 		"nothing":             {deprecate, control.Answer{}, "another version"},
+		"no rules":            {rules, control.Answer{Access: &admin.Answer{Tokens: &admin.Tokens{}}}, "another version"},
+		"nothing of tokens":   {rules, stood, "another version"},
 		"no key":              {rotate, stood, "another version"},
 		"no part of the walk": {verify, stood, "another version"},
 	} {
@@ -86,7 +91,7 @@ func TestNoNode(t *testing.T) {
 	_, err := find(t, Options{Data: data}).Ask(t.Context(), verify)
 	want := "no larder serves from " + data + ": start it, or name another folder with --data, or a deployment with --stack"
 	var lost *Lost
-	if err == nil || err.Error() != want || !errors.As(err, &lost) {
+	if err == nil || err.Error() != want || !errors.As(err, &lost) || errors.Is(err, ErrUnknown) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
@@ -181,31 +186,51 @@ func TestDeploymentIsAsked(t *testing.T) {
 	}
 }
 
+// Tokens and rules are asked for of a function of their own, which the one that
+// publishes knows nothing of.
+func TestTokensAreOfAnotherFunction(t *testing.T) {
+	c := startCloud(t, said{status: 200, body: `{"rules":{"rules":[]}}`}, said{status: 200, body: `{"error":"no more"}`},
+		said{status: 403, code: "AccessDeniedException", body: `{"Message":"not authorized"}`})
+	deployment := find(t, Options{Stack: "acme-registry"})
+	if answer, err := deployment.Ask(t.Context(), rules); err != nil || answer.Access.Rules == nil {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	if want := `POST /2015-03-31/functions/acme-registry-login/invocations {"access":{"list_rules":{}}}`; c.asked[0] != want {
+		t.Errorf("asked %q, want %q", c.asked[0], want)
+	}
+	for _, want := range []string{"no more", "lambda:InvokeFunction on its function acme-registry-login"} {
+		if _, err := deployment.Ask(t.Context(), rules); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrUnknown) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // What is wrong with a deployment is said in the operator's words, and what may
 // be well a moment later is asked for again.
 func TestDeploymentFails(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer said
-		says   []string
-		lost   bool
-		asked  int
+		answer  said
+		says    []string
+		lost    bool
+		unknown bool
+		asked   int
 	}{
 		"no function": {said{status: 404, code: "ResourceNotFoundException", body: `{"Message":"Function not found"}`},
-			[]string{`no deployment "acme-registry" in region eu-central-1`, "BucketName"}, false, 1},
+			[]string{`no deployment "acme-registry" in region eu-central-1`, "BucketName"}, false, false, 1},
 		"no right": {said{status: 403, code: "AccessDeniedException", body: `{"Message":"not authorized"}`},
-			[]string{"lambda:InvokeFunction", "acme-registry-publish", "not authorized"}, false, 1},
+			[]string{"lambda:InvokeFunction", "acme-registry-publish", "not authorized"}, false, false, 1},
 		"no credentials": {said{status: 403, code: "UnrecognizedClientException", body: `{"message":"The security token is invalid"}`},
-			[]string{`ask the deployment "acme-registry"`, "security token"}, false, 1},
+			[]string{`ask the deployment "acme-registry"`, "security token"}, false, true, 1},
 		"busy": {said{status: 429, code: "TooManyRequestsException", body: `{"Message":"Rate Exceeded","Reason":"ReservedFunctionConcurrentInvocationLimitExceeded"}`},
-			[]string{"try again later"}, true, 3},
+			[]string{"try again later"}, true, false, 3},
 		"down": {said{status: 500, code: "ServiceException", body: `{"Message":"sorry"}`},
-			[]string{"sorry"}, true, 3},
+			[]string{"sorry"}, true, true, 3},
 		"out of time": {said{status: 200, functionError: "Unhandled", body: `{"errorMessage":"Task timed out after 300 seconds"}`},
-			[]string{"acme-registry-publish failed", "timed out", "/aws/lambda/acme-registry-publish"}, false, 1},
-		"silent": {said{status: 200, functionError: "Unhandled", body: `?`}, []string{"does not say why"}, false, 1},
+			[]string{"acme-registry-publish failed", "timed out", "/aws/lambda/acme-registry-publish"}, false, true, 1},
+		"silent": {said{status: 200, functionError: "Unhandled", body: `?`}, []string{"does not say why"}, false, true, 1},
 		"an older function": {said{status: 200, body: `{"batchItemFailures":[]}`},
-			[]string{"another version"}, false, 1},
-		"no JSON": {said{status: 200, body: `hello`}, []string{"not readable"}, false, 1},
+			[]string{"another version"}, false, true, 1},
+		"no JSON": {said{status: 200, body: `hello`}, []string{"not readable"}, false, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := startCloud(t, test.answer)
@@ -217,6 +242,9 @@ func TestDeploymentFails(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%v, want %q", err, want)
 				}
+			}
+			if errors.Is(err, ErrUnknown) != test.unknown {
+				t.Errorf("%v: what became of it is unknown: %v, want %v", err, !test.unknown, test.unknown)
 			}
 			var lost *Lost
 			if errors.As(err, &lost) != test.lost || len(c.asked) != test.asked {

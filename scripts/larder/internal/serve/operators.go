@@ -14,5 +14,5 @@ func (n *node) answerOperators() (stop func() error) {
 		n.logger.Warn("operators' commands, such as larder verify, cannot reach this server", "error", err)
 		return func() error { return nil }
 	}
-	return socket.Serve(listener, control.New(n.publisher, n.rotate), n.logger).Close
+	return socket.Serve(listener, control.New(control.Config{Publisher: n.publisher, Rotate: n.rotate}), n.logger).Close
 }

@@ -1,0 +1,322 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+)
+
+// world is a handler over a real store, at a time that the test sets, and what
+// its audit was told.
+type world struct {
+	*Handler
+	store     access.Store
+	now       time.Time
+	decisions []access.Decision
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	store, err := boltcatalog.OpenAccess(filepath.Join(t.TempDir(), "access.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	w := &world{store: store, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	w.Handler = New(store, func(_ context.Context, d access.Decision) { w.decisions = append(w.decisions, d) })
+	w.Handler.now = func() time.Time { return w.now }
+	return w
+}
+
+// must is the answer to a request that is not refused.
+func (w *world) must(t *testing.T, r Request) Answer {
+	t.Helper()
+	a := w.Handle(t.Context(), r)
+	if a.Error != "" || !a.Answers(r) {
+		t.Fatalf("%+v is answered %+v", r, a)
+	}
+	return a
+}
+
+// refused says that a request is refused, in which words, and that nothing was
+// allowed.
+func (w *world) refused(t *testing.T, r Request, says ...string) string {
+	t.Helper()
+	w.decisions = nil
+	a := w.Handle(t.Context(), r)
+	for _, want := range says {
+		if !strings.Contains(a.Error, want) || a.Answers(r) {
+			t.Errorf("%+v is answered %+v, want %q", r, a, want)
+		}
+	}
+	for _, d := range w.decisions {
+		if d.Allowed || d.Why != a.Error {
+			t.Errorf("it was refused, and the audit is told %+v", d)
+		}
+	}
+	return a.Error
+}
+
+func scopes(t *testing.T, texts ...string) access.Scopes {
+	t.Helper()
+	s, err := access.ParseScopes(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// wanted is a request for a token of a name, good for a day.
+func wanted(t *testing.T, name string) *CreateToken {
+	_, id := access.NewToken()
+	return &CreateToken{ID: id, Name: name, Owner: "alice", Scopes: scopes(t, "read *"), Lifetime: access.Duration(24 * time.Hour)}
+}
+
+func TestCreateToken(t *testing.T) {
+	w := newWorld(t)
+	r := wanted(t, "ci")
+	created := w.must(t, Request{CreateToken: r}).Token
+	want := access.Token{
+		ID: r.ID, Name: "ci", Owner: "alice", Origin: access.ByOperator, Scopes: r.Scopes,
+		Created: w.now, Expires: w.now.Add(24 * time.Hour),
+	}
+	kept, err := w.store.Token(t.Context(), r.ID)
+	if err != nil || !reflect.DeepEqual(*created, want) || !reflect.DeepEqual(kept, want) {
+		t.Errorf("answered %+v and kept %+v, %v; want %+v", created, kept, err, want)
+	}
+	decision := access.Decision{Who: "operator", What: `create token "ci" of alice (` + r.ID.Short() + `): read *`, Allowed: true}
+	if !slices.Equal(w.decisions, []access.Decision{decision}) {
+		t.Errorf("the audit is told %+v, want %+v", w.decisions, decision)
+	}
+
+	// The answer was lost, and the same is asked for again.
+	w.now = w.now.Add(time.Minute)
+	if again := w.must(t, Request{CreateToken: r}).Token; !reflect.DeepEqual(*again, want) {
+		t.Errorf("again it is %+v", again)
+	}
+	other := *r
+	other.Owner = "mallory"
+	w.refused(t, Request{CreateToken: &other}, "another token with the ID")
+
+	forever := wanted(t, "forever")
+	forever.Lifetime, forever.Forever = 0, true
+	if token := w.must(t, Request{CreateToken: forever}).Token; !token.Expires.IsZero() {
+		t.Errorf("expires %v", token.Expires)
+	}
+}
+
+// A name stands for one good token of operators.
+func TestNamesOfTokens(t *testing.T) {
+	w := newWorld(t)
+	first := wanted(t, "ci")
+	w.must(t, Request{CreateToken: first})
+	w.refused(t, Request{CreateToken: wanted(t, "ci")}, "there is a token of that name, "+first.ID.Short()+" of alice", "revoke it first")
+	w.must(t, Request{CreateToken: wanted(t, "CI")})
+
+	w.must(t, Request{RevokeToken: &RevokeToken{"ci"}})
+	second := wanted(t, "ci")
+	w.must(t, Request{CreateToken: second})
+	w.now = w.now.Add(24 * time.Hour)
+	third := wanted(t, "ci")
+	w.must(t, Request{CreateToken: third}) // for the second has expired
+	if revoked := w.must(t, Request{RevokeToken: &RevokeToken{"ci"}}).Token; revoked.ID != third.ID {
+		t.Errorf("revoked %s, want the one that is good", revoked.ID.Short())
+	}
+	if revoked := w.must(t, Request{RevokeToken: &RevokeToken{"ci"}}).Token; revoked.ID != second.ID {
+		t.Errorf("revoked %s, want the one that has expired", revoked.ID.Short())
+	}
+
+	w.keep(t, access.Token{ID: access.ID{1}, Name: "free", Origin: access.ByLogin})
+	w.must(t, Request{CreateToken: wanted(t, "free")})
+}
+
+// keep keeps a token that no operator has asked for.
+func (w *world) keep(t *testing.T, token access.Token) {
+	t.Helper()
+	token.Owner, token.Scopes, token.Created = "bob", scopes(t, "read *"), w.now
+	if err := w.store.CreateToken(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a request says is not believed because a command has looked at it.
+func TestTokensThatAreNotMade(t *testing.T) {
+	w := newWorld(t)
+	for want, change := range map[string]func(*CreateToken){
+		"name":            func(c *CreateToken) { c.Name = "" },
+		"cannot be seen":  func(c *CreateToken) { c.Owner = "a\x1b[2J" },
+		"1 to 50 scopes":  func(c *CreateToken) { c.Scopes = nil },
+		"expire some":     func(c *CreateToken) { c.Lifetime = 0 },
+		"or never":        func(c *CreateToken) { c.Forever = true },
+		"than a minute":   func(c *CreateToken) { c.Lifetime = access.Duration(time.Minute - 1) },
+		"less than a min": func(c *CreateToken) { c.Lifetime = -access.Duration(24 * time.Hour) },
+		"no ID":           func(c *CreateToken) { c.ID = access.ID{} },
+	} {
+		r := wanted(t, "ci")
+		change(r)
+		w.refused(t, Request{CreateToken: r}, want)
+		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("before it is asked for: %v, want %q", err, want)
+		}
+	}
+	if page := w.must(t, Request{ListTokens: &ListTokens{}}).Tokens; len(page.Tokens) > 0 {
+		t.Errorf("there is %+v", page)
+	}
+}
+
+func TestRevokeToken(t *testing.T) {
+	w := newWorld(t)
+	id := func(text string) (id access.ID) {
+		if err := id.UnmarshalText([]byte(text + strings.Repeat("0", 64-len(text)))); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	for text, name := range map[string]string{"aabbccdd1": "one", "aabbccdd2": "two", "11112222": "twin", "33334444": "twin", "55556666": "aabbccdd1"} {
+		w.keep(t, access.Token{ID: id(text), Name: name, Origin: access.ByExchange})
+	}
+	refused := w.refused(t, Request{RevokeToken: &RevokeToken{"twin"}}, "any of 2 tokens", id("11112222").String(), id("33334444").String())
+	if strings.Contains(refused, "aabbccdd") {
+		t.Errorf("it says %s", refused)
+	}
+	w.refused(t, Request{RevokeToken: &RevokeToken{"aabbccdd"}}, "any of 2 tokens")
+	w.refused(t, Request{RevokeToken: &RevokeToken{"aabbccdd1"}}, "any of 2 tokens") // a name and an ID
+	for _, which := range []string{"1111222", "no such", "", "0", "xx", id("99999999").String(), "aabbccddee"} {
+		w.refused(t, Request{RevokeToken: &RevokeToken{which}}, "there is no token", "8 digits")
+	}
+	for which, want := range map[string]string{"AABBCCDD2": "aabbccdd2", "11112222": "11112222", id("33334444").String(): "33334444", strings.ToUpper(id("55556666").String()): "55556666"} {
+		if got := w.must(t, Request{RevokeToken: &RevokeToken{which}}).Token; got.ID != id(want) {
+			t.Errorf("%s revoked %s", which, got.ID)
+		}
+		if _, err := w.store.Token(t.Context(), id(want)); !errors.Is(err, access.ErrNotFound) {
+			t.Errorf("%s is still there: %v", want, err)
+		}
+	}
+	if last := w.decisions[len(w.decisions)-1]; !last.Allowed || !strings.HasPrefix(last.What, "revoke token ") {
+		t.Errorf("the audit is told %+v", last)
+	}
+}
+
+// The text of a token that somebody gives for its name goes nowhere.
+func TestSecretsAreNotTold(t *testing.T) {
+	w := newWorld(t)
+	secret, _ := access.NewToken()
+	for _, text := range []string{secret, strings.ToLower(secret), "x " + secret, secret[:len(secret)-1]} {
+		said := w.refused(t, Request{RevokeToken: &RevokeToken{text}}, "not by its text")
+		if told := fmt.Sprint(said, w.decisions); strings.Contains(strings.ToUpper(told), strings.ToUpper(secret[8:20])) {
+			t.Errorf("of %q it is told %s", text, told)
+		}
+	}
+	w.must(t, Request{CreateToken: wanted(t, "larder_ci")})
+	w.must(t, Request{RevokeToken: &RevokeToken{"larder_ci"}})
+}
+
+// A list of tokens goes page by page, each as long as an answer may be.
+func TestListTokens(t *testing.T) {
+	w := newWorld(t)
+	long := make([]string, access.MaxScopes)
+	for i := range long {
+		long[i] = fmt.Sprintf("read providers:acme/%s%02d", strings.Repeat("w", 300), i)
+	}
+	many := scopes(t, long...)
+	var ids []string
+	for range 150 {
+		r := wanted(t, fmt.Sprintf("token %d", len(ids)))
+		r.Scopes = many
+		token, err := r.token(w.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.store.CreateToken(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, r.ID.String())
+	}
+	slices.Sort(ids)
+	var got []string
+	pages := 0
+	for after := ""; ; pages++ {
+		page := w.must(t, Request{ListTokens: &ListTokens{after}}).Tokens
+		for _, token := range page.Tokens {
+			got = append(got, token.ID.String())
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if !slices.Equal(got, ids) || pages < 1 {
+		t.Errorf("%d tokens on %d pages, want %d", len(got), pages+1, len(ids))
+	}
+	w.refused(t, Request{ListTokens: &ListTokens{"x"}}, "not the ID of a token")
+	if len(w.decisions) > 0 {
+		t.Errorf("nothing is changed, and the audit is told %+v", w.decisions)
+	}
+}
+
+func rule(t *testing.T, name string) *access.Rule {
+	return &access.Rule{
+		Name: name, Use: access.ForPipelines, Issuer: "https://ci.example", Audience: "https://registry.example",
+		Claims: []access.Claim{{Name: "sub", Pattern: "acme/*"}}, Scopes: scopes(t, "read *"), Lifetime: access.Duration(15 * time.Minute),
+	}
+}
+
+func TestRules(t *testing.T) {
+	w := newWorld(t)
+	if got := w.must(t, Request{AddRule: rule(t, "ci")}).Rule; !reflect.DeepEqual(got, rule(t, "ci")) {
+		t.Errorf("added %+v", got)
+	}
+	if want := (access.Decision{Who: "operator", What: `add rule "ci": read *`, Allowed: true}); !slices.Equal(w.decisions, []access.Decision{want}) {
+		t.Errorf("the audit is told %+v, want %+v", w.decisions, want)
+	}
+	w.must(t, Request{AddRule: rule(t, "ci")}) // the same again, whose answer was lost
+	other := rule(t, "ci")
+	other.Audience = "https://elsewhere.example"
+	w.refused(t, Request{AddRule: other}, "another rule of the name ci")
+	strangers := rule(t, "strangers")
+	strangers.Claims[0].Pattern = "*"
+	w.refused(t, Request{AddRule: strangers}, "everybody")
+
+	if rules := w.must(t, Request{ListRules: &ListRules{}}).Rules.Rules; !reflect.DeepEqual(rules, []access.Rule{*rule(t, "ci")}) {
+		t.Errorf("the rules are %+v", rules)
+	}
+	w.refused(t, Request{RemoveRule: &RemoveRule{"CI"}}, "there is no rule", "larder trust list")
+	if removed := w.must(t, Request{RemoveRule: &RemoveRule{"ci"}}).Rule; removed.Name != "ci" {
+		t.Errorf("removed %+v", removed)
+	}
+	w.refused(t, Request{RemoveRule: &RemoveRule{"ci"}}, "there is no rule")
+	if rules := w.must(t, Request{ListRules: &ListRules{}}).Rules.Rules; len(rules) > 0 {
+		t.Errorf("the rules are %+v", rules)
+	}
+}
+
+func TestARequestForNothing(t *testing.T) {
+	w := newWorld(t)
+	w.refused(t, Request{}, "newer one")
+	if len(w.decisions) > 0 {
+		t.Errorf("the audit is told %+v", w.decisions)
+	}
+}
+
+// A store that fails, fails the request.
+func TestStoreFails(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, r := range []Request{
+		{CreateToken: wanted(t, "ci")}, {ListTokens: &ListTokens{}}, {RevokeToken: &RevokeToken{"ci"}}, {RevokeToken: &RevokeToken{strings.Repeat("0", 64)}},
+		{AddRule: rule(t, "ci")}, {ListRules: &ListRules{}}, {RemoveRule: &RemoveRule{"ci"}},
+	} {
+		if a := w.Handle(ctx, r); !strings.Contains(a.Error, context.Canceled.Error()) || a.Answers(r) {
+			t.Errorf("%+v is answered %+v", r, a)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/access"
+)
+
+func TestTrustAdd(t *testing.T) {
+	for line, test := range map[string]struct{ rule, says string }{
+		"--github --audience https://r.example --claim repository_owner=acme --scope": {
+			`{"name":"x","use":"pipelines","issuer":"https://token.actions.githubusercontent.com","audience":"https://r.example","claims":[{"name":"repository_owner","pattern":"acme"}],"scopes":["read *"],"lifetime":"15m0s"}`,
+			"the rule x gives pipelines tokens that are good for 15m\n",
+		},
+		"--gitlab --audience a --claim namespace_path=acme --claim ref_protected=true --lifetime 1h --scope": {
+			`{"name":"x","use":"pipelines","issuer":"https://gitlab.com","audience":"a","claims":[{"name":"namespace_path","pattern":"acme"},{"name":"ref_protected","pattern":"true"}],"scopes":["read *"],"lifetime":"1h0m0s"}`,
+			"the rule x gives pipelines tokens that are good for 1h\n",
+		},
+		"--issuer https://ci.example --audience a --claim sub=build --scope": {
+			`{"name":"x","use":"pipelines","issuer":"https://ci.example","audience":"a","claims":[{"name":"sub","pattern":"build"}],"scopes":["read *"],"lifetime":"15m0s"}`,
+			"the rule x gives pipelines tokens that are good for 15m\n",
+		},
+		"--login --claim groups=platform --scope": {
+			`{"name":"x","use":"people","claims":[{"name":"groups","pattern":"platform"}],"scopes":["read *"],"lifetime":"2160h0m0s"}`,
+			"the rule x gives people tokens that are good for 90d\n",
+		},
+	} {
+		asked := startStack(t, `{"rule":`+test.rule+`}`)
+		out, _, err := run(t, append(append([]string{"trust", "add", "x"}, strings.Fields(line)...), "read *")...)
+		if err != nil || out != test.says {
+			t.Errorf("%s: %q, %v", line, out, err)
+			continue
+		}
+		if want := `acme-registry-login/invocations {"access":{"add_rule":` + test.rule + `}}`; (*asked)[0] != want {
+			t.Errorf("%s: asked\n%s, want\n%s", line, (*asked)[0], want)
+		}
+	}
+}
+
+// A rule that would trust strangers is refused before anybody is asked.
+func TestTrustAddRefuses(t *testing.T) {
+	for line, want := range map[string]string{
+		"--github --claim repository_owner=acme":                         "audience",
+		"--github --audience a --claim repository_owner=*":               "everybody",
+		"--github --audience a --claim environment=production":           "repository_owner=acme",
+		"--issuer http://ci.example --audience a --claim a=b":            "https://",
+		"--login --claim a=b --lifetime 367d":                            "lifetime",
+		"--issuer https://ci.example --audience a --claim a=b*":          "*",
+		"--github --audience a --claim repository_id=1 --lifetime 2d":    "lifetime",
+		"--github --audience a --claim repository_id=1 --lifetime never": "--lifetime",
+	} {
+		asked := startStack(t)
+		_, _, err := run(t, append(append([]string{"trust", "add", "x"}, strings.Fields(line)...), "--scope", "read *")...)
+		if err == nil || !strings.Contains(err.Error(), want) || len(*asked) > 0 {
+			t.Errorf("%s: %v, and asked %q; want %q", line, err, *asked, want)
+		}
+	}
+}
+
+const oneRule = `{"name":"github","use":"pipelines","issuer":"https://ci.example","audience":"a","claims":[{"name":"sub","pattern":"b"},{"name":"c","pattern":"d"}],"scopes":["read *"],"lifetime":"15m0s"}`
+
+func TestTrustList(t *testing.T) {
+	startStack(t, `{"rules":{"rules":[`+oneRule+`]}}`)
+	out, _, err := run(t, "trust", "list")
+	want := "NAME    FOR        ISSUER              AUDIENCE  CLAIMS      SCOPES  LIFETIME\n" +
+		"github  pipelines  https://ci.example  a         sub=b, c=d  read *  15m\n"
+	if err != nil || out != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
+	}
+	startStack(t, `{"rules":{"rules":[`+oneRule+`]}}`)
+	out, _, err = run(t, "trust", "list", "--json")
+	var document struct{ Rules []access.Rule }
+	if err != nil || json.Unmarshal([]byte(out), &document) != nil || len(document.Rules) != 1 || document.Rules[0].Name != "github" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestTrustRemove(t *testing.T) {
+	asked := startStack(t, `{"rule":`+oneRule+`}`)
+	out, _, err := run(t, "trust", "remove", "github")
+	if err != nil || accessRequest(t, (*asked)[0]).RemoveRule.Name != "github" {
+		t.Fatalf("asked %q: %v", *asked, err)
+	}
+	for _, want := range []string{"the rule github is removed", "in 15m at the latest", "larder token revoke"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("said %q, want %q", out, want)
+		}
+	}
+}
