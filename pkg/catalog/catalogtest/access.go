@@ -234,7 +234,7 @@ func (s *accessSuite) tooManyRules(t *testing.T) {
 func (s *accessSuite) tickets(t *testing.T) {
 	s.driver.SetClock(func() time.Time { return made })
 	largest := bytes.Repeat([]byte("\x00\xff{\""), access.MaxTicket/4)
-	for _, want := range [][]byte{{}, {0}, []byte(`{"state":"x"}`), largest} {
+	for _, want := range [][]byte{nil, {}, {0}, []byte(`{"state":"x"}`), largest} {
 		_, id := access.NewToken()
 		if err := s.store.KeepTicket(t.Context(), id, want, made.Add(time.Minute)); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
-// Package dynamocatalog keeps the catalog in one DynamoDB table. The table is
-// an index and nothing else: all of it can be built again from the records in
-// the bucket.
+// Package dynamocatalog keeps the catalog in one DynamoDB table, and beside it
+// the tokens, rules and tickets of package access. The catalog is an index and
+// nothing else: all of it can be built again from the records in the bucket. Of
+// tokens and rules the table is the only place.
 //
 // # Items
 //
@@ -14,7 +15,20 @@
 //
 // PK and SK are strings, revision and chunks are numbers, data is JSON,
 // compressed by gzip. A version's revision is that of its state; a listing's
-// counts its changes. [TableSchema] is the table.
+// counts its changes.
+//
+// The others are not cut and not compressed:
+//
+//	PK                   SK             attributes
+//	A                    <token's id>   data (JSON, as a string), used (the day), expires, request
+//	T                    <rule's name>  data (JSON, as a string), request
+//	C#<ticket's id>      C              data (bytes), until (milliseconds since 1970), expires
+//
+// The ids are lower-case hex. A request is some random text that tells an item
+// that a request made from one that was there before. [TableSchema] is the table;
+// its TTL attribute is expires, when nobody needs the item any more, which is not
+// when it stops being good: deletion by TTL may be days late, so nothing depends
+// on it.
 //
 // # Reading
 //
@@ -27,6 +41,12 @@
 // and a publisher that reads an old state adds the later records to it from
 // their log. The one read whose age matters is that of a listing which is about
 // to be replaced: it is consistent.
+//
+// A token is looked up in the same request (BatchGetItem), with the version, or
+// with all the chunks that a listing can have. That read is consistent, so that a
+// token is good from the moment on when its owner has it. The request costs each
+// item that is not there as much as a small one: 2 read units for a version, 4 for
+// a listing of one chunk, where half a unit each is what they cost without a token.
 //
 // Who walks through all versions takes one Scan for each MiB of the table, and a
 // Query for each listing. A Scan comes to the items of a partition one after the
@@ -67,12 +87,26 @@
 //
 // # Permissions on AWS
 //
-// dynamodb:Query for listings, dynamodb:GetItem for versions, and for the
-// publisher dynamodb:PutItem, dynamodb:DeleteItem and dynamodb:Scan too, on the
-// table. All but the Scan can be held to the partitions above by
-// dynamodb:LeadingKeys, and the Scan, which has none, to the attributes PK, SK
-// and revision: by dynamodb:Attributes, with SPECIFIC_ATTRIBUTES for
-// dynamodb:Select.
+// On the table, by what is done, and the partitions to hold it to by
+// dynamodb:LeadingKeys, which all keys of a BatchGetItem have to fit:
+//
+//	read listings            Query                              M#* P#* R#*
+//	read versions            GetItem                            M#* P#* R#*
+//	… beside tokens          BatchGetItem                       M#* P#* R#* A
+//	note the use of tokens   UpdateItem                         A
+//	publish                  Query, GetItem, PutItem,           M#* P#* R#*
+//	                         DeleteItem
+//	walk                     Scan
+//	log in, administer       Query, GetItem, PutItem,           A T
+//	                         DeleteItem
+//	                         PutItem, DeleteItem                C#*
+//
+// A listing that is replaced while it is read beside a token takes a Query, too.
+//
+// The Scan, which has no leading keys, can be held to the attributes PK, SK and
+// revision by dynamodb:Attributes, with SPECIFIC_ATTRIBUTES for dynamodb:Select;
+// and the UpdateItem to PK, SK and used, with NONE for dynamodb:ReturnValues: so
+// who notes the use of a token can give it no scopes.
 package dynamocatalog
 
 import (
@@ -133,10 +167,12 @@ func (c Config) validate() error {
 }
 
 // Catalog is a [registry.Catalog] in a table, and the index of whoever
-// publishes to it.
+// publishes to it. It is an [access.Store] and [registry.Tokens], too.
 type Catalog struct {
 	client *dynamodb.Client
 	table  string
+	now    func() time.Time
+	page   int32 // see pageSize
 }
 
 var _ registry.Catalog = (*Catalog)(nil)
@@ -147,7 +183,7 @@ func New(cfg Config) (*Catalog, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("table %q: %w", cfg.Table, err)
 	}
-	return &Catalog{dynamodb.New(cfg.options()), cfg.Table}, nil
+	return &Catalog{dynamodb.New(cfg.options()), cfg.Table, time.Now, pageSize}, nil
 }
 
 func (c Config) options() dynamodb.Options {
@@ -180,7 +216,7 @@ func (c *Catalog) ModuleVersions(ctx context.Context, a registry.ModuleAddress) 
 
 // ModuleVersion implements [registry.Catalog].
 func (c *Catalog) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return state[registry.ModuleVersion](ctx, c, layout.ModulePartition(a), v)
+	return state[registry.ModuleVersion](ctx, c, c.getItem, layout.ModulePartition(a), v)
 }
 
 // ProviderVersions implements [registry.Catalog].
@@ -190,7 +226,7 @@ func (c *Catalog) ProviderVersions(ctx context.Context, a registry.ProviderAddre
 
 // ProviderVersion implements [registry.Catalog].
 func (c *Catalog) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return state[registry.ProviderVersion](ctx, c, layout.ProviderPartition(a), v)
+	return state[registry.ProviderVersion](ctx, c, c.getItem, layout.ProviderPartition(a), v)
 }
 
 // PutModuleVersion stores a state and lists the version. When it returns nil,

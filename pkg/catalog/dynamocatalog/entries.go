@@ -108,9 +108,9 @@ func (c *Catalog) scan(ctx context.Context, after layout.Cursor) iter.Seq2[item,
 		ProjectionExpression: aws.String(PartitionKey + ", " + SortKey + ", " + revisionAttribute),
 		FilterExpression:     aws.String("begins_with(" + PartitionKey + ", :module) OR begins_with(" + PartitionKey + ", :provider) OR begins_with(" + PartitionKey + ", :mirror)"),
 		ExpressionAttributeValues: item{
-			":module":   &types.AttributeValueMemberS{Value: layout.Modules},
-			":provider": &types.AttributeValueMemberS{Value: layout.Providers},
-			":mirror":   &types.AttributeValueMemberS{Value: layout.Mirror},
+			":module":   text(layout.Modules),
+			":provider": text(layout.Providers),
+			":mirror":   text(layout.Mirror),
 		},
 	}
 	if after.Partition != "" {

@@ -1,6 +1,7 @@
 package dynamocatalog_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -59,7 +61,14 @@ func TestOneSided(t *testing.T) {
 	for _, foreign := range [][2]string{{"A#token", "V#1.0.0"}, {"P#acme/Widget", "V#1.0.0"}, {"M#acme/widget", "LIST"}, {"P#" + widget.String(), "V#1.0"}, {"P#" + widget.String(), "X"}} {
 		b.put(t, foreign[0], foreign[1], nil)
 	}
-	got := texts(walked(t, b.open(t, nil), ""))
+	c, token := b.open(t, nil), token(t)
+	err := errors.Join(
+		c.CreateToken(t.Context(), token), c.AddRule(t.Context(), access.Rule{Name: "ci", Scopes: token.Scopes}), c.KeepTicket(t.Context(), token.ID, nil, made),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := texts(walked(t, c, ""))
 	if want := []string{"acme/widget 0.0.0 {4 9}", "acme/widget 0.1.0 {0 5}"}; !slices.Equal(got, want) {
 		t.Errorf("the walk meets %q, want %q", got, want)
 	}

@@ -2,6 +2,7 @@ package dynamocatalog
 
 import (
 	"context"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -10,6 +11,9 @@ import (
 // MaxAttempts is how often a request is sent.
 const MaxAttempts = maxAttempts
 
+// MaxReads is how often what was read in part is read again.
+const MaxReads = maxReads
+
 // Lost says that a listing has changed since it was read.
 var Lost = lost
 
@@ -17,3 +21,9 @@ var Lost = lost
 func (c *Catalog) Fill(ctx context.Context, a registry.ProviderAddress, revision int, listing registry.Listing) error {
 	return c.replaceListing(ctx, layout.ProviderPartition(a), revision, listing)
 }
+
+// SetClock tells what time it is.
+func (c *Catalog) SetClock(now func() time.Time) { c.now = now }
+
+// SetPage makes pages of tokens shorter.
+func (c *Catalog) SetPage(size int) { c.page = int32(size) }

@@ -33,8 +33,8 @@ type item = map[string]types.AttributeValue
 
 func key(partition, name string) item {
 	return item{
-		PartitionKey: &types.AttributeValueMemberS{Value: partition},
-		SortKey:      &types.AttributeValueMemberS{Value: name},
+		PartitionKey: text(partition),
+		SortKey:      text(name),
 	}
 }
 
@@ -57,6 +57,8 @@ func still(revision int) (condition *string, values item) {
 	}
 	return aws.String(revisionAttribute + " = :read"), item{":read": number(revision)}
 }
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
 func textOf(i item, attribute string) string {
 	s, _ := i[attribute].(*types.AttributeValueMemberS)
@@ -114,28 +116,34 @@ func decompress(data []byte) ([]byte, error) {
 	return document, nil
 }
 
-// state reads the state of one version.
-func state[T any](ctx context.Context, c *Catalog, partition string, v registry.Version) (T, error) {
+// state reads the state of one version, by a way to get items.
+func state[T any](ctx context.Context, c *Catalog, get func(ctx context.Context, key item) (item, error), partition string, v registry.Version) (T, error) {
 	var s T
-	err := c.readState(ctx, partition, v, &s)
+	i, err := get(ctx, key(partition, layout.Version(v)))
+	if err == nil {
+		err = decodeState(i, &s)
+	}
 	if err != nil {
 		return s, fmt.Errorf("read version %s of %s in the catalog: %w", v, partition, c.explain(err))
 	}
 	return s, nil
 }
 
-func (c *Catalog) readState(ctx context.Context, partition string, v registry.Version, s any) error {
-	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &c.table,
-		Key:       key(partition, layout.Version(v)),
-	})
+// getItem is nil where there is no such item.
+func (c *Catalog) getItem(ctx context.Context, key item) (item, error) {
+	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.table, Key: key})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if out.Item == nil {
+	return out.Item, nil
+}
+
+// decodeState is [registry.ErrNotFound] of no item.
+func decodeState(i item, s any) error {
+	if i == nil {
 		return registry.ErrNotFound
 	}
-	document, err := decompress(dataOf(out.Item))
+	document, err := decompress(dataOf(i))
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,11 @@ type stored struct {
 // listing reads for those who ask.
 func (c *Catalog) listing(ctx context.Context, partition string) (registry.Listing, error) {
 	s, err := c.readListing(ctx, partition, false)
+	return c.told(partition, s, err)
+}
+
+// told is a listing that was read, as those are told who ask.
+func (c *Catalog) told(partition string, s stored, err error) (registry.Listing, error) {
 	if err == nil && len(s.listing) == 0 {
 		err = registry.ErrNotFound
 	}
@@ -58,19 +63,23 @@ func (c *Catalog) readListing(ctx context.Context, partition string, consistent 
 		if err != nil {
 			return stored{}, err
 		}
-		if len(items) == 0 {
-			return stored{}, registry.ErrNotFound
+		if s, err := assemble(items); !errors.Is(err, errMixed) {
+			return s, err
 		}
-		data, revision, err := join(items)
-		if errors.Is(err, errMixed) {
-			continue
-		}
-		if err != nil {
-			return stored{}, err
-		}
-		return decodeListing(revision, data)
 	}
 	return stored{}, fmt.Errorf("%w, %d times: %w", errMixed, maxReads, errForeign)
+}
+
+// assemble is a listing from its items, in the order of SK, or errMixed.
+func assemble(items []item) (stored, error) {
+	if len(items) == 0 {
+		return stored{}, registry.ErrNotFound
+	}
+	data, revision, err := join(items)
+	if err != nil {
+		return stored{}, err
+	}
+	return decodeListing(revision, data)
 }
 
 func (c *Catalog) queryListing(ctx context.Context, partition string, consistent bool) ([]item, error) {
@@ -79,8 +88,8 @@ func (c *Catalog) queryListing(ctx context.Context, partition string, consistent
 		ConsistentRead:         &consistent,
 		KeyConditionExpression: aws.String(PartitionKey + " = :partition AND begins_with(" + SortKey + ", :list)"),
 		ExpressionAttributeValues: item{
-			":partition": &types.AttributeValueMemberS{Value: partition},
-			":list":      &types.AttributeValueMemberS{Value: layout.Listing},
+			":partition": text(partition),
+			":list":      text(layout.Listing),
 		},
 	})
 	if err != nil {

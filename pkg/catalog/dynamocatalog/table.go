@@ -13,8 +13,8 @@ const (
 )
 
 // ExpiresAttribute is the time, in seconds since 1970, after which DynamoDB may
-// delete an item. It is the table's TTL attribute, and no item of the catalog
-// has it.
+// delete an item. It is the table's TTL attribute. Tokens and tickets may have
+// it, and no item of the catalog does.
 const ExpiresAttribute = "expires"
 
 // TableSchema is the table under a name: its keys, and that requests are paid

@@ -64,7 +64,7 @@ func TestEntries(t *testing.T) {
 		{partition: "P#acme/widget", after: "V#1.11.0", want: all[3:]},
 		{partition: "P#acme/widget", after: "V#1.3.0"},
 		{partition: "P#acme/widget", err: damage, want: []string{" {0 0} damaged"}},
-		{partition: "A#token"}, {partition: "M#acme/vpc"}, {partition: "P#acme/Widget"}, {partition: "P#acme/widget/x"}, {partition: "M"}, {partition: ""},
+		{partition: "A"}, {partition: "T"}, {partition: "C#00"}, {partition: "A#token"}, {partition: "M#acme/vpc"}, {partition: "P#acme/Widget"}, {partition: "P#acme/widget/x"}, {partition: "M"}, {partition: ""},
 		{partition: "A#token", err: damage},
 	} {
 		var got []string
@@ -86,7 +86,7 @@ func TestEntries(t *testing.T) {
 }
 
 func TestParseCursor(t *testing.T) {
-	for _, text := range []string{" ", "x", "LIST", "M#acme/vpc/aws", "M#acme/vpc/aws ", "A#token V#1.0.0", "P#acme V#1.0.0", "P#acme/Widget V#1.0.0"} {
+	for _, text := range []string{" ", "x", "LIST", "M#acme/vpc/aws", "M#acme/vpc/aws ", "A#token V#1.0.0", "A 00", "P#acme V#1.0.0", "P#acme/Widget V#1.0.0"} {
 		if got, err := layout.ParseCursor(text); err == nil {
 			t.Errorf("%q is the cursor %+v", text, got)
 		}

@@ -1,0 +1,209 @@
+package dynamocatalog
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
+)
+
+// The names of partitions, and of the one item in that of a ticket. No partition
+// of a module or provider begins with them.
+const (
+	tokenPartition = "A"
+	rulePartition  = "T"
+	ticketPrefix   = "C#"
+	ticketName     = "C"
+)
+
+const (
+	usedAttribute    = "used"
+	requestAttribute = "request"
+	untilAttribute   = "until"
+
+	// pageSize is how many tokens are told at once, or 1 MiB of them.
+	pageSize = 1000
+)
+
+var _ access.Store = (*Catalog)(nil)
+
+// CreateToken implements [access.Tokens].
+func (c *Catalog) CreateToken(ctx context.Context, t access.Token) error {
+	i, err := tokenItem(t)
+	if err == nil {
+		err = c.create(ctx, i)
+	}
+	return c.failed(err, "keep token "+t.ID.Short())
+}
+
+// Token implements [access.Tokens].
+func (c *Catalog) Token(ctx context.Context, id access.ID) (access.Token, error) {
+	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.table, Key: tokenKey(id), ConsistentRead: aws.Bool(true)})
+	if err == nil && out.Item == nil {
+		err = access.ErrNotFound
+	}
+	var token access.Token
+	if err == nil {
+		token, err = decodeToken(out.Item)
+	}
+	return token, c.failed(err, "read token "+id.Short())
+}
+
+// Tokens implements [access.Tokens]. The last page may be empty.
+func (c *Catalog) Tokens(ctx context.Context, after string) (page []access.Token, next string, err error) {
+	if page, next, err = c.tokens(ctx, after); err != nil {
+		return nil, "", c.failed(err, "list tokens")
+	}
+	return page, next, nil
+}
+
+func (c *Catalog) tokens(ctx context.Context, after string) (page []access.Token, next string, err error) {
+	if err := layout.CheckAfter(after); err != nil {
+		return nil, "", err
+	}
+	input := c.wholePartition(tokenPartition)
+	input.Limit = &c.page
+	if after != "" {
+		input.ExclusiveStartKey = key(tokenPartition, after)
+	}
+	out, err := c.client.Query(ctx, input)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, i := range out.Items {
+		token, err := decodeToken(i)
+		if err != nil {
+			return nil, "", err
+		}
+		page = append(page, token)
+	}
+	return page, textOf(out.LastEvaluatedKey, SortKey), nil
+}
+
+// RevokeToken implements [access.Tokens].
+func (c *Catalog) RevokeToken(ctx context.Context, id access.ID) error {
+	return c.failed(c.end(ctx, tokenKey(id)), "revoke token "+id.Short())
+}
+
+// NoteUse implements [access.Tokens] and [registry.Tokens].
+func (c *Catalog) NoteUse(ctx context.Context, id access.ID, day access.Day) error {
+	_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &c.table,
+		Key:                       tokenKey(id),
+		UpdateExpression:          aws.String("SET " + usedAttribute + " = :day"),
+		ConditionExpression:       aws.String("attribute_exists(" + PartitionKey + ") AND (attribute_not_exists(" + usedAttribute + ") OR " + usedAttribute + " < :day)"),
+		ExpressionAttributeValues: item{":day": text(string(day))},
+		ReturnValues:              types.ReturnValueNone,
+	})
+	if known(err) {
+		return nil
+	}
+	return c.failed(err, "note the use of token "+id.Short())
+}
+
+func tokenKey(id access.ID) item { return key(tokenPartition, id.String()) }
+
+func tokenItem(t access.Token) (item, error) {
+	i := tokenKey(t.ID)
+	if t.Used != "" {
+		i[usedAttribute] = text(string(t.Used))
+		t.Used = ""
+	}
+	if !t.Expires.IsZero() {
+		i[ExpiresAttribute] = ttl(t.Expires.Add(access.KeepExpired))
+	}
+	return i, setJSON(i, t)
+}
+
+func decodeToken(i item) (access.Token, error) {
+	token, err := decodeJSON[access.Token](i)
+	if err == nil && textOf(i, SortKey) != token.ID.String() {
+		err = fmt.Errorf("%w: it has the ID of another", errNotOurs)
+	}
+	if err != nil {
+		return access.Token{}, fmt.Errorf("token %s: %w", textOf(i, SortKey), err)
+	}
+	token.Used = access.Day(textOf(i, usedAttribute))
+	return token, nil
+}
+
+// ttl is when an item may be deleted that is of no use from a time on.
+func ttl(t time.Time) types.AttributeValue { return number(int(t.Unix()) + 1) }
+
+func setJSON(i item, value any) error {
+	document, err := json.Marshal(value)
+	i[dataAttribute] = text(string(document))
+	return err
+}
+
+func decodeJSON[T any](i item) (T, error) {
+	var value T
+	if err := json.Unmarshal([]byte(textOf(i, dataAttribute)), &value); err != nil {
+		return value, fmt.Errorf("%w: %w", errNotOurs, err)
+	}
+	return value, nil
+}
+
+// create puts an item where there is none. The SDK sends a put again whose
+// answer is lost, which may have been done: then the item has this request.
+func (c *Catalog) create(ctx context.Context, i item) error {
+	request := rand.Text()
+	i[requestAttribute] = text(request)
+	_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           &c.table,
+		Item:                                i,
+		ConditionExpression:                 aws.String("attribute_not_exists(" + PartitionKey + ")"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	var there *types.ConditionalCheckFailedException
+	switch {
+	case !errors.As(err, &there):
+		return err
+	case textOf(there.Item, requestAttribute) == request:
+		return nil
+	default:
+		return access.ErrExists
+	}
+}
+
+// end deletes an item that is there. Whether it is has to be asked before: a
+// delete whose answer is lost is sent again, and finds nothing.
+func (c *Catalog) end(ctx context.Context, key item) error {
+	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &c.table, Key: key, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String(PartitionKey),
+	})
+	if err != nil {
+		return err
+	}
+	if out.Item == nil {
+		return access.ErrNotFound
+	}
+	_, err = c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &c.table, Key: key})
+	return err
+}
+
+// wholePartition asks for all items of a partition, in the order of SK.
+func (c *Catalog) wholePartition(partition string) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName:                 &c.table,
+		ConsistentRead:            aws.Bool(true),
+		KeyConditionExpression:    aws.String(PartitionKey + " = :partition"),
+		ExpressionAttributeValues: item{":partition": text(partition)},
+	}
+}
+
+// failed says of an error what was being done.
+func (c *Catalog) failed(err error, what string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, c.explain(err))
+}

@@ -1,0 +1,272 @@
+package dynamocatalog_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// besides is a table with a token, a version of a provider, and a version of a
+// module.
+type besides struct {
+	table
+	token    access.Token
+	provider registry.ProviderVersion
+	module   registry.ModuleVersion
+}
+
+func newBesides(t *testing.T) besides {
+	t.Helper()
+	b := besides{newTable(t), token(t), catalogtest.Provider(widget, 1, 3)[0], vpcVersion(t, "1.0.0", 1)}
+	c := b.open(t, nil)
+	if err := errors.Join(c.CreateToken(t.Context(), b.token), c.PutProviderVersion(t.Context(), b.provider), c.PutModuleVersion(t.Context(), b.module)); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// ask asks all four questions, each beside the token.
+func (b besides) ask(t *testing.T, c *dynamocatalog.Catalog, answered func(what string, lookup access.Lookup, got, want any, err error)) {
+	t.Helper()
+	ctx, provider, module := t.Context(), b.provider, b.module
+	for what, ask := range map[string]struct {
+		want any
+		of   func(registry.Catalog) (any, error)
+	}{
+		"modules":   {registry.Listing{module.Listed()}, func(c registry.Catalog) (any, error) { return c.ModuleVersions(ctx, vpc) }},
+		"module":    {module, func(c registry.Catalog) (any, error) { return c.ModuleVersion(ctx, vpc, module.Version) }},
+		"providers": {registry.Listing{provider.Listed()}, func(c registry.Catalog) (any, error) { return c.ProviderVersions(ctx, widget) }},
+		"provider":  {provider, func(c registry.Catalog) (any, error) { return c.ProviderVersion(ctx, widget, provider.Version) }},
+	} {
+		lookup := access.Lookup{ID: b.token.ID}
+		got, err := ask.of(c.Beside(&lookup))
+		answered(what, lookup, got, ask.want, err)
+	}
+}
+
+// good holds that an answer is right, and the token with it.
+func (b besides) good(t *testing.T, name string) func(what string, lookup access.Lookup, got, want any, err error) {
+	return func(what string, lookup access.Lookup, got, want any, err error) {
+		t.Helper()
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, %s: %v, %v, want %v", name, what, got, err, want)
+		}
+		wantToken(t, name+", "+what, lookup, b.token)
+	}
+}
+
+// TestOneRequestBeside holds that a question and its token are one request,
+// whether or not there is an answer to either.
+func TestOneRequestBeside(t *testing.T) {
+	b := newBesides(t)
+	count := &transport{}
+	c := b.open(t, count)
+	one := []string{"BatchGetItem, consistent"}
+	b.ask(t, c, func(what string, lookup access.Lookup, got, want any, err error) {
+		b.good(t, "known")(what, lookup, got, want, err)
+		if operations := count.take(); !slices.Equal(operations, one) {
+			t.Errorf("%s took %q", what, operations)
+		}
+	})
+	for _, id := range []access.ID{b.token.ID, token(t).ID, {}} {
+		lookup := access.Lookup{ID: id}
+		unknown := registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aw"}
+		_, listErr := c.Beside(&lookup).ModuleVersions(t.Context(), unknown)
+		listFound := lookup.Token != nil
+		_, stateErr := c.Beside(&lookup).ModuleVersion(t.Context(), vpc, version(t, "9.9.9"))
+		for _, err := range []error{listErr, stateErr} {
+			if !errors.Is(err, registry.ErrNotFound) {
+				t.Errorf("unknown: %v, want ErrNotFound", err)
+			}
+		}
+		if known := id == b.token.ID; listFound != known || (lookup.Token != nil) != known {
+			t.Errorf("token %s was found: %t, %t", id.Short(), listFound, lookup.Token != nil)
+		}
+		if operations := count.take(); !slices.Equal(operations, slices.Concat(one, one)) {
+			t.Errorf("two questions took %q", operations)
+		}
+	}
+}
+
+// TestChunksBeside holds that a listing of several items is one request still,
+// while it grows and shrinks, and that one which is being replaced is read
+// again.
+func TestChunksBeside(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
+	b := newBesides(t)
+	count := &transport{}
+	c := b.open(t, count)
+	gadget := registry.ProviderAddress{Namespace: "acme", Type: "gadget"}
+	want := registry.Listing{}
+	ask := func(operations ...string) error {
+		t.Helper()
+		count.take()
+		lookup := access.Lookup{ID: b.token.ID}
+		got, err := c.Beside(&lookup).ProviderVersions(t.Context(), gadget)
+		if err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%d versions were read as %d", len(want), len(got))
+		}
+		wantToken(t, "chunks", lookup, b.token)
+		if took := count.take(); !slices.Equal(took, operations) {
+			t.Errorf("%d versions took %q, want %q", len(want), took, operations)
+		}
+		return err
+	}
+	for revision, versions := range []int{2000, 10_000, 5000} { // 1, 3 and 2 chunks
+		want = long(t, versions)
+		if err := c.Fill(t.Context(), gadget, revision, want); err != nil {
+			t.Fatal(err)
+		}
+		if err := ask("BatchGetItem, consistent"); err != nil {
+			t.Error(err)
+		}
+	}
+	later := b.items(t, "P#"+gadget.String())["LIST#1"]
+	put := func(revision string) {
+		t.Helper()
+		later["revision"] = &types.AttributeValueMemberN{Value: revision}
+		if _, err := b.engine.Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.name, Item: later}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("2")
+	count.pick = func(number int) (fault, bool) {
+		if number == 3 {
+			put("3")
+		}
+		return fault{}, false
+	}
+	if err := ask("BatchGetItem, consistent", "Query, consistent", "Query, consistent"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestForeignItemsBeside holds that an item which is no answer is an error.
+func TestForeignItemsBeside(t *testing.T) {
+	b := newBesides(t)
+	c := b.open(t, nil)
+	b.put(t, "M#"+vpc.String(), "LIST", nil)
+	b.put(t, "M#"+vpc.String(), "V#"+b.module.Version.Key(), nil)
+	b.put(t, "P#"+widget.String(), "V#"+b.provider.Version.Key(), nil)
+	if _, err := b.engine.Client().DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &b.name, Key: map[string]types.AttributeValue{
+		"PK": &types.AttributeValueMemberS{Value: "P#" + widget.String()}, "SK": &types.AttributeValueMemberS{Value: "LIST"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	b.put(t, "P#"+widget.String(), "LIST#1", nil)
+	b.ask(t, c, func(what string, _ access.Lookup, _, _ any, err error) {
+		if err == nil || !strings.Contains(err.Error(), "build the catalog again") {
+			t.Errorf("%s: %v, want advice", what, err)
+		}
+	})
+}
+
+// TestBesideDespiteFaults fails questions: once, which the caller does not
+// notice, and for good, which is no answer about the token either.
+func TestBesideDespiteFaults(t *testing.T) {
+	b := newBesides(t)
+	for _, f := range passing {
+		count := &transport{}
+		c := b.open(t, count)
+		count.pick = func(number int) (fault, bool) { return f, number%2 == 1 }
+		b.ask(t, c, b.good(t, f.name))
+	}
+	for _, f := range final {
+		c := b.open(t, &transport{pick: func(int) (fault, bool) { return f, true }})
+		b.ask(t, c, func(what string, _ access.Lookup, _, _ any, err error) {
+			var api smithy.APIError
+			if !errors.As(err, &api) || api.ErrorCode() != f.code || errors.Is(err, registry.ErrNotFound) {
+				t.Errorf("%s, %s: %v, want %s", f.name, what, err, f.code)
+			}
+		})
+	}
+}
+
+// TestBesideUnprocessed holds that what DynamoDB leaves undone is asked for
+// again, as often as it takes, but not for ever.
+func TestBesideUnprocessed(t *testing.T) {
+	b := newBesides(t)
+	b.ask(t, b.open(t, &lazy{each: 1}), b.good(t, "one at a time"))
+	nothing := &lazy{}
+	_, err := b.open(t, nothing).Beside(&access.Lookup{ID: b.token.ID}).ModuleVersion(t.Context(), vpc, b.module.Version)
+	if err == nil || !strings.Contains(err.Error(), "too much to do") || errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("nothing at all: %v", err)
+	}
+	if nothing.requests != dynamocatalog.MaxReads {
+		t.Errorf("it took %d requests, want %d", nothing.requests, dynamocatalog.MaxReads)
+	}
+}
+
+// lazy is the transport to a DynamoDB that does less than it is asked for: of
+// every batch some keys.
+type lazy struct {
+	each int
+
+	mu       sync.Mutex
+	requests int
+}
+
+func (l *lazy) RoundTrip(r *http.Request) (*http.Response, error) {
+	l.mu.Lock()
+	l.requests++
+	l.mu.Unlock()
+	type keys struct {
+		Keys           []json.RawMessage
+		ConsistentRead bool
+	}
+	var request struct{ RequestItems map[string]keys }
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		return nil, err
+	}
+	response := map[string]any{"Responses": map[string]any{}}
+	rest := map[string]keys{}
+	for table, all := range request.RequestItems {
+		if now := all.Keys[:l.each]; len(now) > 0 {
+			body, err := json.Marshal(map[string]any{"RequestItems": map[string]keys{table: {now, all.ConsistentRead}}})
+			if err != nil {
+				return nil, err
+			}
+			if err := forward(r, body, &response); err != nil {
+				return nil, err
+			}
+		}
+		if all.Keys = all.Keys[l.each:]; len(all.Keys) > 0 {
+			rest[table] = all
+		}
+	}
+	response["UnprocessedKeys"] = rest
+	body, err := json.Marshal(response)
+	return &http.Response{
+		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(bytes.NewReader(body)),
+	}, err
+}
+
+// forward sends a request with another body, whose signature DynamoDB Local does
+// not check.
+func forward(r *http.Request, body []byte, response any) error {
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	got, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.NewDecoder(got.Body).Decode(response), got.Body.Close())
+}
