@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -33,12 +34,14 @@ func TestMain(m *testing.M) {
 // commands are run, too.
 type node struct {
 	dir  string
+	env  []string // beside what every command has
+	log  bytes.Buffer
 	stop func()
 }
 
-func newNode(t *testing.T) *node {
+func newNode(t *testing.T, env ...string) *node {
 	t.Helper()
-	n := &node{dir: t.TempDir()}
+	n := &node{dir: t.TempDir(), env: env}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -60,14 +63,14 @@ func (n *node) command(ctx context.Context, name string, args ...string) *exec.C
 		asCommand + "=1", "PATH=" + n.dir + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + n.dir,
 		"LARDER_ADDR=127.0.0.1:0", "LARDER_S3_ADDR=127.0.0.1:0",
 	}
+	command.Env = append(command.Env, n.env...)
 	return command
 }
 
 func (n *node) start(t *testing.T) {
 	t.Helper()
-	var log bytes.Buffer
 	server := n.command(context.WithoutCancel(t.Context()), filepath.Join(n.dir, "larder"), "serve")
-	server.Stderr = &log
+	server.Stderr = &n.log
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +80,7 @@ func (n *node) start(t *testing.T) {
 		n.stop = func() {}
 		_ = server.Process.Signal(syscall.SIGTERM)
 		if err := <-ended; err != nil {
-			t.Errorf("larder serve: %v\n%s", err, &log)
+			t.Errorf("larder serve: %v\n%s", err, &n.log)
 		}
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -87,7 +90,7 @@ func (n *node) start(t *testing.T) {
 		select {
 		case err := <-ended:
 			n.stop = func() {}
-			t.Fatalf("larder serve: %v\n%s", err, &log)
+			t.Fatalf("larder serve: %v\n%s", err, &n.log)
 		default:
 		}
 		if time.Now().After(deadline) {
@@ -158,6 +161,15 @@ func (n *node) publish(t *testing.T) {
 // get reads a document of the registry.
 func (n *node) get(t *testing.T, path string, into any) {
 	t.Helper()
+	status, body := n.ask(t, path, "")
+	if err := json.Unmarshal(body, into); err != nil {
+		t.Fatalf("%s: %d: %v", path, status, err)
+	}
+}
+
+// ask asks the registry for a document, with a token unless that is empty.
+func (n *node) ask(t *testing.T, path, token string) (status int, body []byte) {
+	t.Helper()
 	ca, err := os.ReadFile(filepath.Join(n.dir, ".larder", "ca.pem"))
 	if err != nil {
 		t.Fatal(err)
@@ -167,12 +179,20 @@ func (n *node) get(t *testing.T, path string, into any) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer transport.CloseIdleConnections()
 	host := n.must(t, `. .larder/env; printf %s "$LARDER_HOST"`)
-	response, err := (&http.Client{Transport: transport}).Get("https://" + host + path)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		t.Fatalf("%s: %s: %v", path, response.Status, err)
+	if body, err = io.ReadAll(response.Body); err != nil {
+		t.Fatal(err)
 	}
+	return response.StatusCode, body
 }

@@ -143,13 +143,15 @@ func createToken(cmd *cobra.Command, registry *reach.Registry, secret string, r 
 
 // tokenHint is what a person is told who has got a token.
 const tokenHint = `
-That is the token; it is shown this once. It expires: %s. Terraform and OpenTofu
-find it in the environment variable TF_TOKEN_ and the registry's hostname, with _
-for each dot and __ for each hyphen, or in their CLI configuration:
+That is the token; it is shown this once. It expires: %s.
+Terraform and OpenTofu take it from their CLI configuration,
 
   credentials "registry.example.com" {
     token = "larder_…"
   }
+
+or, of a registry without a port in its hostname, from an environment variable that
+is called as the hostname is: TF_TOKEN_registry_example_com, with __ for a hyphen.
 `
 
 func newTokenListCommand() *cobra.Command {

@@ -1,5 +1,5 @@
 // Package datadir is the folder in which a single node keeps all that it must
-// find again after a restart: keys, credentials, the bucket and the catalog.
+// find again after a restart: keys, credentials, tokens, the bucket and the catalog.
 //
 // The folder belongs to one server at a time, and every file in it that this
 // package writes is either absent or whole, whenever the process is killed.
@@ -42,6 +42,9 @@ const (
 	Socket = "control.sock"
 	// Catalog is the database file; it can be rebuilt from the bucket.
 	Catalog = "catalog.db"
+	// Access is the database file of tokens and rules of trust, which nothing
+	// else holds.
+	Access = "access.db"
 	// Scratch is the folder for archives that are being inspected.
 	Scratch = "scratch"
 )

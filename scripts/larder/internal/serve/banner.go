@@ -13,6 +13,10 @@ type banner struct {
 	Env string
 	// Open says that everyone may read.
 	Open bool
+	// Token is the command that makes a token, but for the token's name and scopes.
+	Token string
+	// Login is where people log in. Empty: nowhere.
+	Login string
 }
 
 var bannerText = template.Must(template.New("banner").Parse(`
@@ -22,10 +26,14 @@ Larder serves {{.Host}}
   bucket for uploads      s3://{{.Bucket}} at {{.S3URL}}
   data                    {{.Data}}
   who may read            {{if .Open}}everyone who can connect (LARDER_AUTH=open){{else}}who has a token (LARDER_AUTH=required){{end}}
+{{- with .Login}}
+  people log in at        {{.}}
+{{- end}}
 
 Next, in another terminal:
 
-  . {{.Env}}
+{{if not .Open}}  {{.Token}} --name NAME --scope "read *"   # for a credentials "{{.Host}}" block of the CLI configuration
+{{end}}  . {{.Env}}
   aws s3 cp terraform-provider-widget_1.0.0_linux_amd64.zip s3://$LARDER_BUCKET/providers/acme/widget/
   terraform init        # source = "{{.Host}}/acme/widget"
 

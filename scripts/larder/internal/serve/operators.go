@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/socket"
@@ -14,5 +16,10 @@ func (n *node) answerOperators() (stop func() error) {
 		n.logger.Warn("operators' commands, such as larder verify, cannot reach this server", "error", err)
 		return func() error { return nil }
 	}
-	return socket.Serve(listener, control.New(control.Config{Publisher: n.publisher, Rotate: n.rotate}), n.logger).Close
+	handler := control.New(control.Config{
+		Publisher: n.publisher,
+		Rotate:    n.rotate,
+		Access:    admin.New(n.access, access.LogTo(n.logger)),
+	})
+	return socket.Serve(listener, handler, n.logger).Close
 }

@@ -42,6 +42,9 @@ func (n *node) openRegistry(ctx context.Context) error {
 	if n.catalog, err = boltcatalog.Open(n.dir.Path(datadir.Catalog)); err != nil {
 		return err
 	}
+	if n.access, err = boltcatalog.OpenAccess(n.dir.Path(datadir.Access)); err != nil {
+		return err
+	}
 	signer, err := n.openSigner(ctx, datadir.SigningKey)
 	if err != nil {
 		return err
@@ -96,10 +99,20 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	}
 }
 
+// newReader reads the catalog. It looks a token up at every request, for that
+// takes no time: so one that is revoked is not good any more.
+func (n *node) newReader() *registry.Reader {
+	return registry.NewReader(registry.ReaderConfig{
+		Catalog: n.catalog,
+		Tokens:  n.catalog.WithTokens(n.access),
+		Logger:  n.logger,
+	})
+}
+
 // newHandler is what clients talk to.
 func (n *node) newHandler() http.Handler {
 	c := protocol.Config{
-		Reader:    registry.NewReader(registry.ReaderConfig{Catalog: n.catalog, Logger: n.logger}),
+		Reader:    n.newReader(),
 		Presigner: n.blobs,
 		Hostname:  n.mirrorHostname(),
 		Open:      n.config.Auth == config.AuthOpen,

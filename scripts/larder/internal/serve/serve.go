@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -37,6 +39,7 @@ type node struct {
 	bucket   *locals3.Server
 	blobs    *s3blob.Bucket // the bucket, as the registry sees it
 	catalog  *boltcatalog.Catalog
+	access   *boltcatalog.Access
 
 	publisher *publish.Publisher
 	uploads   *intake.Intake
@@ -111,6 +114,9 @@ func (n *node) open(ctx context.Context) (err error) {
 // close stops what open started, in the opposite order.
 func (n *node) close() error {
 	var errs []error
+	if n.access != nil {
+		errs = append(errs, n.access.Close())
+	}
 	if n.catalog != nil {
 		errs = append(errs, n.catalog.Close())
 	}
@@ -162,7 +168,23 @@ func (n *node) announce(ctx context.Context, out io.Writer) error {
 		Data:   n.dir.Path(""),
 		Env:    envfile.Quote(n.dir.Path(datadir.Env)),
 		Open:   n.config.Auth == config.AuthOpen,
+		Token:  n.tokenCommand(),
 	})
+}
+
+// tokenCommand is the command that makes a token, to paste into a shell.
+func (n *node) tokenCommand() string {
+	command := "larder"
+	if _, err := exec.LookPath(command); err != nil {
+		if self, err := os.Executable(); err == nil {
+			command = envfile.Quote(self)
+		}
+	}
+	command += " token create"
+	if standard, err := filepath.Abs(".larder"); err != nil || standard != n.dir.Path("") {
+		command += " --data " + envfile.Quote(n.dir.Path(""))
+	}
+	return command
 }
 
 // wait returns when ctx ends, or with an error when a part of the node does.

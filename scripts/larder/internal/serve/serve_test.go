@@ -345,12 +345,31 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 }
 
-func TestBannerWithTokens(t *testing.T) {
-	var out bytes.Buffer
-	if err := writeBanner(&out, banner{Host: "registry.example.com"}); err != nil {
-		t.Fatal(err)
-	}
-	if text := out.String(); strings.Contains(text, "everyone") || !strings.Contains(text, "LARDER_AUTH=required") {
-		t.Errorf("reading is not open, and the banner says:\n%s", text)
+// The banner says who may read, and what those need who want to.
+func TestBanner(t *testing.T) {
+	const command = `larder token create --data /d --name NAME --scope "read *"   # for a credentials "registry.example.com" block`
+	for name, test := range map[string]struct {
+		banner    banner
+		says, not []string
+	}{
+		"open":     {banner{Open: true}, []string{"everyone who can connect (LARDER_AUTH=open)\n\nNext, in another terminal:\n\n  . env\n"}, []string{"token", "log in"}},
+		"required": {banner{}, []string{"who has a token (LARDER_AUTH=required)\n\n", command}, []string{"everyone", "log in"}},
+		"login":    {banner{Login: "https://login.example.com"}, []string{"(LARDER_AUTH=required)\n  people log in at        https://login.example.com\n\n", command}, []string{"everyone"}},
+	} {
+		test.banner.Host, test.banner.Env, test.banner.Token = "registry.example.com", "env", "larder token create --data /d"
+		var out bytes.Buffer
+		if err := writeBanner(&out, test.banner); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.says {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: the banner does not say %q:\n%s", name, want, &out)
+			}
+		}
+		for _, unwanted := range test.not {
+			if strings.Contains(out.String(), unwanted) {
+				t.Errorf("%s: the banner says %q:\n%s", name, unwanted, &out)
+			}
+		}
 	}
 }
