@@ -1,0 +1,133 @@
+// Package identity finds out who somebody is from what OpenID Connect providers
+// say.
+//
+// What an issuer says is an identity token: a JWT that it signs with a key that
+// it publishes. It is believed if
+//
+//   - it is a compact JWS of at most [MaxToken] bytes, signed with RS256, RS384,
+//     RS512, PS256, PS384, PS512, ES256, ES384 or EdDSA, without critical headers;
+//   - its issuer is, letter by letter, the one that the caller names;
+//   - the signature is by a key from that issuer's own documents, of the type that
+//     the algorithm needs. What a token says of keys counts as the name of one
+//     among them (kid), and jwk, jku, x5c and x5u for nothing;
+//   - it is for one of the caller's audiences;
+//   - it expires, and has not yet, and is not from the future, give or take [Skew].
+//
+// An issuer is asked by https alone, at addresses that it names itself in its
+// discovery document. No redirect is followed, and every answer is bounded in
+// size and in time. What it answers is kept in memory, so it is asked about once
+// an hour, whatever is sent to the registry in its name.
+//
+// Sources: OpenID Connect Core 1.0 and Discovery 1.0; RFC 7515, 7517, 7519 and
+// 8725.
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/access"
+)
+
+var (
+	// ErrInvalid says that somebody did not prove who they are. The text of an
+	// error that wraps it is for them, and says why.
+	ErrInvalid = errors.New("the identity token is not good")
+
+	// ErrUnavailable says that an issuer could not be asked, or that what it
+	// answers is of no use. It may help to try again later. The text of an error
+	// that wraps it is for users: it names the issuer.
+	ErrUnavailable = errors.New("the issuer cannot be asked")
+)
+
+// fault is an error of one of the two kinds, whose text stands for itself.
+type fault struct {
+	kind error
+	text string
+}
+
+func (f *fault) Error() string { return f.text }
+func (f *fault) Unwrap() error { return f.kind }
+
+func invalid(format string, args ...any) error {
+	return &fault{ErrInvalid, fmt.Sprintf(format, args...)}
+}
+
+func unavailable(issuer, format string, args ...any) error {
+	return &fault{ErrUnavailable, fmt.Sprintf("the issuer %.200s cannot be asked just now: %s", issuer, fmt.Sprintf(format, args...))}
+}
+
+// Config is what a [Verifier] needs.
+type Config struct {
+	// Transport carries the requests to issuers. If it is nil, they go as other
+	// requests of Go programs do, by a proxy if the environment names one.
+	Transport http.RoundTripper
+
+	// Now is the clock. If it is nil, it is time.Now.
+	Now func() time.Time
+}
+
+// maxIssuers is how many issuers are remembered: those of [access.MaxRules]
+// rules, and some more.
+const maxIssuers = access.MaxRules + 50
+
+// Verifier verifies identity tokens, and remembers the keys of their issuers. It
+// is safe for concurrent use.
+type Verifier struct {
+	http *http.Client
+	now  func() time.Time
+
+	mu      sync.Mutex
+	issuers map[string]*issuer // by URL
+}
+
+// NewVerifier is a verifier that has asked nobody yet.
+func NewVerifier(c Config) *Verifier {
+	v := &Verifier{http: newClient(c.Transport), now: c.Now, issuers: map[string]*issuer{}}
+	if v.now == nil {
+		v.now = time.Now
+	}
+	return v
+}
+
+// Verify is what an issuer that the registry trusts says in an identity token
+// for one of the audiences. Nobody is asked but that issuer.
+//
+// A request to the issuer goes on, for some seconds, when the context is
+// canceled, though not beyond its deadline: others may wait for the answer.
+//
+// Errors: [ErrInvalid], [ErrUnavailable].
+func (v *Verifier) Verify(ctx context.Context, raw, issuer string, audiences []string) (access.Claims, error) {
+	t, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	if t.said.Issuer != issuer {
+		return nil, invalid("the identity token is of the issuer %.200q, and must be of %.200q, letter by letter", t.said.Issuer, issuer)
+	}
+	if err := v.issuer(issuer).verify(ctx, t.jws); err != nil {
+		return nil, err
+	}
+	if err := t.check(issuer, audiences, v.now()); err != nil {
+		return nil, err
+	}
+	return t.claims, nil
+}
+
+func (v *Verifier) issuer(url string) *issuer {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, ok := v.issuers[url]
+	if !ok {
+		if len(v.issuers) >= maxIssuers { // who is forgotten is asked again
+			clear(v.issuers)
+		}
+		i = newIssuer(v, url)
+		v.issuers[url] = i
+	}
+	return i
+}
