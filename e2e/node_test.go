@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +17,9 @@ import (
 // node is a data folder and the `larder serve` that runs on it.
 type node struct {
 	*registry
-	data string // LARDER_DATA
-	name string // LARDER_HOSTNAME, which leads nowhere
+	data string            // LARDER_DATA
+	name string            // LARDER_HOSTNAME, which leads nowhere
+	more map[string]string // further settings
 
 	process *exec.Cmd
 	ended   chan struct{} // closed when process has ended
@@ -42,7 +44,7 @@ func startNode(t testing.TB) *node {
 
 func newNode(data string) *node {
 	n := &node{data: data}
-	n.registry = &registry{log: n.logTail, named: []string{"--data", data}}
+	n.registry = &registry{log: n.logTail, wholeLog: n.wholeLog, named: []string{"--data", data}}
 	return n
 }
 
@@ -108,6 +110,7 @@ func (n *node) settings() map[string]string {
 		settings["LARDER_ADDR"] = n.host
 		settings["LARDER_S3_ADDR"] = strings.TrimPrefix(n.vars["AWS_ENDPOINT_URL_S3"], "https://")
 	}
+	maps.Copy(settings, n.more)
 	return settings
 }
 
@@ -189,7 +192,11 @@ func (n *node) kill() {
 // logTail returns the last lines of what the process wrote.
 func (n *node) logTail() []byte {
 	const lines = 20
-	log, _ := os.ReadFile(n.data + ".log")
-	all := bytes.SplitAfter(log, []byte("\n"))
+	all := bytes.SplitAfter(n.wholeLog(), []byte("\n"))
 	return bytes.Join(all[max(0, len(all)-lines):], nil)
+}
+
+func (n *node) wholeLog() []byte {
+	log, _ := os.ReadFile(n.data + ".log")
+	return log
 }

@@ -18,10 +18,13 @@ import (
 type registry struct {
 	vars   map[string]string // what users have in their environment
 	host   string            // LARDER_HOST, as module and provider addresses have it
+	listen string            // 127.0.0.1:<port>, where it is
 	bucket string            // LARDER_BUCKET
 	http   *http.Client      // trusts the registry's CA and nothing else that it would not trust anyway
 	s3     *s3.Client
 	log    func() []byte // how its log ends
+
+	wholeLog func() []byte
 
 	operator map[string]string // what operators have in their environment
 	admin    map[string]string // what those have, on AWS, who may do more
@@ -31,6 +34,7 @@ type registry struct {
 // connect makes the clients that the tests speak through.
 func (r *registry) connect(vars map[string]string) error {
 	r.vars, r.host, r.bucket = vars, vars["LARDER_HOST"], vars["LARDER_BUCKET"]
+	r.listen = r.host
 	bundle, err := os.ReadFile(vars["SSL_CERT_FILE"])
 	if err != nil {
 		return err

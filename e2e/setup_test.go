@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// setUp is how a registry of a test's own is to be, where that is not as usual.
+type setUp struct {
+	hostname string     // its own; empty, it has that by which it is reached
+	provider *dex       // with which people log in; nil, they do not
+	issuers  *authority // of the issuers that it can reach, beside the provider
+}
+
+// startClosed runs a registry that wants a token of everybody who reads.
+func startClosed(t testing.TB, s setUp) *registry {
+	t.Helper()
+	n := startNode(t)
+	n.stop(t)
+	n.name, n.more = s.hostname, s.settings(t)
+	n.resume(t)
+	if s.hostname == "" {
+		return n.registry
+	}
+	return n.byName(t, s.hostname)
+}
+
+// settings are those of a node.
+func (s setUp) settings(t testing.TB) map[string]string {
+	t.Helper()
+	all := map[string]string{"LARDER_AUTH": "required"}
+	if s.issuers != nil {
+		all["SSL_CERT_FILE"] = s.issuers.file
+	}
+	if s.provider != nil {
+		maps.Copy(all, map[string]string{
+			"SSL_CERT_FILE":          s.provider.ca.file,
+			"LARDER_LOGIN_ISSUER":    s.provider.issuer,
+			"LARDER_LOGIN_CLIENT_ID": dexClient,
+			"LARDER_LOGIN_SCOPES":    "openid profile email groups",
+		})
+		if s.provider.secret != "" {
+			file := filepath.Join(t.TempDir(), "secret")
+			if err := os.WriteFile(file, []byte(s.provider.secret+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			all["LARDER_LOGIN_CLIENT_SECRET_FILE"] = file
+		}
+	}
+	return all
+}
