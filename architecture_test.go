@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"pkg/control":               {"pkg/registry", "pkg/publish", "pkg/signing", "pkg/access/admin"},
 	"pkg/pullthrough":           {"pkg/registry", "pkg/protocol", "pkg/publish", "pkg/upstream"},
 	"pkg/identity":              {"pkg/access"},
+	"pkg/login":                 {"pkg/access", "pkg/identity", "pkg/protocol"},
 	"pkg/awskms":                {},
 	"pkg/upstream":              {"pkg/registry", "pkg/shasums", "pkg/signing"},
 	"functions":                 {"functions/internal/", "pkg/"},

@@ -1,0 +1,111 @@
+package login
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/access"
+)
+
+// What tickets are for.
+const (
+	forLogin   = "login"   // whoever comes back from the provider of identities
+	forConsent = "consent" // whoever allows, or does not
+	forCode    = "code"    // the client
+	forBrowser = "browser" // no ticket: the cookie
+)
+
+const (
+	loginTime = 10 * time.Minute // that a person has for each step
+	codeTime  = time.Minute      // that a client has to bring its code
+)
+
+// login is what is known of a person's login on its way.
+type login struct {
+	// What the client asked with.
+	Port      int    `json:"port"` // of localhost
+	State     string `json:"state"`
+	Challenge string `json:"challenge"`
+
+	Browser access.ID `json:"browser"` // of the cookie
+
+	// What the provider was asked with, until it has answered.
+	Nonce    string `json:"nonce,omitempty"`
+	Verifier string `json:"verifier,omitempty"`
+
+	// What the person gets, once it is known who that is.
+	Owner    string          `json:"owner,omitempty"`
+	Rules    []string        `json:"rules,omitempty"`
+	Scopes   access.Scopes   `json:"scopes,omitempty"`
+	Lifetime access.Duration `json:"lifetime,omitempty"`
+}
+
+// redirectURI is where the client listens.
+func (l login) redirectURI() string { return l.origin() + clientPath }
+
+func (l login) origin() string { return fmt.Sprintf("%s%d", clientHost, l.Port) }
+
+// who is the person in a [access.Decision].
+func (h *handler) who(l login) string { return fmt.Sprintf("person %s of %s", l.Owner, h.ProviderName) }
+
+// byRules is why somebody is allowed what they are.
+func byRules(rules []string) string { return "by rule " + strings.Join(rules, ", ") }
+
+// errTooMuch is of rules that fit the same person, or pipeline.
+var errTooMuch = refuse(http.StatusBadRequest, invalidGrant,
+	"the rules that fit give more scopes than a token can have: ask those who run the registry for fewer, wider ones")
+
+func (h *handler) keep(ctx context.Context, id access.ID, l login, lasts time.Duration) error {
+	data, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("write a ticket: %w", err)
+	}
+	if len(data) > access.MaxTicket {
+		return errTooMuch
+	}
+	return h.Store.KeepTicket(ctx, id, data, time.Now().Add(lasts))
+}
+
+// take is the login that a secret is for, once.
+//
+// Errors: [access.ErrNotFound].
+func (h *handler) take(ctx context.Context, purpose, secret string) (l login, err error) {
+	data, err := h.Store.TakeTicket(ctx, access.TicketID(purpose, secret))
+	if err != nil {
+		return login{}, err
+	}
+	if err := json.Unmarshal(data, &l); err != nil {
+		return login{}, fmt.Errorf("read a ticket: %w", err)
+	}
+	return l, nil
+}
+
+// The browser sends this cookie to this host alone, by https alone, and with
+// POST only from the registry's own pages.
+const cookieName = "__Host-larder-login"
+
+func newCookie() (cookie *http.Cookie, browser access.ID) {
+	secret, browser := access.NewTicket(forBrowser)
+	return &http.Cookie{
+		Name: cookieName, Value: secret, Path: "/", MaxAge: int(2 * loginTime / time.Second),
+		Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}, browser
+}
+
+// isFrom says whether a request comes from the browser that the login began in.
+func (l login) isFrom(r *http.Request) bool {
+	cookie, err := r.Cookie(cookieName)
+	if err != nil {
+		return false
+	}
+	browser := access.TicketID(forBrowser, cookie.Value)
+	return subtle.ConstantTimeCompare(browser[:], l.Browser[:]) == 1
+}
+
+var errOtherBrowser = refuse(http.StatusBadRequest, invalidGrant,
+	"this login began in another browser, or another one began in this browser since, or the browser keeps no cookies: run the command again, and use the page that it opens")
