@@ -283,3 +283,18 @@ func TestIssuersAreBounded(t *testing.T) {
 		t.Errorf("%d are remembered", n)
 	}
 }
+
+// Whoever waited while another one renewed gets what is new.
+func TestRenewedMeanwhile(t *testing.T) {
+	n := 0
+	c := newCached(time.Now, func(context.Context) (*int, error) { n++; return new(n), nil })
+	seen, _, err := c.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := c.renew(t.Context(), seen); err != nil || *got != 2 || n != 2 {
+			t.Errorf("it is %d after %d requests, %v", *got, n, err)
+		}
+	}
+}
