@@ -45,6 +45,22 @@ type Config struct {
 	MirrorUpstreams []pullthrough.Pattern
 	// MirrorPlatforms are those for which it fetches them. Nil: all.
 	MirrorPlatforms []registry.Platform
+	// Login says where people log in.
+	Login Login
+}
+
+// Login is how the registry is known to the company's identity provider.
+type Login struct {
+	// Issuer is the provider's https:// URL, exactly as it stands in the claim
+	// iss of its identity tokens. Empty: nobody can log in.
+	Issuer string
+	// ClientID is the registry's at the provider.
+	ClientID string
+	// SecretFile is the absolute path of the file with the client's secret.
+	// Empty: there is none.
+	SecretFile string
+	// Scopes are what the registry asks the provider for.
+	Scopes []string
 }
 
 // Auth says who may read.
@@ -93,6 +109,14 @@ var settings = []setting{
 			c.MirrorPlatforms, err = pullthrough.ParsePlatforms(v)
 			return err
 		}},
+	{"LARDER_LOGIN_ISSUER", "login-issuer", "", "`URL` of the OpenID Connect provider that people log in with, exactly as it names itself",
+		func(c *Config, v string) error { c.Login.Issuer = v; return checkIssuer(v) }},
+	{"LARDER_LOGIN_CLIENT_ID", "login-client-id", "", "the registry's client `ID` at that provider",
+		func(c *Config, v string) error { c.Login.ClientID = v; return nil }},
+	{"LARDER_LOGIN_CLIENT_SECRET_FILE", "login-client-secret-file", "", "`file` with the client's secret, if it has one",
+		func(c *Config, v string) (err error) { c.Login.SecretFile, err = filepath.Abs(v); return err }},
+	{"LARDER_LOGIN_SCOPES", "login-scopes", "openid profile email", "`scopes` that the provider is asked for, with spaces between them",
+		func(c *Config, v string) (err error) { c.Login.Scopes, err = parseScopes(v); return err }},
 }
 
 // AddFlags defines a flag for each setting.
@@ -137,6 +161,10 @@ func (c Config) check() error {
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return fmt.Errorf("LARDER_TLS_CERT and LARDER_TLS_KEY belong together: set both, or neither for a certificate of the local CA")
+	case c.Login.Issuer != "" && c.Login.ClientID == "":
+		return fmt.Errorf("LARDER_LOGIN_ISSUER is set, and LARDER_LOGIN_CLIENT_ID (--login-client-id) is not: register the registry as a client at %s, and set the ID that it has there", c.Login.Issuer)
+	case c.Login.Issuer == "" && (c.Login.ClientID != "" || c.Login.SecretFile != ""):
+		return fmt.Errorf("LARDER_LOGIN_CLIENT_ID or LARDER_LOGIN_CLIENT_SECRET_FILE is set, and LARDER_LOGIN_ISSUER (--login-issuer) is not: set the URL of the provider that people log in with")
 	case c.Addr == c.S3Addr && !strings.HasSuffix(c.Addr, ":0"):
 		return fmt.Errorf("LARDER_ADDR and LARDER_S3_ADDR are both %q: give the S3 endpoint a port of its own", c.Addr)
 	}
@@ -189,6 +217,18 @@ func (c Config) ServerName() string {
 	}
 	host, _, _ := strings.Cut(name.String(), ":")
 	return host
+}
+
+// WebHost returns the registry's host as it stands in URLs and as browsers send
+// it, international names in their ASCII form, given the port on which it really
+// listens.
+func (c Config) WebHost(port int) string {
+	host := c.Host(port)
+	name, err := svchost.ForComparison(host)
+	if err != nil {
+		return host
+	}
+	return name.String()
 }
 
 // CertificateHosts returns the names and addresses under which the registry
@@ -278,4 +318,22 @@ func parseURL(value string) (string, error) {
 		return "", fmt.Errorf("the S3 endpoint is reached by https: %s", want)
 	}
 	return "https://" + strings.ToLower(u.Host), nil
+}
+
+func checkIssuer(value string) error {
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("not the URL of a provider: write it as its discovery document has it, like https://login.example.com")
+	}
+	return nil
+}
+
+// parseScopes reads scopes of OAuth 2.0: RFC 6749, section 3.3.
+func parseScopes(value string) ([]string, error) {
+	foreign := func(c rune) bool { return c != ' ' && (c < '!' || c > '~' || c == '"' || c == '\\') }
+	scopes := strings.Fields(value)
+	if strings.ContainsFunc(value, foreign) || !slices.Contains(scopes, "openid") {
+		return nil, fmt.Errorf("write scopes with spaces between them, of which one is openid, like \"openid profile groups\"")
+	}
+	return scopes, nil
 }

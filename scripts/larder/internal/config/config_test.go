@@ -35,7 +35,8 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen, MirrorPlatforms: platforms}
+	want := Config{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen, MirrorPlatforms: platforms,
+		Login: Login{Scopes: []string{"openid", "profile", "email"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -68,6 +69,7 @@ func TestAccepted(t *testing.T) {
 		{"LARDER_S3_ADDR": "0.0.0.0:9443", "LARDER_S3_URL": "https://s3.example.com/"},
 		{"LARDER_S3_ADDR": "localhost:9443"},
 		{"LARDER_TLS_CERT": "c.pem", "LARDER_TLS_KEY": "k.pem"},
+		{"LARDER_LOGIN_ISSUER": "https://login.example.com/tenant/", "LARDER_LOGIN_CLIENT_ID": "larder", "LARDER_LOGIN_SCOPES": "groups  openid"},
 	} {
 		if _, err := load(t, env); err != nil {
 			t.Errorf("%v: %v", env, err)
@@ -106,6 +108,15 @@ func TestRefused(t *testing.T) {
 		{map[string]string{"LARDER_S3_URL": "http://s3.example.com"}, []string{"LARDER_S3_URL", "https"}},
 		{map[string]string{"LARDER_MIRROR_UPSTREAMS": "*/*/*"}, []string{"LARDER_MIRROR_UPSTREAMS", "hostname"}},
 		{map[string]string{"LARDER_MIRROR_PLATFORMS": "linux"}, []string{"LARDER_MIRROR_PLATFORMS", "linux_amd64"}},
+		{map[string]string{"LARDER_LOGIN_ISSUER": "https://login.example.com"}, []string{"LARDER_LOGIN_CLIENT_ID", "--login-client-id"}},
+		{map[string]string{"LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER", "--login-issuer"}},
+		{map[string]string{"LARDER_LOGIN_CLIENT_SECRET_FILE": "secret"}, []string{"LARDER_LOGIN_ISSUER", "--login-issuer"}},
+		{map[string]string{"LARDER_LOGIN_ISSUER": "http://login.example.com", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER", "https://"}},
+		{map[string]string{"LARDER_LOGIN_ISSUER": "login.example.com", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER", "https://"}},
+		{map[string]string{"LARDER_LOGIN_ISSUER": "https://login.example.com?a=b", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER"}},
+		{map[string]string{"LARDER_LOGIN_SCOPES": "profile"}, []string{"LARDER_LOGIN_SCOPES", "openid"}},
+		{map[string]string{"LARDER_LOGIN_SCOPES": "openid,profile"}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
+		{map[string]string{"LARDER_LOGIN_SCOPES": "openid \""}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
 		{map[string]string{"LARDER_S3_URL": "s3.example.com:9443"}, []string{"LARDER_S3_URL", "https://s3.example.com:9443"}},
 		{map[string]string{"LARDER_S3_URL": "https://s3.example.com/larder"}, []string{"LARDER_S3_URL"}},
 		{map[string]string{"LARDER_S3_URL": "https://me:secret@s3.example.com"}, []string{"LARDER_S3_URL"}},

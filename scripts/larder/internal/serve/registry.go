@@ -110,16 +110,22 @@ func (n *node) newReader() *registry.Reader {
 }
 
 // newHandler is what clients talk to.
-func (n *node) newHandler() http.Handler {
+func (n *node) newHandler() (http.Handler, error) {
+	signIn, err := n.newSignIn()
+	if err != nil {
+		return nil, err
+	}
 	c := protocol.Config{
 		Reader:    n.newReader(),
 		Presigner: n.blobs,
 		Hostname:  n.mirrorHostname(),
 		Open:      n.config.Auth == config.AuthOpen,
+		Login:     n.config.Login.Issuer != "",
+		SignIn:    signIn,
 		Logger:    n.logger,
 	}
 	if n.mirror != nil {
 		c.Origins = n.mirror.puller
 	}
-	return protocol.New(c)
+	return protocol.New(c), nil
 }

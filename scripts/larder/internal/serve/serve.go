@@ -48,7 +48,12 @@ type node struct {
 	// toOrigins carries requests to other registries. Nil: over the network,
 	// to public addresses alone.
 	toOrigins http.RoundTripper
-	rotation  sync.Mutex // held while the signing key is changed
+
+	// toIssuers carries requests to issuers of identity tokens. Nil: over the
+	// network, to those that the system's roots vouch for.
+	toIssuers http.RoundTripper
+
+	rotation sync.Mutex // held while the signing key is changed
 }
 
 // Run serves until ctx ends or a part of the node fails, and then stops what
@@ -68,10 +73,14 @@ func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	if err := n.openRegistry(ctx); err != nil {
 		return err
 	}
+	handler, err := n.newHandler()
+	if err != nil {
+		return err
+	}
 	defer n.startPublishing(ctx)()
 	stop := n.answerOperators()
 	defer func() { err = errors.Join(err, stop()) }()
-	web := startWeb(n.listener, n.certs.tlsConfig(), n.newHandler(), n.logger)
+	web := startWeb(n.listener, n.certs.tlsConfig(), handler, n.logger)
 	defer func() { err = errors.Join(err, web.close()) }()
 	defer func() { err = errors.Join(err, n.dir.Remove(datadir.Env)) }()
 	if err := n.announce(ctx, out); err != nil {
@@ -169,6 +178,7 @@ func (n *node) announce(ctx context.Context, out io.Writer) error {
 		Env:    envfile.Quote(n.dir.Path(datadir.Env)),
 		Open:   n.config.Auth == config.AuthOpen,
 		Token:  n.tokenCommand(),
+		Login:  n.config.Login.Issuer,
 	})
 }
 

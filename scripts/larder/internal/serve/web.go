@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// What a client may take: requests have no body to speak of, and answers are
-// documents of at most a few megabytes.
+// What a client may take: requests have no body to speak of, which whoever reads
+// one bounds, and answers are documents of at most a few megabytes.
 const (
 	headerTimeout  = 5 * time.Second
 	readTimeout    = 10 * time.Second
