@@ -27,7 +27,7 @@ func (r *registry) byName(t testing.TB, name string) *registry {
 	named.host = name
 	named.vars = maps.Clone(r.vars)
 	named.vars["LARDER_HOST"] = name
-	named.vars["HTTPS_PROXY"] = proxy.URL
+	named.vars["HTTPS_PROXY"], named.vars["NO_PROXY"] = proxy.URL, "127.0.0.1"
 	transport := r.http.Transport.(*http.Transport).Clone()
 	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if addr == name+":443" {

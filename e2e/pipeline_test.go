@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// pipeline is an example of a job that publishes: its variables, and the line that uploads and waits.
+// pipeline is an example of a job: its variables, and the lines that matter.
 type pipeline struct {
 	host   string // whose pipeline it is
 	env    map[string]string
@@ -20,15 +20,15 @@ type pipeline struct {
 // forEachPipeline runs test as a subtest for the file of that name for each host.
 func forEachPipeline(t *testing.T, name string, test func(t *testing.T, p pipeline)) {
 	for _, p := range []pipeline{
-		gitHubPipeline(t, filepath.Join("../examples/github-actions", name)),
+		gitHubPipeline(t, filepath.Join("../examples/github-actions", name), "Publish"),
 		gitLabPipeline(t, filepath.Join("../examples/gitlab-ci", name)),
 	} {
 		t.Run(p.host, func(t *testing.T) { test(t, p) })
 	}
 }
 
-// gitHubPipeline reads a workflow of one job, which has a step named Publish.
-func gitHubPipeline(t testing.TB, file string) pipeline {
+// gitHubPipeline reads a workflow of one job, which has a step of that name.
+func gitHubPipeline(t testing.TB, file, name string) pipeline {
 	t.Helper()
 	var workflow struct {
 		Jobs map[string]struct {
@@ -41,12 +41,12 @@ func gitHubPipeline(t testing.TB, file string) pipeline {
 	}
 	for _, job := range workflow.Jobs {
 		for _, step := range job.Steps {
-			if step.Name == "Publish" {
+			if step.Name == name {
 				return pipeline{"github", job.Env, step.Run}
 			}
 		}
 	}
-	t.Fatalf("%s has no step named Publish", file)
+	t.Fatalf("%s has no step named %s", file, name)
 	return pipeline{}
 }
 

@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A job of GitHub and one of GitLab show the registry who they are, by the lines of the examples, and install with what
+// they get for that. Those of other repositories get nothing, and are told why.
+func TestPipelinesInstallWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	r := startClosed(t, setUp{hostname: ownHostname, issuers: ca})
+	publishAcme(t, r)
+	hosts := startIssuer(t, ca)
+	for name, claim := range map[string]string{"github": "repository_owner=acme", "gitlab": "namespace_path=acme"} {
+		r.operate(t, "trust", "add", name, "--issuer", hosts.url, "--audience", "https://"+r.host, "--claim", claim,
+			"--scope", "read modules:acme/*", "--scope", "read providers:acme/*")
+	}
+	jobs := []job{gitHubJob(t, hosts), gitLabJob(t, hosts)}
+	forEachClient(t, func(t *testing.T, c client) {
+		for _, j := range jobs {
+			t.Run(j.host, func(t *testing.T) {
+				j.installs(t, c, r)
+				j.isDenied(t, c, r)
+			})
+		}
+	})
+	checkSays(t, r.operate(t, "token", "list", "--all"), "exchange", "repo:acme/infra:ref:refs/heads/main", "project_path:acme/infra:")
+	checkSays(t, r.operate(t, "token", "list"), "of pipelines")
+}
+
+// job is the part of a pipeline that gets a token.
+type job struct {
+	pipeline
+	identify func(t testing.TB, r *registry, owner string) map[string]string // the environment that its host gives it
+}
+
+func gitHubJob(t testing.TB, i *issuer) job {
+	t.Helper()
+	p := gitHubPipeline(t, "../examples/github-actions/install.yml", "Get a token")
+	return job{p, func(_ testing.TB, _ *registry, owner string) map[string]string {
+		return map[string]string{
+			"ACTIONS_ID_TOKEN_REQUEST_URL":   i.jobURL(owner + "/infra"),
+			"ACTIONS_ID_TOKEN_REQUEST_TOKEN": jobSecret,
+		}
+	}}
+}
+
+func gitLabJob(t testing.TB, i *issuer) job {
+	t.Helper()
+	var jobs map[string]struct {
+		Variables    map[string]string
+		BeforeScript []string `yaml:"before_script"`
+	}
+	const file = "../examples/gitlab-ci/install.yml"
+	if err := yaml.Unmarshal(readFile(t, file), &jobs); err != nil {
+		t.Fatal(err)
+	}
+	plan := jobs["plan"]
+	if len(plan.BeforeScript) < 2 || !strings.HasPrefix(plan.BeforeScript[0], "apk add") {
+		t.Fatalf("%s does not begin with installing curl", file)
+	}
+	p := pipeline{"gitlab", plan.Variables, strings.Join(plan.BeforeScript[1:], "\n") + "\nenv | grep ^TF_TOKEN_ >>\"$GITHUB_ENV\"\n"}
+	return job{p, func(t testing.TB, r *registry, owner string) map[string]string {
+		t.Helper()
+		identity, err := i.identity("https://"+r.host, gitLabClaims(owner, "infra"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return map[string]string{"LARDER_ID_TOKEN": identity}
+	}}
+}
+
+// run runs the lines that get a token, for a repository of owner, and returns what they leave in the environment.
+func (j job) run(t testing.TB, r *registry, owner string) (env map[string]string, out string, err error) {
+	t.Helper()
+	if j.env["LARDER_HOST"] != r.host {
+		t.Errorf("the example is for %q", j.env["LARDER_HOST"])
+	}
+	file := filepath.Join(t.TempDir(), "env")
+	all := maps.Clone(r.vars)
+	maps.Copy(all, j.env)
+	maps.Copy(all, j.identify(t, r, owner))
+	all["GITHUB_ENV"] = file
+	out, err = command{dir: t.TempDir(), env: all, argv: []string{"bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", j.script}}.run()
+	if err != nil {
+		return nil, err.Error(), err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		env[name] = value
+	}
+	return env, out, nil
+}
+
+// installs wants a job of acme to get a token, alone and hidden from its log, and to install with it.
+func (j job) installs(t *testing.T, c client, r *registry) {
+	t.Helper()
+	env, out, err := j.run(t, r, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := env[tokenVariable(r.host)]
+	if len(env) != 1 || !tokenText.MatchString(token) {
+		t.Fatalf("it leaves %v", env)
+	}
+	if bare := hidden.ReplaceAllString(out, ""); strings.Contains(bare, "larder_") || strings.Contains(bare, "eyJ") {
+		t.Errorf("its log has what is secret:\n%s", out)
+	}
+	w := c.workspace(t, r, acmeConfig)
+	maps.Copy(w.env, env)
+	w.run(t, "init", "-input=false")
+}
+
+// hidden is a line by which GitHub is told what it has to hide in the log.
+var hidden = regexp.MustCompile(`(?m)^::add-mask::.*$`)
+
+// isDenied wants a job of somebody else's repository to get nothing, and to be told so.
+func (j job) isDenied(t *testing.T, c client, r *registry) {
+	t.Helper()
+	env, out, err := j.run(t, r, "acme-evil")
+	if err == nil {
+		t.Fatalf("it gets %v", env)
+	}
+	checkSays(t, out, "no token", "no rule of this registry fits its claims", "acme-evil/infra")
+	w := c.workspace(t, r, acmeConfig)
+	w.refuses(t, isUnauthorized, "init", "-input=false")
+}

@@ -1,0 +1,276 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// login is a `terraform login` or `tofu login` that waits for the person.
+type login struct {
+	process *exec.Cmd
+	opened  string        // the file that gets the URL which a browser is to open
+	out     *bytes.Buffer // to be read when it has ended
+	ended   chan struct{}
+	exit    error
+}
+
+// atHome makes a workspace that of a person: with a home folder, in which the client keeps what it gets, and with a
+// browser, which is given what it is to open in a file.
+func (w workspace) atHome(t testing.TB) workspace {
+	t.Helper()
+	home := t.TempDir()
+	w.env = maps.Clone(w.env)
+	delete(w.env, "TF_IN_AUTOMATION")
+	delete(w.env, "TF_CLI_CONFIG_FILE") // with which the clients do not read what they kept
+	w.env["HOME"] = home
+	w.env["PATH"] = home + string(os.PathListSeparator) + os.Getenv("PATH")
+	if err := os.Mkdir(filepath.Join(home, ".terraform.d"), 0o700); err != nil { // without which Terraform keeps nothing
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(home, ".terraformrc"), "provider_installation {\n  direct {}\n}\n")
+	for _, opener := range []string{"xdg-open", "open"} { // on Linux, on macOS
+		file := filepath.Join(home, opener)
+		writeFile(t, file, "#!/bin/sh\nprintf %s \"$1\" >\"$HOME/opened.part\" && mv \"$HOME/opened.part\" \"$HOME/opened\"\n")
+		if err := os.Chmod(file, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// login starts to log in to a host, and ends with the test at the latest.
+func (w workspace) login(t testing.TB, host string) *login {
+	t.Helper()
+	l := &login{opened: filepath.Join(w.env["HOME"], "opened"), out: new(bytes.Buffer), ended: make(chan struct{})}
+	removeAll(t, l.opened)
+	c := w.command("login", host)
+	l.process = exec.Command(c.argv[0], c.argv[1:]...)
+	l.process.Dir, l.process.Env, l.process.SysProcAttr = c.dir, environment(c.env), ownGroup()
+	l.process.Stdin, l.process.Stdout, l.process.Stderr = strings.NewReader("yes\n"), l.out, l.out
+	if err := l.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		l.exit = l.process.Wait()
+		close(l.ended)
+	}()
+	t.Cleanup(l.kill)
+	return l
+}
+
+// url is what the client opens in the browser.
+func (l *login) url(t testing.TB) string {
+	t.Helper()
+	var opened []byte
+	eventually(t, func() (err error) {
+		select {
+		case <-l.ended:
+			t.Fatalf("it ended before it opened a browser: %v\n%s", l.exit, l.out)
+		default:
+		}
+		opened, err = os.ReadFile(l.opened)
+		return err
+	})
+	return string(opened)
+}
+
+// succeeds waits for the end, which is to be a good one, and returns what the client said.
+func (l *login) succeeds(t testing.TB) string {
+	t.Helper()
+	if !l.endsWithin(patience) {
+		l.kill()
+		t.Fatalf("it waits on:\n%s", l.out)
+	}
+	if l.exit != nil {
+		t.Fatalf("%v\n%s", l.exit, l.out)
+	}
+	return l.out.String()
+}
+
+// waits wants the client to wait on, which is all that it can do when a person says no.
+func (l *login) waits(t testing.TB) {
+	t.Helper()
+	if l.endsWithin(0) {
+		t.Errorf("it did not wait for the person: %v\n%s", l.exit, l.out)
+	}
+}
+
+func (l *login) endsWithin(d time.Duration) bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+	}
+	select {
+	case <-l.ended:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// interrupt ends it as the registry's pages say: by Ctrl-C, or, as Terraform does not mind that, by Ctrl-\.
+func (l *login) interrupt(t testing.TB) {
+	t.Helper()
+	for _, key := range []struct {
+		signal syscall.Signal
+		within time.Duration
+	}{{syscall.SIGINT, time.Second}, {syscall.SIGQUIT, patience}} {
+		if err := syscall.Kill(-l.process.Process.Pid, key.signal); err != nil {
+			t.Fatal(err)
+		}
+		if l.endsWithin(key.within) {
+			return
+		}
+	}
+	t.Error("it cannot be ended as the page says")
+}
+
+// kill ends it.
+func (l *login) kill() {
+	_ = syscall.Kill(-l.process.Process.Pid, syscall.SIGKILL)
+	<-l.ended
+}
+
+// kept is the token that a client keeps for a host; empty if there is none.
+func (w workspace) kept(t testing.TB, host string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.env["HOME"], ".terraform.d", "credentials.tfrc.json"))
+	if os.IsNotExist(err) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Credentials map[string]struct{ Token string }
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Credentials[host].Token
+}
+
+// logIn goes to where a client wants the person to go, as one whom Dex knows.
+func (b *browser) logIn(t testing.TB, url, email string) {
+	t.Helper()
+	b.open(t, url)
+	b.write(t, "#login", email)
+	b.write(t, "#password", password)
+	b.click(t, "#submit-login")
+}
+
+const (
+	allow  = "button[value=allow]"
+	cancel = "button[value=cancel]"
+)
+
+// What everybody needs who logs in: a provider of one's own, and a module and a provider of acme to install.
+func startForLogin(t testing.TB, hostname, secret string) (*registry, *dex) {
+	t.Helper()
+	needBrowser(t)
+	d := planDex(t, secret)
+	r := startClosed(t, setUp{hostname: hostname, provider: d})
+	d.start(t, r.host)
+	publishAcme(t, r)
+	r.operate(t, "trust", "add", "platform", "--login", "--claim", "groups=platform",
+		"--scope", "read modules:acme/*", "--scope", "read providers:acme/widget", "--lifetime", "30d")
+	return r, d
+}
+
+// People log in with the real clients and a real browser, by way of a real provider of identities, and install with
+// what they get: at a registry with a name, which is another site to the browser, and has a secret with the provider.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	r, d := startForLogin(t, ownHostname, "a secret of the registry's")
+	b := openBrowser(t, r.resolver(), r.listen, d.addr)
+	forEachClient(t, func(t *testing.T, c client) {
+		w := c.workspace(t, r, acmeConfig).atHome(t)
+		w.refuses(t, "nauthorized", "init", "-input=false")
+
+		waiting := w.login(t, r.host)
+		b.logIn(t, waiting.url(t), ada)
+		b.sees(t, "Allow access?", "access to "+r.host, ada, "read modules:acme/*", "read providers:acme/widget", "30 days", "Allow", "Cancel")
+		b.picture(t, "consent")
+		waiting.waits(t)
+		b.click(t, allow)
+		b.sees(t, "login server has returned an authentication code")
+		checkSays(t, waiting.succeeds(t), "Success!", r.host)
+
+		token := w.kept(t, r.host)
+		if !tokenText.MatchString(token) {
+			t.Fatalf("the client keeps %q", token)
+		}
+		w.run(t, "init", "-input=false")
+		checkSays(t, r.operate(t, "token", "list"), "terraform login", ada, "login", "read modules:acme/*, read providers:acme/widget")
+		w.logOut(t, r, token)
+	})
+}
+
+// logOut has the client forget its token, which stays good until it is revoked.
+func (w workspace) logOut(t testing.TB, r *registry, token string) {
+	t.Helper()
+	w.run(t, "logout", r.host)
+	if kept := w.kept(t, r.host); kept != "" {
+		t.Error("it still keeps a token")
+	}
+	removeAll(t, filepath.Join(w.dir, ".terraform"))
+	w.refuses(t, "nauthorized", "init", "-input=false")
+	w.env[tokenVariable(r.host)] = token
+	w.run(t, "init", "-input=false")
+	removeAll(t, filepath.Join(w.dir, ".terraform"))
+	r.operate(t, "token", "revoke", token)
+	if door == deployed { // where it is forgotten within a minute: see TestTokenIsForgotten
+		return
+	}
+	w.refuses(t, "nauthorized", "init", "-input=false")
+}
+
+// A person who says no, and one whom no rule fits, is told so, and what to do about the client, which waits for ever.
+// Afterwards both can log in as somebody else. The registry has an address, and no secret with the provider.
+func TestLoginThatGivesNothing(t *testing.T) {
+	t.Parallel()
+	r, d := startForLogin(t, "", "")
+	b := openBrowser(t, r.resolver(), r.listen, d.addr)
+	forEachClient(t, func(t *testing.T, c client) {
+		w := c.workspace(t, r, acmeConfig).atHome(t)
+		waiting := w.login(t, r.host)
+		b.logIn(t, waiting.url(t), bob)
+		b.sees(t, "You have no access here", bob, "Ask those who run "+r.host, "Ctrl-C", `Ctrl-\`)
+		waiting.waits(t)
+		waiting.interrupt(t)
+
+		waiting = w.login(t, r.host)
+		b.logIn(t, waiting.url(t), ada)
+		b.click(t, cancel)
+		b.sees(t, "Nothing was given", "Ctrl-C", `Ctrl-\`)
+		waiting.waits(t)
+		waiting.interrupt(t)
+		if kept := w.kept(t, r.host); kept != "" {
+			t.Errorf("the client keeps %q", kept)
+		}
+
+		waiting = w.login(t, r.host)
+		b.logIn(t, waiting.url(t), ada)
+		b.click(t, allow)
+		waiting.succeeds(t)
+		w.run(t, "init", "-input=false")
+	})
+}
+
+// What the browser is told of the registry: under its name it is where it really listens.
+func (r *registry) resolver() string {
+	if r.host == r.listen {
+		return ""
+	}
+	return fmt.Sprintf("MAP %s:443 %s", r.host, r.listen)
+}
