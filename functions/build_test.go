@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	functions     = []string{"discovery", "versions", "download", "fetch", "publish"}
+	functions     = []string{"discovery", "versions", "download", "fetch", "publish", "login"}
 	readFunctions = functions[:4]
 )
 
@@ -83,18 +83,24 @@ func TestDependencies(t *testing.T) {
 	const (
 		sdk     = "github.com/aws/aws-sdk-go-v2"
 		outside = "github.com/larder-registry/larder/pkg/upstream" // what connects to others than AWS
+		openPGP = "github.com/ProtonMail/go-crypto"
 	)
+	identities := []string{"github.com/coreos/go-oidc", "github.com/go-jose/go-jose", "golang.org/x/oauth2", sdk + "/service/ssm"}
 	never := []string{
 		sdk + "/config", sdk + "/service/sso", sdk + "/service/ssooidc", sdk + "/service/sts",
 		"go.etcd.io/bbolt", "github.com/versity/versitygw", "github.com/spf13/cobra", "github.com/gin-gonic/gin", "testing",
 	}
 	for function, without := range map[string][]string{
 		"discovery": {sdk, "github.com/aws/smithy-go", outside},
-		"versions":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", "github.com/ProtonMail/go-crypto", outside},
+		"versions":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", openPGP, outside},
 		"download":  {sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", outside},
 		"publish":   {outside},
 		"fetch":     {sdk + "/service/kms", sdk + "/service/sns"},
+		"login":     {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", openPGP, outside},
 	} {
+		if function != "login" {
+			without = append(without, identities...)
+		}
 		command := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", "./functions/"+function)
 		command.Dir = root
 		out, err := command.Output()

@@ -27,7 +27,7 @@ const (
 
 // environment is enough for every function to start.
 var environment = append([]string{
-	"LARDER_TABLE=larder", "LARDER_BUCKET=larder", "LARDER_QUEUE_URL=" + queueURL, "LARDER_TOPIC_ARN=" + topicARN,
+	"LARDER_TABLE=larder", "LARDER_BUCKET=larder", "LARDER_HOST=registry.example.com", "LARDER_QUEUE_URL=" + queueURL, "LARDER_TOPIC_ARN=" + topicARN,
 	"LARDER_FETCH_QUEUE_URL=" + fetchQueueURL, "LARDER_MIRROR_UPSTREAMS=registry.terraform.io/hashicorp/*", "LARDER_MIRROR_PLATFORMS=all",
 	"LARDER_KMS_KEY=arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
 }, credentials...)
@@ -112,6 +112,7 @@ func TestStartFails(t *testing.T) {
 		"download": {"LARDER_TABLE", "LARDER_BUCKET"},
 		"publish":  {"LARDER_TABLE", "LARDER_BUCKET", "LARDER_KMS_KEY", "LARDER_QUEUE_URL", "LARDER_TOPIC_ARN"},
 		"fetch":    {"LARDER_TABLE", "LARDER_BUCKET", "LARDER_FETCH_QUEUE_URL", "LARDER_MIRROR_UPSTREAMS", "LARDER_MIRROR_PLATFORMS"},
+		"login":    {"LARDER_TABLE", "LARDER_HOST"},
 	} {
 		_, err := lambdatest.Start(t, bootstrap(t, function), nil).Invoke(t.Context(), []byte(`{}`))
 		for _, name := range append(missing, "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY") {
@@ -119,6 +120,10 @@ func TestStartFails(t *testing.T) {
 				t.Errorf("%s without %s: %v", function, name, err)
 			}
 		}
+	}
+	_, err := lambdatest.Start(t, bootstrap(t, "login"), append(environment, "LARDER_LOGIN_ISSUER=https://login.example.com")).Invoke(t.Context(), []byte(`{}`))
+	if !errors.Is(err, lambdatest.ErrExited) || !strings.Contains(err.Error(), "LARDER_LOGIN_CLIENT_ID is not set") {
+		t.Errorf("login with an issuer alone: %v", err)
 	}
 	if _, err := lambdatest.Start(t, bootstrap(t, "discovery"), nil).Invoke(t.Context(), []byte(`{"version":"2.0"}`)); err != nil {
 		t.Errorf("discovery needs nothing: %v", err)

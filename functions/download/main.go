@@ -12,7 +12,6 @@ import (
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/protocol"
-	"github.com/larder-registry/larder/pkg/registry"
 )
 
 func main() {
@@ -26,11 +25,11 @@ func main() {
 }
 
 func newHandler(logger *slog.Logger) (http.Handler, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Hostname, config.Auth, config.URLLifetime)
+	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Hostname, config.Auth, config.LoginIssuer, config.URLLifetime)
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := cfg.Catalog()
+	reader, err := cfg.Reader(logger)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +41,6 @@ func newHandler(logger *slog.Logger) (http.Handler, error) {
 		return nil, err
 	}
 	return protocol.New(protocol.Config{
-		Reader: registry.NewReader(registry.ReaderConfig{Catalog: catalog, Logger: logger}), Presigner: bucket, Hostname: cfg.Hostname, Open: cfg.Open, Logger: logger,
+		Reader: reader, Presigner: bucket, Hostname: cfg.Hostname, Open: cfg.Open, Login: cfg.LoginIssuer != "", Logger: logger,
 	}), nil
 }

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	logger := jsonlog.Start()
-	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Hostname, config.Auth, config.URLLifetime,
+	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Hostname, config.Auth, config.LoginIssuer, config.URLLifetime,
 		config.FetchQueue, config.Upstreams, config.Platforms)
 	var m *mirror.Mirror
 	if err == nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/larder-registry/larder/functions/internal/gateway"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/pkg/protocol"
-	"github.com/larder-registry/larder/pkg/registry"
 )
 
 func main() {
@@ -24,15 +23,15 @@ func main() {
 }
 
 func newHandler(logger *slog.Logger) (http.Handler, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Hostname, config.Auth)
+	cfg, err := config.Read(os.Getenv, config.Table, config.Hostname, config.Auth, config.LoginIssuer)
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := cfg.Catalog()
+	reader, err := cfg.Reader(logger)
 	if err != nil {
 		return nil, err
 	}
 	return protocol.New(protocol.Config{
-		Reader: registry.NewReader(registry.ReaderConfig{Catalog: catalog, Logger: logger}), Hostname: cfg.Hostname, Open: cfg.Open, Logger: logger,
+		Reader: reader, Hostname: cfg.Hostname, Open: cfg.Open, Login: cfg.LoginIssuer != "", Logger: logger,
 	}), nil
 }

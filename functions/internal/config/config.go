@@ -5,7 +5,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -56,6 +58,21 @@ type Config struct {
 	// are announced to.
 	Topic string
 
+	// Host is LARDER_HOST, the host that browsers and clients reach the
+	// registry at.
+	Host string
+
+	// LoginIssuer is LARDER_LOGIN_ISSUER, the URL of the provider that people
+	// log in with. Empty where it is not set: then nobody can.
+	LoginIssuer string
+
+	// LoginClientID is LARDER_LOGIN_CLIENT_ID, what the provider knows the
+	// registry by. LoginSecretName is LARDER_LOGIN_CLIENT_SECRET_NAME, the name
+	// of the parameter of Systems Manager that has the client's secret; empty
+	// for a public client. LoginScopes is LARDER_LOGIN_SCOPES, which the provider
+	// is asked for, with spaces between.
+	LoginClientID, LoginSecretName, LoginScopes string
+
 	// Region is AWS_REGION.
 	Region string
 
@@ -64,8 +81,8 @@ type Config struct {
 	Credentials aws.CredentialsProvider
 
 	// The endpoints of other servers than Amazon's, http:// or https://:
-	// AWS_ENDPOINT_URL_DYNAMODB, _S3, _KMS, _SQS and _SNS.
-	DynamoDBEndpoint, S3Endpoint, KMSEndpoint, SQSEndpoint, SNSEndpoint string
+	// AWS_ENDPOINT_URL_DYNAMODB, _S3, _KMS, _SQS, _SNS and _SSM.
+	DynamoDBEndpoint, S3Endpoint, KMSEndpoint, SQSEndpoint, SNSEndpoint, SSMEndpoint string
 }
 
 const (
@@ -92,6 +109,12 @@ const (
 	FetchQueue  Variable = "LARDER_FETCH_QUEUE_URL"
 	Upstreams   Variable = "LARDER_MIRROR_UPSTREAMS"
 	Platforms   Variable = "LARDER_MIRROR_PLATFORMS"
+
+	Host            Variable = "LARDER_HOST"
+	LoginIssuer     Variable = "LARDER_LOGIN_ISSUER"
+	LoginClientID   Variable = "LARDER_LOGIN_CLIENT_ID"
+	LoginSecretName Variable = "LARDER_LOGIN_CLIENT_SECRET_NAME"
+	LoginScopes     Variable = "LARDER_LOGIN_SCOPES"
 )
 
 // readers read the variables; the value of one that is not set is empty.
@@ -104,6 +127,27 @@ var readers = map[Variable]func(c *Config, value string) error{
 	Platforms:  func(c *Config, value string) error { return required(&c.Platforms, value) },
 	QueueURL:   func(c *Config, value string) error { return address(&c.QueueURL, value) },
 	FetchQueue: func(c *Config, value string) error { return address(&c.FetchQueueURL, value) },
+	Host:       func(c *Config, value string) error { return required(&c.Host, value) },
+
+	LoginIssuer: func(c *Config, value string) error {
+		c.LoginIssuer = value
+		if value != "" && !strings.HasPrefix(value, "https://") {
+			return fmt.Errorf("is %q: it must be a URL of https", value)
+		}
+		return nil
+	},
+	LoginClientID: func(c *Config, value string) error {
+		c.LoginClientID = value
+		return nil
+	},
+	LoginSecretName: func(c *Config, value string) error {
+		c.LoginSecretName = value
+		return nil
+	},
+	LoginScopes: func(c *Config, value string) error {
+		c.LoginScopes = value
+		return nil
+	},
 	Hostname: func(c *Config, value string) (err error) {
 		if value != "" {
 			c.Hostname, err = registry.ParseHostname(value)
@@ -152,7 +196,7 @@ func Read(getenv func(string) string, wanted ...Variable) (Config, error) {
 	for variable, value := range map[Variable]*string{
 		"AWS_ENDPOINT_URL_DYNAMODB": &c.DynamoDBEndpoint, "AWS_ENDPOINT_URL_S3": &c.S3Endpoint,
 		"AWS_ENDPOINT_URL_KMS": &c.KMSEndpoint, "AWS_ENDPOINT_URL_SQS": &c.SQSEndpoint,
-		"AWS_ENDPOINT_URL_SNS": &c.SNSEndpoint,
+		"AWS_ENDPOINT_URL_SNS": &c.SNSEndpoint, "AWS_ENDPOINT_URL_SSM": &c.SSMEndpoint,
 	} {
 		check(variable, endpoint(value, getenv(string(variable))))
 	}
@@ -180,6 +224,17 @@ func endpoint(to *string, value string) error {
 		return fmt.Errorf("is %q: it must be a URL of http or https", value)
 	}
 	return nil
+}
+
+// Reader reads from the table for whoever may, by the tokens that are in it. A
+// token is looked up in the request that reads, and then not for a while. It
+// sends no request.
+func (c Config) Reader(log *slog.Logger) (*registry.Reader, error) {
+	catalog, err := c.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	return registry.NewReader(registry.ReaderConfig{Catalog: catalog, Tokens: catalog, Remember: registry.MaxRemember, Logger: log}), nil
 }
 
 // Catalog uses the table. It sends no request.

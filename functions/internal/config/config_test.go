@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
 )
 
 // whole is an environment in which every variable is set.
@@ -20,6 +19,10 @@ var whole = map[string]string{
 	"LARDER_FETCH_QUEUE_URL":    "https://sqs.eu-central-1.amazonaws.com/111122223333/larder-fetch.fifo",
 	"LARDER_MIRROR_UPSTREAMS":   "registry.terraform.io/hashicorp/*",
 	"LARDER_MIRROR_PLATFORMS":   "all",
+	"LARDER_HOST":               "registry.example.com",
+	"LARDER_LOGIN_ISSUER":       "https://login.example.com",
+	"LARDER_LOGIN_CLIENT_ID":    "larder",
+	"LARDER_LOGIN_SCOPES":       "openid groups",
 	"AWS_REGION":                "eu-central-1",
 	"AWS_ACCESS_KEY_ID":         "id",
 	"AWS_SECRET_ACCESS_KEY":     "s3cret",
@@ -29,9 +32,13 @@ var whole = map[string]string{
 	"AWS_ENDPOINT_URL_KMS":      "http://127.0.0.1:3",
 	"AWS_ENDPOINT_URL_SQS":      "http://127.0.0.1:4",
 	"AWS_ENDPOINT_URL_SNS":      "http://127.0.0.1:5",
+	"AWS_ENDPOINT_URL_SSM":      "http://127.0.0.1:6",
+
+	"LARDER_LOGIN_CLIENT_SECRET_NAME": "/larder/login",
 }
 
-var every = []Variable{Table, Bucket, Auth, URLLifetime, SigningKey, QueueURL, Topic, FetchQueue, Upstreams, Platforms}
+var every = []Variable{Table, Bucket, Auth, URLLifetime, SigningKey, QueueURL, Topic, FetchQueue, Upstreams, Platforms,
+	Host, LoginIssuer, LoginClientID, LoginSecretName, LoginScopes}
 
 // with is the environment with some variables changed.
 func with(changes ...string) func(string) string {
@@ -57,7 +64,8 @@ func TestRead(t *testing.T) {
 		Table: "larder", Bucket: "larder-bucket", Open: true, URLLifetime: 20 * time.Minute,
 		SigningKey: whole["LARDER_KMS_KEY"], QueueURL: whole["LARDER_QUEUE_URL"], Topic: whole["LARDER_TOPIC_ARN"], Region: "eu-central-1",
 		FetchQueueURL: whole["LARDER_FETCH_QUEUE_URL"], Upstreams: "registry.terraform.io/hashicorp/*", Platforms: "all",
-		DynamoDBEndpoint: "http://127.0.0.1:1", S3Endpoint: "http://127.0.0.1:2",
+		Host: "registry.example.com", LoginIssuer: "https://login.example.com", LoginClientID: "larder", LoginSecretName: "/larder/login", LoginScopes: "openid groups",
+		SSMEndpoint: "http://127.0.0.1:6", DynamoDBEndpoint: "http://127.0.0.1:1", S3Endpoint: "http://127.0.0.1:2",
 		KMSEndpoint: "http://127.0.0.1:3", SQSEndpoint: "http://127.0.0.1:4", SNSEndpoint: "http://127.0.0.1:5",
 	}
 	if c != want {
@@ -84,10 +92,11 @@ func TestReadRefuses(t *testing.T) {
 	for _, change := range []string{
 		"LARDER_TABLE=", "LARDER_BUCKET=", "LARDER_KMS_KEY=", "LARDER_QUEUE_URL=", "LARDER_QUEUE_URL=larder", "LARDER_TOPIC_ARN=",
 		"LARDER_FETCH_QUEUE_URL=", "LARDER_FETCH_QUEUE_URL=larder", "LARDER_MIRROR_UPSTREAMS=", "LARDER_MIRROR_PLATFORMS=",
+		"LARDER_HOST=", "LARDER_LOGIN_ISSUER=http://login.example.com", "LARDER_LOGIN_ISSUER=login.example.com",
 		"LARDER_AUTH=Open", "LARDER_AUTH=none",
 		"LARDER_URL_LIFETIME=15", "LARDER_URL_LIFETIME=0s", "LARDER_URL_LIFETIME=-15m", "LARDER_URL_LIFETIME=31m",
 		"AWS_REGION=", "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=",
-		"AWS_ENDPOINT_URL_S3=127.0.0.1:9000", "AWS_ENDPOINT_URL_DYNAMODB=ftp://127.0.0.1", "AWS_ENDPOINT_URL_KMS=http://", "AWS_ENDPOINT_URL_SQS=:", "AWS_ENDPOINT_URL_SNS=sns",
+		"AWS_ENDPOINT_URL_S3=127.0.0.1:9000", "AWS_ENDPOINT_URL_DYNAMODB=ftp://127.0.0.1", "AWS_ENDPOINT_URL_KMS=http://", "AWS_ENDPOINT_URL_SQS=:", "AWS_ENDPOINT_URL_SNS=sns", "AWS_ENDPOINT_URL_SSM=ssm",
 	} {
 		_, err := Read(with(change), every...)
 		if name, _, _ := strings.Cut(change, "="); err == nil || !strings.HasPrefix(err.Error(), name+" is ") {

@@ -2,11 +2,14 @@ package gateway
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/larder-registry/larder/pkg/protocol"
@@ -113,5 +116,99 @@ func TestAnswers(t *testing.T) {
 	var line struct{ Path string }
 	if err := json.NewDecoder(&log).Decode(&line); err != nil || line.Path != "/.well-known/terraform.json" {
 		t.Errorf("the log begins with %+v, %v", line, err)
+	}
+}
+
+// form is the event of a form that a browser sends, as the gateway hands it over.
+func form(query, body string) events.APIGatewayV2HTTPRequest {
+	event := request(http.MethodPost, "/a b")
+	event.RawQueryString, event.QueryStringParameters = query, map[string]string{"not": "looked at"}
+	event.Cookies = []string{"one=1", "__Host-two=a=b"}
+	event.Headers["content-type"] = "application/x-www-form-urlencoded"
+	event.Body, event.IsBase64Encoded = base64.StdEncoding.EncodeToString([]byte(body)), true
+	return event
+}
+
+// TestWhole holds that queries, cookies and bodies come through, and cookies
+// come back, one by one.
+func TestWhole(t *testing.T) {
+	var got *http.Request
+	var body []byte
+	serve := AdaptWhole(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		for _, name := range []string{"one", "two"} {
+			http.SetCookie(w, &http.Cookie{Name: name, Value: "x", Secure: true, Expires: time.Unix(0, 0)}) // with a comma
+		}
+		w.WriteHeader(http.StatusSeeOther)
+	}))
+	answer, err := serve(t.Context(), form("state=a%2Bb&code=c+d&state=e", "consent=%26&x=\xff"))
+	if err != nil || answer.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	if got.URL.Path != "/a b" || got.URL.RawQuery != "state=a%2Bb&code=c+d&state=e" || string(body) != "consent=%26&x=\xff" || got.Method != http.MethodPost ||
+		got.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+		t.Errorf("the handler sees %s %s, %v: %q", got.Method, got.URL, got.Header, body)
+	}
+	for name, want := range map[string]string{"one": "1", "__Host-two": "a=b"} {
+		if cookie, err := got.Cookie(name); err != nil || cookie.Value != want {
+			t.Errorf("the cookie %s is %v, %v", name, cookie, err)
+		}
+	}
+	if len(answer.Cookies) != 2 || !strings.HasPrefix(answer.Cookies[1], "two=x; Expires=Thu, 01 Jan 1970") || answer.Headers["Set-Cookie"] != "" {
+		t.Errorf("the cookies are %q beside %v", answer.Cookies, answer.Headers)
+	}
+}
+
+// TestReadersSeeNoCookies holds that a reader knows nobody but by a header.
+func TestReadersSeeNoCookies(t *testing.T) {
+	if r := seen(t, form("a=b", "c=d")); len(r.Cookies()) > 0 || r.URL.RawQuery != "" || r.ContentLength > 0 {
+		t.Errorf("a reader sees %s, %v", r.URL, r.Cookies())
+	}
+}
+
+// queries are such as a client can send, which have to come through whatever
+// they are.
+var queries = []string{"", "a=b", "a=%zz", "%", "a b", "#", "a#b=c", "\x00", "a=\r\nb", "\x7f", "ü=\xff", "?", "//", "a;b", "&&=&"}
+
+func checkQuery(t *testing.T, query string) {
+	t.Helper()
+	var got *http.Request
+	_, err := AdaptWhole(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		w.WriteHeader(http.StatusNoContent)
+	}))(t.Context(), form(query, ""))
+	if err != nil || got == nil {
+		t.Fatalf("%q: %v", query, err)
+	}
+	if got.URL.RawQuery != escapeQuery(query) || got.URL.Fragment != "" || got.URL.Path != "/a b" {
+		t.Errorf("%q is seen as %#v", query, got.URL)
+	}
+}
+
+func TestQueries(t *testing.T) {
+	for _, query := range queries {
+		checkQuery(t, query)
+	}
+}
+
+func FuzzQueries(f *testing.F) {
+	for _, query := range queries {
+		f.Add(query)
+	}
+	f.Fuzz(checkQuery)
+}
+
+// TestLargeBody holds that a handler gets no more than it may.
+func TestLargeBody(t *testing.T) {
+	for size, ok := range map[int]bool{maxBody: true, maxBody + 1: false} {
+		var err error
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err = io.ReadAll(r.Body)
+			w.WriteHeader(http.StatusNoContent)
+		})
+		if _, failed := AdaptWhole(handler)(t.Context(), form("", strings.Repeat("a", size))); failed != nil || (err == nil) != ok {
+			t.Errorf("%d bytes: %v, %v", size, err, failed)
+		}
 	}
 }

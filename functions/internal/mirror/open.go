@@ -11,7 +11,6 @@ import (
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/pullthrough"
-	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/upstream"
 )
 
@@ -27,7 +26,7 @@ func Open(cfg config.Config, transport http.RoundTripper, log *slog.Logger) (*Mi
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", config.Platforms, err)
 	}
-	catalog, err := cfg.Catalog()
+	reader, err := cfg.Reader(log)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +45,8 @@ func Open(cfg config.Config, transport http.RoundTripper, log *slog.Logger) (*Mi
 	fetcher := &pullthrough.Fetcher{Source: origins, Inbox: bucket, Scratch: os.TempDir(), Log: log}
 	return New(Config{
 		Handler: protocol.New(protocol.Config{
-			Reader: registry.NewReader(registry.ReaderConfig{Catalog: catalog, Logger: log}), Presigner: bucket, Hostname: cfg.Hostname, Origins: puller,
-			Open: cfg.Open, Logger: log,
+			Reader: reader, Presigner: bucket, Hostname: cfg.Hostname, Origins: puller,
+			Open: cfg.Open, Login: cfg.LoginIssuer != "", Logger: log,
 		}),
 		Fetch: fetcher.Fetch, Patterns: patterns, Postpone: wanted.Postpone, Log: log,
 	}), nil

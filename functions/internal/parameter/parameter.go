@@ -1,0 +1,73 @@
+// Package parameter reads a secret from the Parameter Store of AWS Systems
+// Manager.
+package parameter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/larder-registry/larder/functions/internal/config"
+)
+
+const (
+	// keptFor is how long a value is used before it is read again, so that a
+	// new one needs no deployment.
+	keptFor = 5 * time.Minute
+
+	// timeout is how long Systems Manager has to answer, with all retries.
+	timeout = 5 * time.Second
+)
+
+// Parameter is a parameter of type SecureString. It is safe for concurrent use.
+type Parameter struct {
+	client *ssm.Client
+	name   string
+	now    func() time.Time
+
+	mu    sync.Mutex
+	value string
+	until time.Time
+}
+
+// New is the parameter with a name. It sends no request.
+func New(cfg config.Config, name string) *Parameter {
+	options := ssm.Options{Region: cfg.Region, Credentials: cfg.Credentials}
+	if cfg.SSMEndpoint != "" {
+		options.BaseEndpoint = &cfg.SSMEndpoint
+	}
+	return &Parameter{client: ssm.New(options), name: name, now: time.Now}
+}
+
+// Value is the parameter's value, which may be some minutes old. An error names
+// the parameter, and never has the value.
+func (p *Parameter) Value(ctx context.Context) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now().Before(p.until) {
+		return p.value, nil
+	}
+	value, err := p.read(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read the parameter %s of Systems Manager: %w", p.name, err)
+	}
+	p.value, p.until = value, p.now().Add(keptFor)
+	return value, nil
+}
+
+func (p *Parameter) read(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	out, err := p.client.GetParameter(ctx, &ssm.GetParameterInput{Name: &p.name, WithDecryption: aws.Bool(true)})
+	if err != nil {
+		return "", err
+	}
+	if out.Parameter == nil || aws.ToString(out.Parameter.Value) == "" {
+		return "", errors.New("it has no value")
+	}
+	return *out.Parameter.Value, nil
+}
