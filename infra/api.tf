@@ -9,9 +9,26 @@ locals {
     "ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json"             = local.has_upstreams ? "fetch" : "versions"
     "ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}"             = local.has_upstreams ? "fetch" : "download" # {version}.json
 
+    # Without login_issuer the function says that there is nothing at the routes of login.
+    "ANY /v1/token"          = "login"
+    "ANY /v1/login"          = "login"
+    "ANY /v1/login/callback" = "login"
+    "ANY /v1/login/consent"  = "login"
+
     # A path with an encoded slash may come here looking like another route: so it has no rights.
     "$default" = "discovery"
   }
+
+  # Whoever has no token asks for these, and each makes the function write, or wait for an issuer. A login takes three
+  # of them, a pipeline's job one; so this is enough for some thousand people and a good many jobs at once.
+  throttles = {
+    "ANY /v1/token"          = { rate = 20, burst = 50 }
+    "ANY /v1/login"          = { rate = 5, burst = 20 }
+    "ANY /v1/login/callback" = { rate = 5, burst = 20 }
+    "ANY /v1/login/consent"  = { rate = 5, burst = 20 }
+  }
+
+  host = local.has_domain ? var.domain_name : trimprefix(aws_apigatewayv2_api.registry.api_endpoint, "https://")
 }
 
 resource "aws_apigatewayv2_api" "registry" {
@@ -32,6 +49,18 @@ resource "aws_apigatewayv2_stage" "default" {
     throttling_rate_limit  = var.request_rate
     throttling_burst_limit = var.request_burst
   }
+
+  dynamic "route_settings" {
+    for_each = local.throttles
+
+    content {
+      route_key              = route_settings.key
+      throttling_rate_limit  = route_settings.value.rate
+      throttling_burst_limit = route_settings.value.burst
+    }
+  }
+
+  depends_on = [aws_apigatewayv2_route.this] # it says something of some of them
 
   # No header is logged, so no token is; nor anything else that a client chooses, for the gateway would not
   # escape it. The functions log the path.

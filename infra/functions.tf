@@ -7,7 +7,9 @@ locals {
       memory      = 128
       timeout     = 5
       storage     = 512
-      environment = {}
+      environment = {
+        LARDER_LOGIN_ISSUER = var.login_issuer
+      }
     }
     versions = {
       description = "Lists the versions of a module or a provider"
@@ -15,9 +17,10 @@ locals {
       timeout     = 10
       storage     = 512
       environment = {
-        LARDER_TABLE    = aws_dynamodb_table.catalog.name
-        LARDER_HOSTNAME = var.domain_name
-        LARDER_AUTH     = var.read_access
+        LARDER_TABLE        = aws_dynamodb_table.catalog.name
+        LARDER_HOSTNAME     = var.domain_name
+        LARDER_AUTH         = var.read_access
+        LARDER_LOGIN_ISSUER = var.login_issuer
       }
     }
     download = {
@@ -30,6 +33,7 @@ locals {
         LARDER_BUCKET       = aws_s3_bucket.registry.bucket
         LARDER_HOSTNAME     = var.domain_name
         LARDER_AUTH         = var.read_access
+        LARDER_LOGIN_ISSUER = var.login_issuer
         LARDER_URL_LIFETIME = var.url_lifetime
       }
     }
@@ -47,10 +51,26 @@ locals {
         LARDER_TOPIC_ARN = aws_sns_topic.outcomes.arn
       }
     }
+    # Tokens: who gets one for a login or for the identity of a pipeline, and what operators ask about them. It connects
+    # to the issuers that are trusted.
+    login = {
+      description = "Logs people in, and gives tokens"
+      memory      = 512 # as for versions
+      timeout     = 25  # issuers are waited for; the gateway waits for 30 seconds
+      storage     = 512
+      environment = {
+        LARDER_TABLE                    = aws_dynamodb_table.catalog.name
+        LARDER_HOST                     = local.host
+        LARDER_LOGIN_ISSUER             = var.login_issuer
+        LARDER_LOGIN_CLIENT_ID          = var.login_client_id
+        LARDER_LOGIN_CLIENT_SECRET_NAME = var.login_client_secret_name
+        LARDER_LOGIN_SCOPES             = var.login_scopes
+      }
+    }
   })
 
   # Only where the mirror pulls through. It answers the mirror's routes, and takes what it has asked the queue for.
-  # It is the one function that connects to others than AWS.
+  # It connects to others than AWS, as login does.
   fetch_function = { for queue in aws_sqs_queue.fetch : "fetch" => {
     description = "Answers what is asked of the mirror, and fetches what it lacks from other registries"
     memory      = 512  # as for versions
@@ -61,6 +81,7 @@ locals {
       LARDER_BUCKET           = aws_s3_bucket.registry.bucket
       LARDER_HOSTNAME         = var.domain_name
       LARDER_AUTH             = var.read_access
+      LARDER_LOGIN_ISSUER     = var.login_issuer
       LARDER_URL_LIFETIME     = var.url_lifetime
       LARDER_MIRROR_UPSTREAMS = var.mirror_upstreams
       LARDER_MIRROR_PLATFORMS = var.mirror_platforms
@@ -107,6 +128,13 @@ resource "aws_lambda_function" "this" {
 
     content {
       variables = environment.value
+    }
+  }
+
+  lifecycle {
+    precondition {
+      condition     = var.login_issuer == "" || var.login_client_id != ""
+      error_message = "login_issuer needs login_client_id."
     }
   }
 }

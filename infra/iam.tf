@@ -4,6 +4,18 @@ locals {
   # Modules and providers, and nothing else that the table may hold.
   catalog_items = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["M#*", "P#*", "R#*"] } }
 
+  # Of a token: the day, and nothing else.
+  note_use = {
+    Sid      = "NoteUse"
+    Effect   = "Allow"
+    Action   = "dynamodb:UpdateItem"
+    Resource = aws_dynamodb_table.catalog.arn
+    Condition = { "ForAllValues:StringEquals" = {
+      "dynamodb:Attributes"  = ["PK", "SK", "used"]
+      "dynamodb:LeadingKeys" = ["A"]
+    } }
+  }
+
   statements = {
     discovery = []
 
@@ -15,6 +27,14 @@ locals {
         Resource  = aws_dynamodb_table.catalog.arn
         Condition = local.catalog_items
       },
+      {
+        Sid       = "ReadWithToken" # both in one request; and no token but by its ID, for A cannot be listed
+        Effect    = "Allow"
+        Action    = "dynamodb:BatchGetItem"
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["A", "M#*", "P#*", "R#*"] } }
+      },
+      local.note_use,
     ]
 
     download = [
@@ -25,6 +45,14 @@ locals {
         Resource  = aws_dynamodb_table.catalog.arn
         Condition = local.catalog_items
       },
+      {
+        Sid       = "ReadWithToken" # as for versions
+        Effect    = "Allow"
+        Action    = "dynamodb:BatchGetItem"
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["A", "M#*", "P#*", "R#*"] } }
+      },
+      local.note_use,
       # The function makes no request to S3; the URLs that it signs carry its rights.
       {
         Sid      = "SignUrls"
@@ -45,6 +73,14 @@ locals {
         Resource  = aws_dynamodb_table.catalog.arn
         Condition = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["P#*", "R#*"] } }
       },
+      {
+        Sid       = "ReadWithToken" # as for versions
+        Effect    = "Allow"
+        Action    = "dynamodb:BatchGetItem"
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["A", "P#*", "R#*"] } }
+      },
+      local.note_use,
       {
         Sid      = "SignUrls" # as for download
         Effect   = "Allow"
@@ -188,6 +224,38 @@ locals {
         Resource = aws_sns_topic.outcomes.arn
       },
     ]
+
+    login = concat([
+      {
+        Sid    = "KeepTokensAndRules"
+        Effect = "Allow"
+        Action = [
+          "dynamodb:DeleteItem",
+          "dynamodb:GetItem",
+          "dynamodb:PutItem",
+          "dynamodb:Query",
+        ]
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = { "ForAllValues:StringEquals" = { "dynamodb:LeadingKeys" = ["A", "T"] } }
+      },
+      {
+        Sid    = "KeepTickets" # of logins that are under way
+        Effect = "Allow"
+        Action = [
+          "dynamodb:DeleteItem", # which returns what was there
+          "dynamodb:PutItem",
+        ]
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["C#*"] } }
+      },
+      ], var.login_client_secret_name == "" ? [] : [
+      {
+        Sid      = "ReadSecret" # Systems Manager decrypts with aws/ssm for whoever may read
+        Effect   = "Allow"
+        Action   = "ssm:GetParameter"
+        Resource = "arn:${local.partition}:ssm:${local.region}:${local.account}:parameter${var.login_client_secret_name}"
+      },
+    ])
   }
 }
 
@@ -339,6 +407,26 @@ resource "aws_iam_policy" "operator" {
         Effect   = "Allow"
         Action   = "lambda:InvokeFunction"
         Resource = aws_lambda_function.this["publish"].arn
+      },
+    ]
+  })
+}
+
+# To attach to whoever makes and revokes tokens, and says which issuers are trusted. It is a right of its own: who has
+# it can let anybody read anything, and change nothing.
+resource "aws_iam_policy" "access" {
+  name        = "${var.bucket_name}-access"
+  description = "Says who may read the registry ${var.bucket_name}, with the larder command"
+  tags        = local.tags
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid      = "Ask"
+        Effect   = "Allow"
+        Action   = "lambda:InvokeFunction"
+        Resource = aws_lambda_function.this["login"].arn
       },
     ]
   })

@@ -1,6 +1,6 @@
 output "registry_host" {
   description = "The host name that source addresses begin with"
-  value       = local.has_domain ? var.domain_name : trimprefix(aws_apigatewayv2_api.registry.api_endpoint, "https://")
+  value       = local.host
 }
 
 output "domain_target" {
@@ -26,6 +26,11 @@ output "uploader_policy_arn" {
 output "operator_policy_arn" {
   description = "IAM policy for those who operate the registry with the larder command"
   value       = aws_iam_policy.operator.arn
+}
+
+output "access_policy_arn" {
+  description = "IAM policy for those who make and revoke tokens with the larder command"
+  value       = aws_iam_policy.access.arn
 }
 
 output "table" {

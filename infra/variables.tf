@@ -164,6 +164,54 @@ variable "mirror_platforms" {
   }
 }
 
+variable "login_issuer" {
+  description = "URL of the OpenID Connect provider with which people log in, exactly as it calls itself, such as https://login.example.com. Empty, nobody can run \"terraform login\". domain_name is recommended, or every address has a name that AWS made up."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^https://[a-zA-Z0-9.-]+(:[0-9]+)?(/[^ ?#]*)?$", var.login_issuer))
+    error_message = "login_issuer must be an https:// URL without query and fragment."
+  }
+}
+
+variable "login_client_id" {
+  description = "What that provider knows the registry by. Needed with login_issuer."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[!-~]*$", var.login_client_id))
+    error_message = "login_client_id must be printable ASCII without spaces."
+  }
+}
+
+variable "login_client_secret_name" {
+  description = "Name of a SecureString parameter of Systems Manager that holds the client's secret, such as /larder/login-secret, encrypted with the key aws/ssm. Empty, the client is a public one, with PKCE alone."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^(/[a-zA-Z0-9_.-]+)+$", var.login_client_secret_name))
+    error_message = "login_client_secret_name must begin with a slash, such as /larder/login-secret."
+  }
+}
+
+variable "login_scopes" {
+  description = "What the provider is asked for, with spaces between. Which claims it tells follows from that."
+  type        = string
+  default     = "openid profile email"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^openid( [!-~]+)*$", var.login_scopes))
+    error_message = "login_scopes must be openid and others, with one space between."
+  }
+}
+
 variable "uploader_namespace" {
   description = "Namespace for which an IAM policy for uploaders is made. Empty, none is."
   type        = string

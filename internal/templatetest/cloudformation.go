@@ -279,18 +279,32 @@ func (t *template) ref(name string) (any, error) {
 
 var variable = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 
-// substitute is Fn::Sub of a text alone.
-func (t *template) substitute(argument any) (any, error) {
+// substitution is the argument of Fn::Sub: a text, or one with variables of its
+// own.
+func substitution(argument any) (text string, own map[string]any, err error) {
+	if list, ok := argument.([]any); ok && len(list) == 2 {
+		argument = list[0]
+		own, _ = list[1].(map[string]any)
+	}
 	text, ok := argument.(string)
 	if !ok {
-		return nil, fmt.Errorf("the argument of Sub is %v, and not a text", argument)
+		return "", nil, fmt.Errorf("the argument of Sub is %v, and not a text", argument)
 	}
-	var errs []error
+	return text, own, nil
+}
+
+// substitute is Fn::Sub.
+func (t *template) substitute(argument any) (any, error) {
+	text, own, err := substitution(argument)
+	errs := []error{err}
 	result := variable.ReplaceAllStringFunc(text, func(match string) string {
-		name, attribute, found := strings.Cut(match[2:len(match)-1], ".")
+		reference := match[2 : len(match)-1]
+		name, attribute, found := strings.Cut(reference, ".")
 		var value any
 		var err error
-		if found {
+		if mine, ok := own[reference]; ok {
+			value, err = t.resolve(mine)
+		} else if found {
 			value, err = t.attribute(name, attribute)
 		} else {
 			value, err = t.ref(name)

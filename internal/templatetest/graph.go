@@ -53,11 +53,13 @@ func references(value any) []string {
 		case ok && name == "Fn::GetAtt":
 			return references(map[string]any{"Ref": argument.([]any)[0]})
 		case ok && name == "Fn::Sub":
-			for _, match := range variable.FindAllStringSubmatch(fmt.Sprint(argument), -1) {
-				resource, _, _ := strings.Cut(match[1], ".")
-				names = append(names, resource)
+			text, own, _ := substitution(argument) // where it is wrong, the template does not load
+			for _, match := range variable.FindAllStringSubmatch(text, -1) {
+				if resource, _, _ := strings.Cut(match[1], "."); own[match[1]] == nil {
+					names = append(names, resource)
+				}
 			}
-			return names
+			return append(names, references(own)...)
 		case ok && name == "Fn::If":
 			return references(argument.([]any)[1:])
 		}

@@ -80,6 +80,18 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"  FetchDeadLetterQueueUrl:\n", "  FetchDeadLetters:\n"},
 		{"      RecursiveLoop: Allow", "      RecursiveLoop: Terminate"},
 		{"  DeadLetterQueueUrl:\n", "  DeadLetters:\n"},
+		{"ANY /v1/login: { ThrottlingRateLimit: 5,", "ANY /v1/login: { ThrottlingRateLimit: 50,"},
+		{"ANY /v1/token: { ThrottlingRateLimit", "ANY /v1/tokens: { ThrottlingRateLimit"},
+		{"dynamodb:Attributes: [PK, SK, used]", "dynamodb:Attributes: [PK, SK, used, scopes]"},
+		{`dynamodb:LeadingKeys: [A, "M#*", "P#*", "R#*"]`, `dynamodb:LeadingKeys: ["*"]`},
+		{`dynamodb:LeadingKeys: ["C#*"]`, `dynamodb:LeadingKeys: ["*"]`},
+		{"parameter${LoginClientSecretName}", "parameter/*"},
+		{"LARDER_LOGIN_SCOPES: !Ref LoginScopes", "LARDER_LOGIN_SCOPES: openid"},
+		{"LARDER_HOST: !If [HasDomain, !Ref DomainName,", "LARDER_HOST: !If [HasDomain, !Ref Api,"},
+		{"ManagedPolicyName: !Sub ${BucketName}-access", "ManagedPolicyName: !Sub ${BucketName}-tokens"},
+		{"Resource: !GetAtt LoginFunction.Arn", "Resource: !GetAtt PublishFunction.Arn"},
+		{"  AccessPolicyArn:\n", "  Tokens:\n"},
+		{"FetchErrors: !If [HasUpstreams, ", "FetchErrors: !If [HasNoUpstreams, "},
 		{"  DiscoveryPermission:\n", "  Extra:\n    Type: AWS::SSM::Parameter\n  DiscoveryPermission:\n"},
 	} {
 		file := changed(t, c.old, c.changed)
@@ -116,6 +128,7 @@ func TestCycleFound(t *testing.T) {
 		"GetAtt":     queue + "      KmsMasterKeyId: !GetAtt Bucket.Arn\n",
 		"Sub":        queue + "      KmsMasterKeyId: !Sub a-${Bucket.Arn}-b\n",
 		"If":         queue + "      KmsMasterKeyId: !If [HasDomain, a, !Ref Bucket]\n",
+		"Sub's own":  queue + "      KmsMasterKeyId: !Sub [ 'a-${B}', { B: !Ref Bucket } ]\n",
 		"DependsOn":  strings.Replace(queue, "    Properties", "    DependsOn: Bucket\n    Properties", 1),
 		"DependsOns": strings.Replace(queue, "    Properties", "    DependsOn: [Table, Bucket]\n    Properties", 1),
 	} {

@@ -24,6 +24,9 @@ func TestRights(t *testing.T) {
 	scan := func(attribute string) map[string]string {
 		return map[string]string{"dynamodb:Select": "SPECIFIC_ATTRIBUTES", "dynamodb:Attributes": attribute}
 	}
+	update := func(partition, attribute string) map[string]string {
+		return map[string]string{"dynamodb:LeadingKeys": partition, "dynamodb:Attributes": attribute}
+	}
 	item := func(partition string) map[string]string { return map[string]string{"dynamodb:LeadingKeys": partition} }
 	for _, c := range []struct {
 		function, action, resource string
@@ -39,10 +42,29 @@ func TestRights(t *testing.T) {
 		{"versions", "dynamodb:Query", tableARN + "x", item("P#acme/widget"), false},
 		{"versions", "dynamodb:Scan", tableARN, nil, false},
 		{"versions", "dynamodb:PutItem", tableARN, item("P#acme/widget"), false},
+		{"versions", "dynamodb:BatchGetItem", tableARN, item("M#acme/vpc/aws"), true},
+		{"versions", "dynamodb:BatchGetItem", tableARN, item("A"), true},
+		{"versions", "dynamodb:BatchGetItem", tableARN, item("T"), false},
+		{"versions", "dynamodb:BatchGetItem", tableARN, item("C#code"), false},
+		{"versions", "dynamodb:Query", tableARN, item("A"), false}, // nobody who reads lists tokens
+		{"versions", "dynamodb:UpdateItem", tableARN, update("A", "used"), true},
+		{"versions", "dynamodb:UpdateItem", tableARN, update("A", "scopes"), false},
+		{"versions", "dynamodb:UpdateItem", tableARN, update("A", "data"), false},
+		{"versions", "dynamodb:UpdateItem", tableARN, update("T", "used"), false},
+		{"versions", "dynamodb:UpdateItem", tableARN, update("P#acme/widget", "used"), false},
+		{"versions", "dynamodb:PutItem", tableARN, item("A"), false},
+		{"versions", "dynamodb:DeleteItem", tableARN, item("A"), false},
 		{"versions", "s3:GetObject", bucketARN + "/registry/providers/x", nil, false},
 
 		{"download", "dynamodb:GetItem", tableARN, item("P#acme/widget"), true},
 		{"download", "dynamodb:GetItem", tableARN, item("C#code"), false},
+		{"download", "dynamodb:BatchGetItem", tableARN, item("A"), true},
+		{"download", "dynamodb:BatchGetItem", tableARN, item("P#acme/widget"), true},
+		{"download", "dynamodb:BatchGetItem", tableARN, item("C#code"), false},
+		{"download", "dynamodb:Query", tableARN, item("A"), false},
+		{"download", "dynamodb:UpdateItem", tableARN, update("A", "used"), true},
+		{"download", "dynamodb:UpdateItem", tableARN, update("A", "scopes"), false},
+		{"download", "dynamodb:PutItem", tableARN, item("A"), false},
 		{"download", "s3:GetObject", bucketARN + "/registry/providers/acme/widget/1.0.0/x/y.zip", nil, true},
 		{"download", "s3:GetObject", bucketARN + "/registry/modules/acme/vpc/aws/1.0.0/x.zip", nil, true},
 		{"download", "s3:GetObject", bucketARN + "/registry/records/providers/acme/widget/1.0.0/00000001.json", nil, false},
@@ -57,6 +79,12 @@ func TestRights(t *testing.T) {
 		{"publish", "dynamodb:DeleteItem", tableARN, item("P#acme/widget"), true},
 		{"publish", "dynamodb:DeleteItem", tableARN, item("A#token"), false},
 		{"publish", "dynamodb:UpdateItem", tableARN, item("P#acme/widget"), false},
+		{"publish", "dynamodb:GetItem", tableARN, item("A"), false}, // tokens are none of its business
+		{"publish", "dynamodb:Query", tableARN, item("A"), false},
+		{"publish", "dynamodb:PutItem", tableARN, item("A"), false},
+		{"publish", "dynamodb:DeleteItem", tableARN, item("A"), false},
+		{"publish", "dynamodb:PutItem", tableARN, item("T"), false},
+		{"publish", "dynamodb:UpdateItem", tableARN, update("A", "used"), false},
 		{"publish", "dynamodb:Scan", tableARN, scan("revision"), true},
 		{"publish", "dynamodb:Scan", tableARN, scan("data"), false},
 		{"publish", "dynamodb:Scan", tableARN, nil, false},
@@ -94,6 +122,12 @@ func TestRights(t *testing.T) {
 		{"fetch", "dynamodb:Query", tableARN, item("P#acme/widget"), true},
 		{"fetch", "dynamodb:Query", tableARN, item("M#acme/vpc/aws"), false},
 		{"fetch", "dynamodb:GetItem", tableARN, item("A#token"), false},
+		{"fetch", "dynamodb:BatchGetItem", tableARN, item("A"), true},
+		{"fetch", "dynamodb:BatchGetItem", tableARN, item("R#registry.terraform.io/hashicorp/time"), true},
+		{"fetch", "dynamodb:BatchGetItem", tableARN, item("M#acme/vpc/aws"), false},
+		{"fetch", "dynamodb:UpdateItem", tableARN, update("A", "used"), true},
+		{"fetch", "dynamodb:UpdateItem", tableARN, update("A", "scopes"), false},
+		{"fetch", "dynamodb:PutItem", tableARN, item("A"), false},
 		{"fetch", "dynamodb:PutItem", tableARN, item("R#registry.terraform.io/hashicorp/time"), false},
 		{"fetch", "s3:GetObject", bucketARN + "/registry/mirror/registry.terraform.io/hashicorp/time/x.zip", nil, true},
 		{"fetch", "s3:GetObject", bucketARN + "/registry/providers/acme/widget/x.zip", nil, true},
@@ -118,6 +152,23 @@ func TestRights(t *testing.T) {
 		{"fetch", "sqs:SendMessage", queueARN, nil, false},
 		{"fetch", "sns:Publish", topicARN, nil, false},
 		{"fetch", "kms:Sign", keyARN, nil, false},
+
+		{"login", "dynamodb:PutItem", tableARN, item("A"), true},
+		{"login", "dynamodb:Query", tableARN, item("A"), true},
+		{"login", "dynamodb:DeleteItem", tableARN, item("A"), true},
+		{"login", "dynamodb:PutItem", tableARN, item("T"), true},
+		{"login", "dynamodb:Query", tableARN, item("T"), true},
+		{"login", "dynamodb:DeleteItem", tableARN, item("T"), true},
+		{"login", "dynamodb:PutItem", tableARN, item("C#code"), true},
+		{"login", "dynamodb:DeleteItem", tableARN, item("C#code"), true},
+		{"login", "dynamodb:Query", tableARN, item("C#code"), false}, // a ticket is taken, or not seen
+		{"login", "dynamodb:Query", tableARN, item("P#acme/widget"), false},
+		{"login", "dynamodb:PutItem", tableARN, item("P#acme/widget"), false},
+		{"login", "dynamodb:PutItem", tableARN, item("A#token"), false},
+		{"login", "dynamodb:Scan", tableARN, nil, false},
+		{"login", "s3:GetObject", bucketARN + "/registry/modules/x", nil, false},
+		{"login", "ssm:GetParameter", "arn:aws:ssm:eu-central-1:111122223333:parameter/acme/login", nil, false}, // none is named
+		{"login", "kms:Sign", keyARN, nil, false},
 		{"publish", "sqs:SendMessage", fetchARN, nil, false},
 		{"versions", "sqs:SendMessage", fetchARN, nil, false},
 		{"download", "sqs:SendMessage", fetchARN, nil, false},
@@ -236,6 +287,40 @@ func TestOperator(t *testing.T) {
 	} {
 		if got := operator.Allows(c.action, c.resource, nil); got != c.want {
 			t.Errorf("an operator may %s on %s: %t, want %t", c.action, c.resource, got, c.want)
+		}
+	}
+}
+
+// TestTokensAreARightOfTheirOwn holds who may ask about tokens: whoever may
+// operate the registry need not.
+func TestTokensAreARightOfTheirOwn(t *testing.T) {
+	for _, d := range both(load(t, deployments["the least"])) {
+		for name, function := range map[string]string{"acme-registry-access": "login", "acme-registry-operate": "publish"} {
+			for other, f := range d.Functions {
+				if got := d.Managed[name].Allows("lambda:InvokeFunction", functionARN(f), nil); got != (other == function) {
+					t.Errorf("whoever has %s may invoke %s: %t", name, other, got)
+				}
+			}
+		}
+		if d.Managed["acme-registry-access"].Allows("dynamodb:PutItem", tableARN, map[string]string{"dynamodb:LeadingKeys": "A"}) {
+			t.Error("whoever may ask about tokens may write them without asking")
+		}
+		if got := d.Outputs["AccessPolicyArn"]; got != "arn:aws:iam::111122223333:policy/acme-registry-access" {
+			t.Errorf("the output is %s", got)
+		}
+	}
+}
+
+// TestSecret holds that login reads the parameter that is named, and no other.
+func TestSecret(t *testing.T) {
+	const parameters = "arn:aws:ssm:eu-central-1:111122223333:parameter"
+	for _, d := range both(load(t, deployments["everything"])) {
+		for function := range d.Functions {
+			for parameter, want := range map[string]bool{"/acme/login": function == "login", "/acme/login/other": false, "/acme": false} {
+				if got := d.Allows(function, "ssm:GetParameter", parameters+parameter, nil); got != want {
+					t.Errorf("%s may read %s: %t", function, parameter, got)
+				}
+			}
 		}
 	}
 }

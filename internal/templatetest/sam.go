@@ -294,11 +294,15 @@ func (s *samTemplate) api(functions map[string]Function) API {
 		DefaultEndpointDisabled: p.at("DisableExecuteApiEndpoint").flag(),
 		Stage:                   stage.at("StageName").text(),
 		AutoDeploy:              stage.at("AutoDeploy").flag(),
-		Rate:                    stage.at("DefaultRouteSettings", "ThrottlingRateLimit").number(),
-		Burst:                   stage.at("DefaultRouteSettings", "ThrottlingBurstLimit").number(),
+		Throttle:                samThrottle(stage.at("DefaultRouteSettings")),
+		Throttles:               map[string]Throttle{},
 		AccessLog:               logGroupOf(stage.at("AccessLogSettings", "DestinationArn").text()),
 		AccessLogFormat:         stage.at("AccessLogSettings", "Format").json(),
 		PayloadFormats:          map[string]string{},
+	}
+	routes, _ := stage.at("RouteSettings").value.(map[string]any)
+	for route := range routes {
+		a.Throttles[route] = samThrottle(stage.at("RouteSettings", route))
 	}
 	for _, r := range s.all("AWS::ApiGatewayV2::Integration") {
 		p := r.at("Properties")
@@ -315,6 +319,10 @@ func (s *samTemplate) api(functions map[string]Function) API {
 		}
 	}
 	return a
+}
+
+func samThrottle(settings tree) Throttle {
+	return Throttle{settings.at("ThrottlingRateLimit").number(), settings.at("ThrottlingBurstLimit").number()}
 }
 
 func (s *samTemplate) domain() *Domain {

@@ -122,13 +122,17 @@ type API struct {
 	DefaultEndpointDisabled bool
 	Stage                   string
 	AutoDeploy              bool
-	Rate, Burst             int
-	AccessLog               string // name of the log group
-	AccessLogFormat         any    // as JSON is decoded
+	Throttle                Throttle
+	Throttles               map[string]Throttle // of the routes that have one of their own, by their keys
+	AccessLog               string              // name of the log group
+	AccessLogFormat         any                 // as JSON is decoded
 	PayloadFormats          map[string]string
 	Domain                  *Domain
 	Record                  *Record
 }
+
+// Throttle is how many requests are let through: per second, and at once.
+type Throttle struct{ Rate, Burst int }
 
 // Domain is a custom domain.
 type Domain struct{ Name, Certificate, EndpointType, SecurityPolicy, API, Stage string }

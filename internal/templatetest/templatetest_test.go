@@ -36,6 +36,7 @@ var deployments = map[string]map[string]string{
 		"MigrationPrincipalArn": "arn:aws:iam::111122223333:role/mover", "AlarmTopicArn": "arn:aws:sns:eu-central-1:111122223333:alarms",
 		"SigningKeyArn":   otherKey,
 		"MirrorUpstreams": "registry.terraform.io/hashicorp/*,registry.opentofu.org/*/*", "MirrorPlatforms": "linux_amd64",
+		"LoginIssuer": "https://login.example.com", "LoginClientId": "larder", "LoginClientSecretName": "/acme/login", "LoginScopes": "openid groups",
 	},
 	pulling:              {"BucketName": "acme-registry", "MirrorUpstreams": "registry.terraform.io/hashicorp/*"},
 	"a domain elsewhere": {"BucketName": "acme-registry", "DomainName": "registry.example.com", "CertificateArn": certificate},
@@ -152,6 +153,18 @@ func TestTwinsRefuse(t *testing.T) {
 		{"MirrorPlatforms", "linux", false},
 		{"MirrorPlatforms", "linux/amd64", false},
 		{"MirrorPlatforms", "linux_amd64,", false},
+		{"LoginIssuer", "https://login.example.com", false}, // without a client
+		{"LoginIssuer", "http://login.example.com", false},
+		{"LoginIssuer", "https://login.example.com?a=b", false},
+		{"LoginClientId", "0123-abcd.apps.example.com", true},
+		{"LoginClientId", "two words", false},
+		{"LoginClientSecretName", "/acme/login-secret", true},
+		{"LoginClientSecretName", "acme-login-secret", false}, // whose ARN has a slash that the name has not
+		{"LoginClientSecretName", "/acme/*", false},
+		{"LoginClientSecretName", "/acme/", false},
+		{"LoginScopes", "openid", true},
+		{"LoginScopes", "profile", false},
+		{"LoginScopes", "openid  profile", false},
 		{"UploaderNamespace", "acme", true},
 		{"UploaderNamespace", "acme/*", false},
 		{"UploaderNamespace", "Acme", false},
@@ -194,10 +207,11 @@ const pulling = "a mirror that pulls through" // of the deployments
 func TestEnvironment(t *testing.T) {
 	d, _ := load(t, deployments[pulling])
 	want := map[string]map[string]string{
-		"discovery": {},
-		"versions":  {"LARDER_TABLE": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required"},
+		"discovery": {"LARDER_LOGIN_ISSUER": ""},
+		"versions":  {"LARDER_TABLE": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": ""},
 		"download": {
-			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_URL_LIFETIME": "15m",
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": "",
+			"LARDER_URL_LIFETIME": "15m",
 		},
 		"publish": {
 			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "",
@@ -205,9 +219,13 @@ func TestEnvironment(t *testing.T) {
 			"LARDER_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/acme-registry-uploads",
 			"LARDER_TOPIC_ARN": "arn:aws:sns:eu-central-1:111122223333:acme-registry-outcomes",
 		},
+		"login": {
+			"LARDER_TABLE": "acme-registry", "LARDER_HOST": "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com",
+			"LARDER_LOGIN_ISSUER": "", "LARDER_LOGIN_CLIENT_ID": "", "LARDER_LOGIN_CLIENT_SECRET_NAME": "", "LARDER_LOGIN_SCOPES": "openid profile email",
+		},
 		"fetch": {
-			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_URL_LIFETIME": "15m",
-			"LARDER_MIRROR_UPSTREAMS": "registry.terraform.io/hashicorp/*", "LARDER_MIRROR_PLATFORMS": pullthrough.DefaultPlatforms,
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": "",
+			"LARDER_URL_LIFETIME": "15m", "LARDER_MIRROR_UPSTREAMS": "registry.terraform.io/hashicorp/*", "LARDER_MIRROR_PLATFORMS": pullthrough.DefaultPlatforms,
 			"LARDER_FETCH_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/acme-registry-fetch.fifo",
 		},
 	}
@@ -237,7 +255,11 @@ func TestRoutes(t *testing.T) {
 		"ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}": "download",
 		"ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json":             "versions",
 		"ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}":             "download",
-		"$default": "discovery",
+		"ANY /v1/token":          "login",
+		"ANY /v1/login":          "login",
+		"ANY /v1/login/callback": "login",
+		"ANY /v1/login/consent":  "login",
+		"$default":               "discovery",
 	}
 	checkRoutes(t, "the least", want)
 	for route := range want {
@@ -259,6 +281,35 @@ func checkRoutes(t *testing.T, deployment string, want map[string]string) {
 		if len(invokers) != 1 || invokers[0].Principal != "apigateway.amazonaws.com" {
 			t.Errorf("%s: %s leads to %s, which %v may call", deployment, route, function, invokers)
 		}
+	}
+}
+
+// TestThrottles holds that who asks without a token does so slower than whoever
+// reads.
+func TestThrottles(t *testing.T) {
+	d, _ := load(t, deployments["the least"])
+	for route, function := range d.Routes {
+		throttle, own := d.API.Throttles[route]
+		if own != (function == "login") || own && (throttle.Rate >= d.API.Throttle.Rate || throttle.Burst >= d.API.Throttle.Burst) {
+			t.Errorf("%s: %+v, and %+v for the others", route, throttle, d.API.Throttle)
+		}
+		delete(d.API.Throttles, route)
+	}
+	if len(d.API.Throttles) > 0 {
+		t.Errorf("there are no routes %v, and a stage that says something of them fails", d.API.Throttles)
+	}
+}
+
+// TestLogin holds what the function for tokens is told of its host, and that it
+// ends before the gateway does.
+func TestLogin(t *testing.T) {
+	d, _ := load(t, deployments["everything"])
+	login := d.Functions["login"]
+	if host := login.Environment["LARDER_HOST"]; host != "registry.example.com" || d.Outputs["RegistryHost"] != host {
+		t.Errorf("the host is %s, and clients know %s", host, d.Outputs["RegistryHost"])
+	}
+	if login.Timeout >= 30 {
+		t.Errorf("it may take %d s, and the gateway waits for 30", login.Timeout)
 	}
 }
 

@@ -326,11 +326,14 @@ func (t *terraform) api(functions map[string]Function) API {
 		DefaultEndpointDisabled: r.at("disable_execute_api_endpoint").flag(),
 		Stage:                   stage.at("name").text(),
 		AutoDeploy:              stage.at("auto_deploy").flag(),
-		Rate:                    stage.at("default_route_settings", "throttling_rate_limit").number(),
-		Burst:                   stage.at("default_route_settings", "throttling_burst_limit").number(),
+		Throttle:                terraformThrottle(stage.at("default_route_settings")),
+		Throttles:               map[string]Throttle{},
 		AccessLog:               logGroupOf(stage.at("access_log_settings", "destination_arn").text()),
 		AccessLogFormat:         stage.at("access_log_settings", "format").json(),
 		PayloadFormats:          map[string]string{},
+	}
+	for _, settings := range stage.at("route_settings").or([]any{}).list() {
+		a.Throttles[settings.at("route_key").text()] = terraformThrottle(settings)
 	}
 	for _, i := range t.all("aws_apigatewayv2_integration") {
 		a.PayloadFormats[functionOf(functions, i.at("integration_uri").text())] = i.at("integration_type").text() + " " + i.at("payload_format_version").text()
@@ -345,6 +348,10 @@ func (t *terraform) api(functions map[string]Function) API {
 		}
 	}
 	return a
+}
+
+func terraformThrottle(settings tree) Throttle {
+	return Throttle{settings.at("throttling_rate_limit").number(), settings.at("throttling_burst_limit").number()}
 }
 
 func (t *terraform) domain(r tree) *Domain {
