@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -52,6 +54,8 @@ type dynamoInput struct {
 	Key, Item                 item
 	KeyConditionExpression    string
 	ProjectionExpression      string
+	UpdateExpression          string
+	ConditionExpression       string
 	Select                    string
 	ExpressionAttributeNames  map[string]string
 	ExpressionAttributeValues item
@@ -99,6 +103,8 @@ func (in dynamoInput) calls(operation string, tableARN func(string) string) []Ca
 	case in.TableName == "":
 	case operation == "Scan":
 		made = append(made, in.scanCalls(tableARN(in.TableName))...)
+	case operation == "UpdateItem":
+		made = append(made, in.updateCalls(tableARN(in.TableName))...)
 	default:
 		call(operation, in.TableName, in.partition())
 	}
@@ -121,6 +127,35 @@ func (in dynamoInput) scanCalls(table string) []Call {
 	}
 	return made
 }
+
+// updateCalls are one call for each attribute that an update looks at, of which
+// the key's are some.
+func (in dynamoInput) updateCalls(table string) []Call {
+	attributes := slices.Collect(maps.Keys(in.Key))
+	for _, word := range named.FindAllString(in.UpdateExpression+" "+in.ConditionExpression, -1) {
+		if word[0] != ':' && !slices.Contains(words, strings.ToLower(word)) {
+			attributes = append(attributes, cmp.Or(in.ExpressionAttributeNames[word], word))
+		}
+	}
+	slices.Sort(attributes)
+	var made []Call
+	for _, attribute := range slices.Compact(attributes) {
+		made = append(made, Call{Action: "dynamodb:UpdateItem", Resource: table, Context: map[string]string{
+			"dynamodb:LeadingKeys": fmt.Sprint(in.partition()), "dynamodb:Attributes": attribute,
+		}})
+	}
+	return made
+}
+
+// named are the names and values in an expression, and words are those of the
+// language, which are no attributes here.
+var (
+	named = regexp.MustCompile(`[:#]?[A-Za-z_][A-Za-z0-9_]*`)
+	words = []string{
+		"set", "remove", "add", "delete", "and", "or", "not", "between", "in", "if_not_exists", "list_append",
+		"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains", "size",
+	}
+)
 
 const partitionKey = "PK"
 

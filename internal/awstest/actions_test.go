@@ -85,6 +85,11 @@ func TestDynamoCalls(t *testing.T) {
 			[]string{"dynamodb:BatchGetItem: dynamodb:BatchGetItem arn/t dynamodb:LeadingKeys=A#x", "dynamodb:BatchGetItem arn/t dynamodb:LeadingKeys=M#a"}},
 		{"TransactWriteItems", `{"TransactItems":[{"Delete":{"TableName":"t","Key":{"PK":{"S":"M#a"}}}}]}`,
 			[]string{"dynamodb:TransactWriteItems: dynamodb:DeleteItem arn/t dynamodb:LeadingKeys=M#a"}},
+		{"UpdateItem", `{"TableName":"t","Key":{"PK":{"S":"A"},"SK":{"S":"x"}},"UpdateExpression":"SET used = :day, #n = :n","ConditionExpression":"attribute_exists(PK) AND used < :day","ExpressionAttributeNames":{"#n":"name"}}`,
+			[]string{
+				"dynamodb:UpdateItem: dynamodb:UpdateItem arn/t dynamodb:Attributes=PK dynamodb:LeadingKeys=A", "dynamodb:UpdateItem arn/t dynamodb:Attributes=SK dynamodb:LeadingKeys=A",
+				"dynamodb:UpdateItem arn/t dynamodb:Attributes=name dynamodb:LeadingKeys=A", "dynamodb:UpdateItem arn/t dynamodb:Attributes=used dynamodb:LeadingKeys=A",
+			}},
 		{"Scan", `{"TableName":"t"}`, []string{"dynamodb:Scan: dynamodb:Scan arn/t"}},
 		{"Scan", `{"TableName":"t","Select":"SPECIFIC_ATTRIBUTES","ProjectionExpression":"PK, #r","ExpressionAttributeNames":{"#r":"revision"}}`,
 			[]string{"dynamodb:Scan: dynamodb:Scan arn/t dynamodb:Attributes=PK dynamodb:Select=SPECIFIC_ATTRIBUTES", "dynamodb:Scan arn/t dynamodb:Attributes=revision dynamodb:Select=SPECIFIC_ATTRIBUTES"}},

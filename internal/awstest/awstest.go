@@ -6,15 +6,16 @@
 // which function, what the bucket tells the queue and how often a message is
 // tried: all of that is read from template.yaml. S3 is a real S3 (versitygw)
 // and DynamoDB is DynamoDB Local; KMS is that of kmstest; the gateway, the
-// queue with its poller, the topic, the bucket's events and the API by which
-// operators invoke functions are this package's.
+// queue with its poller, the topic, the bucket's events, the parameter store and
+// the API by which operators invoke functions are this package's.
 //
 // Every request that a function makes is written down with the permissions
 // that it takes, which [Stack.Close] holds against the function's policies.
 //
-// What the gateway does is as AWS documents it. Not documented, and so a guess:
-// routes are matched with the path as it was written, and an answer to HEAD has
-// the length that the function gave.
+// What the gateway does is as AWS documents it, but for its throttling. Not
+// documented, and so a guess: routes are matched with the path as it was
+// written, an answer to HEAD has the length that the function gave, and a body is
+// in base64 unless its type is one of text.
 package awstest
 
 import (
@@ -51,6 +52,7 @@ const (
 
 	publisher = "publish" // the function that the queue of uploads and the schedule call
 	fetcher   = "fetch"   // the function that the queue of packages calls, if there is one
+	login     = "login"   // the function for tokens
 
 	// hurry is how much faster than on AWS a failed message comes again.
 	hurry = 3600
@@ -73,7 +75,27 @@ type Config struct {
 	// Upstreams are the patterns of what the mirror pulls through. Empty, it
 	// does not.
 	Upstreams string
+
+	// Closed wants a token of whoever reads. Else whoever asks may.
+	Closed bool
+
+	// Login is with whom people log in. Nil: nobody can.
+	Login *Login
+
+	// Trusted are certificates, in PEM, by which the functions trust issuers of
+	// identities, beside those of the stack itself.
+	Trusted []byte
 }
+
+// Login is the provider that people log in with.
+type Login struct {
+	Issuer, ClientID string
+	Secret           string // of the client, in the parameter store; empty for a public client
+	Scopes           string // empty for the template's
+}
+
+// loginSecret is the name of the parameter that has the client's secret.
+const loginSecret = "/larder/login-secret"
 
 // Stack is a deployed registry.
 type Stack struct {
@@ -86,9 +108,10 @@ type Stack struct {
 	Bucket               string // versioned, and empty at first
 	CA                   []byte // in PEM; clients have to trust it
 
-	// Operator has the template's policy for operators, and Admin may call
-	// every function. LambdaEndpoint and KMSEndpoint are for them.
-	Operator, Admin             Credentials
+	// Operator has the template's policies for operators, and Admin may call
+	// every function; Maintainer has that of operators who have nothing to do
+	// with tokens. LambdaEndpoint and KMSEndpoint are for them.
+	Operator, Maintainer, Admin Credentials
 	LambdaEndpoint, KMSEndpoint string
 
 	KMS *kmstest.Handler
@@ -107,6 +130,7 @@ type Stack struct {
 	queue    *queue
 	wanted   *queue // for fetch; nil where the mirror does not pull through
 	topic    *topic
+	secrets  parameters
 	locks    keyLocks
 
 	functions map[string]*function
@@ -126,22 +150,39 @@ type Stack struct {
 // discard takes what servers and proxies say when a client leaves.
 var discard = log.New(io.Discard, "", 0)
 
-// Start deploys an empty registry until the test ends, in which whoever asks
-// may read.
+// parameters are the template's.
+func (c Config) parameters(bucket string) map[string]string {
+	all := map[string]string{"BucketName": bucket, "ReadAccess": "open"}
+	if c.Closed {
+		all["ReadAccess"] = "required"
+	}
+	if c.Domain != "" {
+		all["DomainName"] = c.Domain
+		all["CertificateArn"] = "arn:aws:acm:" + region + ":" + account + ":certificate/11111111-2222-3333-4444-555555555555"
+	}
+	if c.Upstreams != "" {
+		all["MirrorUpstreams"] = c.Upstreams
+	}
+	if c.Login != nil {
+		all["LoginIssuer"], all["LoginClientId"] = c.Login.Issuer, c.Login.ClientID
+		if c.Login.Secret != "" {
+			all["LoginClientSecretName"] = loginSecret
+		}
+		if c.Login.Scopes != "" {
+			all["LoginScopes"] = c.Login.Scopes
+		}
+	}
+	return all
+}
+
+// Start deploys an empty registry until the test ends.
 func Start(t testing.TB, c Config) *Stack {
 	t.Helper()
 	private := kmstest.NewKey(kmstest.RSAKey(t, 4096))
 	bucket := "larder-" + strings.ToLower(rand.Text()[:12])
 	values := templatetest.Values{
 		Account: account, Region: region, KeyID: private.ID,
-		Parameters: map[string]string{"BucketName": bucket, "ReadAccess": "open"},
-	}
-	if c.Domain != "" {
-		values.Parameters["DomainName"] = c.Domain
-		values.Parameters["CertificateArn"] = "arn:aws:acm:" + region + ":" + account + ":certificate/11111111-2222-3333-4444-555555555555"
-	}
-	if c.Upstreams != "" {
-		values.Parameters["MirrorUpstreams"] = c.Upstreams
+		Parameters: c.parameters(bucket),
 	}
 	deployment, err := templatetest.Load(c.Template, values)
 	if err != nil {
@@ -155,18 +196,22 @@ func Start(t testing.TB, c Config) *Stack {
 	s := &Stack{
 		Deployment: deployment, twin: twin, Region: region, Bucket: bucket,
 		AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey,
-		Operator: newCredentials(), Admin: newCredentials(),
+		Operator: newCredentials(), Maintainer: newCredentials(), Admin: newCredentials(),
 		config: c, values: values,
 		KMS:       kmstest.New(private),
 		s3:        c.S3.Client(),
 		routes:    newRoutes(deployment.Routes),
 		topic:     &topic{arn: deployment.Outcomes.ARN},
+		secrets:   parameters{},
 		functions: map[string]*function{},
 		sessions:  map[string]*function{},
 
 		invocations: map[string][]Invocation{},
 	}
 	t.Cleanup(func() { s.verify(t) }) // after all else
+	if c.Login != nil && c.Login.Secret != "" {
+		s.secrets[loginSecret] = c.Login.Secret
+	}
 	s.queue = queueOf(deployment.Queue)
 	s.sqs = serveSQS(s.queue)
 	if deployment.Fetching != nil {

@@ -43,6 +43,13 @@ func SNSInternal() Fault {
 	})
 }
 
+// SSMInternal is how Systems Manager answers when it fails itself: 500.
+func SSMInternal() Fault {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuseSSM(w, http.StatusInternalServerError, "InternalServerError", "An error occurred on the server side.")
+	})
+}
+
 // refuseXML answers with an error in the form that S3 has for them.
 func refuseXML(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/xml")

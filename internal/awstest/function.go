@@ -101,7 +101,7 @@ func (s *Stack) startFunction(t testing.TB, f *function, binaries string, count 
 func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 	t.Helper()
 	trusted := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(trusted, s.CA, 0o600); err != nil {
+	if err := os.WriteFile(trusted, slices.Concat(s.CA, s.config.Trusted), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	variables := map[string]string{
@@ -120,6 +120,7 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 		"AWS_ENDPOINT_URL_KMS":      s.endpoint(t, f.name, made, inBody(kmsCalls), s.KMS),
 		"AWS_ENDPOINT_URL_SQS":      s.endpoint(t, f.name, made, inBody(sqsCalls), s.sqs),
 		"AWS_ENDPOINT_URL_SNS":      s.endpoint(t, f.name, made, inBody(snsCalls), http.HandlerFunc(s.topic.serve)),
+		"AWS_ENDPOINT_URL_SSM":      s.endpoint(t, f.name, made, inBody(ssmCalls), s.secrets),
 	}
 	maps.Copy(variables, s.Deployment.Functions[f.name].Environment)
 	var environment []string

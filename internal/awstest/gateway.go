@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -127,7 +128,7 @@ func (s *Stack) event(r *http.Request, routeKey string, parameters map[string]st
 		event["pathParameters"] = decoded(parameters)
 	}
 	if len(body) > 0 {
-		event["body"], event["isBase64Encoded"] = text(body)
+		event["body"], event["isBase64Encoded"] = text(r.Header.Get("Content-Type"), body)
 	}
 	return encode(event)
 }
@@ -165,9 +166,14 @@ func decoded(parameters map[string]string) map[string]string {
 	return values
 }
 
+// textual are the types of bodies, beside those of text/, that are handed over as
+// they are. A form is not among them.
+var textual = []string{"application/json", "application/javascript", "application/xml"}
+
 // text is a body as JSON can hold it.
-func text(body []byte) (encoded string, isBase64 bool) {
-	if utf8.Valid(body) {
+func text(contentType string, body []byte) (encoded string, isBase64 bool) {
+	mediaType, _, _ := mime.ParseMediaType(contentType)
+	if (strings.HasPrefix(mediaType, "text/") || slices.Contains(textual, mediaType)) && utf8.Valid(body) {
 		return string(body), false
 	}
 	return base64.StdEncoding.EncodeToString(body), true

@@ -81,6 +81,21 @@ func TestEvent(t *testing.T) {
 	}
 }
 
+// TestBody holds which bodies are handed over as they are.
+func TestBody(t *testing.T) {
+	for _, c := range []struct{ contentType, body, want string }{
+		{"application/x-www-form-urlencoded", "a=b", "YT1i"},
+		{"", "a=b", "YT1i"},
+		{"application/json; charset=utf-8", "{}", "{}"},
+		{"text/plain", "hi", "hi"},
+		{"text/plain", "\xff", "/w=="},
+	} {
+		if got, encoded := text(c.contentType, []byte(c.body)); got != c.want || encoded != (c.want != c.body) {
+			t.Errorf("%s %q is told as %q, %t", c.contentType, c.body, got, encoded)
+		}
+	}
+}
+
 // TestAnswer holds how a function's answer reaches the client.
 func TestAnswer(t *testing.T) {
 	for payload, want := range map[string]struct {

@@ -89,14 +89,27 @@ func (s *Stack) invoker(r *http.Request) ([]templatetest.Policy, bool) {
 	}
 	switch parts[1] {
 	case s.Operator.AccessKey:
-		name := s.Bucket + "-operate"
-		return []templatetest.Policy{s.Deployment.Managed[name], s.twin.Managed[name]}, true
+		return s.attached("operate", "access"), true
+	case s.Maintainer.AccessKey:
+		return s.attached("operate"), true
 	case s.Admin.AccessKey:
 		return []templatetest.Policy{{{Effect: "Allow", Actions: []string{"lambda:*"}, Resources: []string{"*"}}}}, true
 	case s.AccessKey: // the users: they upload
 		return []templatetest.Policy{nil}, true
 	}
 	return nil, false
+}
+
+// attached are managed policies of the deployment together, in each description
+// of the registry.
+func (s *Stack) attached(names ...string) []templatetest.Policy {
+	policies := make([]templatetest.Policy, 2)
+	for n, d := range []*templatetest.Deployment{s.Deployment, s.twin} {
+		for _, name := range names {
+			policies[n] = append(policies[n], d.Managed[s.Bucket+"-"+name]...)
+		}
+	}
+	return policies
 }
 
 // answerInvoke invokes a function and answers with its result, or the error

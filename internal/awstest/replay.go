@@ -119,15 +119,22 @@ func uninvited(d *templatetest.Deployment) []error {
 
 // check says whether an answer took the requests to AWS that it may take: one
 // read of the catalog for what is there, one at most for what is not, and none
-// for what needs no catalog. A presigned URL takes none. A mirror that pulls
-// through also asks the queue for what it lacks.
+// for what needs no catalog. The caller's token is in the same read. A presigned
+// URL takes none. The first use of a token on a day is noted, after a read that
+// had the token; and a mirror that pulls through also asks the queue for what it
+// lacks. The function for tokens asks DynamoDB and the parameter store alone.
 func (r Request) check() error {
-	reads, others := 0, 0
+	if r.Function == login {
+		return r.checkLogin()
+	}
+	reads, notes, others := 0, 0, 0
 	for _, c := range r.Calls {
 		switch c.Request {
 		case "":
 		case "dynamodb:GetItem", "dynamodb:Query", "dynamodb:BatchGetItem":
 			reads++
+		case "dynamodb:UpdateItem":
+			notes++
 		default:
 			if r.Function != fetcher || c.Request != "sqs:SendMessage" {
 				others++
@@ -141,11 +148,25 @@ func (r Request) check() error {
 	case r.Function == "discovery":
 	case r.Status == http.StatusOK, r.Status == http.StatusNoContent:
 		atLeast, atMost = 1, 1
-	case r.Status == http.StatusNotFound:
+	case r.Status == http.StatusNotFound, r.Status == http.StatusUnauthorized:
 		atMost = 1
 	}
-	if others > 0 || reads < atLeast || reads > atMost {
-		return fmt.Errorf("%s %s, answered with %d by %s, took %v", r.Method, r.Path, r.Status, r.Function, Requests(r.Calls))
+	with := Requests(r.Calls)["dynamodb:BatchGetItem"]
+	if others > 0 || reads < atLeast || reads > atMost || notes > with || notes > 0 && r.Status == http.StatusUnauthorized {
+		return r.tooMuch()
 	}
 	return nil
+}
+
+func (r Request) checkLogin() error {
+	for _, c := range r.Calls {
+		if service := c.Service(); c.Request != "" && service != "dynamodb" && service != "ssm" {
+			return r.tooMuch()
+		}
+	}
+	return nil
+}
+
+func (r Request) tooMuch() error {
+	return fmt.Errorf("%s %s, answered with %d by %s, took %v", r.Method, r.Path, r.Status, r.Function, Requests(r.Calls))
 }
