@@ -301,7 +301,11 @@ func revokeToken(cmd *cobra.Command, registry *reach.Registry, which string, onA
 	if id, err := access.ParseToken(which); err == nil {
 		which = id.String()
 	}
-	answer, err := registry.Ask(cmd.Context(), control.Request{Access: &admin.Request{RevokeToken: &admin.RevokeToken{Which: which}}})
+	request := admin.RevokeToken{Which: which}
+	if err := request.Validate(); err != nil { // a token with a slip in it
+		return err
+	}
+	answer, err := registry.Ask(cmd.Context(), control.Request{Access: &admin.Request{RevokeToken: &request}})
 	if err != nil {
 		return err
 	}

@@ -186,4 +186,8 @@ func TestTokenRevoke(t *testing.T) {
 	if !slices.Equal(which, []string{"ci", id.String(), "3f2a90c1"}) {
 		t.Errorf("asked to revoke %q", which)
 	}
+	asked = startStack(t, kept)
+	if _, _, err := run(t, "token", "revoke", secret[:len(secret)-1]); err == nil || !strings.Contains(err.Error(), "not by its text") || len(*asked) > 0 {
+		t.Errorf("most of a token: %v, and asked %q", err, *asked)
+	}
 }

@@ -9,6 +9,7 @@ package admin
 
 import (
 	"errors"
+	"regexp"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
@@ -48,6 +49,18 @@ type RevokeToken struct {
 // MinPrefix is how many hex digits of a token's ID stand for the token, if they
 // do for no other.
 const MinPrefix = 8
+
+// secret is the text of a token, or most of one.
+var secret = regexp.MustCompile("(?i)" + access.Prefix + "[a-z2-7]{16}")
+
+// Validate refuses what may be the text of a token, which must not be in a
+// request, in an answer or in a log.
+func (r RevokeToken) Validate() error {
+	if secret.MatchString(r.Which) {
+		return errors.New("a token is revoked by its name or its ID, not by its text: \"larder token list\" says them")
+	}
+	return nil
+}
 
 // ListRules asks for all rules of trust.
 type ListRules struct{}
@@ -111,6 +124,8 @@ func (c CreateToken) token(now time.Time) (access.Token, error) {
 		return t, errors.New("the token must either expire some time, or never")
 	case !c.Forever && lifetime < access.MinLifetime:
 		return t, errors.New("the token would be good for less than a minute")
+	case secret.MatchString(c.Name + " " + c.Owner):
+		return t, errors.New("the name or owner is the text of a token, which must not be told to anybody: revoke that token, and give a name")
 	case !c.Forever:
 		t.Expires = t.Created.Add(lifetime)
 	}

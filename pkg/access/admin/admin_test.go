@@ -216,6 +216,10 @@ func TestSecretsAreNotTold(t *testing.T) {
 			t.Errorf("of %q it is told %s", text, told)
 		}
 	}
+	said := w.refused(t, Request{CreateToken: wanted(t, secret)}, "must not be told")
+	if told := fmt.Sprint(said, w.decisions); strings.Contains(told, secret[8:20]) {
+		t.Errorf("of a name it is told %s", told)
+	}
 	w.must(t, Request{CreateToken: wanted(t, "larder_ci")})
 	w.must(t, Request{RevokeToken: &RevokeToken{"larder_ci"}})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 
@@ -60,18 +59,24 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 func (r Request) change() string {
 	switch {
 	case r.CreateToken != nil:
-		return fmt.Sprintf("create token %.200q", r.CreateToken.Name)
-	case r.RevokeToken != nil && !mayBeSecret(r.RevokeToken.Which):
-		return fmt.Sprintf("revoke token %.200q", r.RevokeToken.Which)
+		return "create token " + quoted(r.CreateToken.Name)
 	case r.RevokeToken != nil:
-		return "revoke token"
+		return "revoke token " + quoted(r.RevokeToken.Which)
 	case r.AddRule != nil:
-		return fmt.Sprintf("add rule %.200q", r.AddRule.Name)
+		return "add rule " + quoted(r.AddRule.Name)
 	case r.RemoveRule != nil:
-		return fmt.Sprintf("remove rule %.200q", r.RemoveRule.Name)
+		return "remove rule " + quoted(r.RemoveRule.Name)
 	default:
 		return ""
 	}
+}
+
+// quoted is a name that somebody gave, for a log.
+func quoted(name string) string {
+	if secret.MatchString(name) {
+		return "(a secret)"
+	}
+	return fmt.Sprintf("%.200q", name)
 }
 
 // tell tells the audit of a change, or of one that was not made.
@@ -87,13 +92,6 @@ func (h *Handler) tell(ctx context.Context, what string, a Answer, err error) {
 	}
 	h.audit(ctx, d)
 }
-
-// secret is the text of a token, or most of one.
-var secret = regexp.MustCompile("(?i)" + access.Prefix + "[a-z2-7]{16}")
-
-// mayBeSecret says that a text may be a token's, which must not be in a log or
-// in an answer.
-func mayBeSecret(text string) bool { return secret.MatchString(text) }
 
 // createToken keeps a token, unless a good one that an operator made has its
 // name. Two at the same moment may both be made: they have IDs of their own.
@@ -192,8 +190,8 @@ func (h *Handler) revokeToken(ctx context.Context, which string) (*access.Token,
 // find is the one token that is meant. Of several by one name it is the one that
 // has not expired.
 func (h *Handler) find(ctx context.Context, which string) (access.Token, error) {
-	if mayBeSecret(which) {
-		return access.Token{}, errors.New("a token is revoked by its name or its ID, not by its text: \"larder token list\" says them")
+	if err := (RevokeToken{which}).Validate(); err != nil {
+		return access.Token{}, err
 	}
 	var id access.ID
 	if id.UnmarshalText([]byte(which)) == nil {

@@ -32,7 +32,8 @@ Larder serves {{.Host}}
 
 Next, in another terminal:
 
-{{if not .Open}}  {{.Token}} --name NAME --scope "read *"   # for a credentials "{{.Host}}" block of the CLI configuration
+{{if not .Open}}  # a token, for a credentials "{{.Host}}" block of the CLI configuration
+  {{.Token}} --name NAME --scope "read *"
 {{end}}  . {{.Env}}
   aws s3 cp terraform-provider-widget_1.0.0_linux_amd64.zip s3://$LARDER_BUCKET/providers/acme/widget/
   terraform init        # source = "{{.Host}}/acme/widget"

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -182,7 +181,7 @@ func (n *node) announce(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// tokenCommand is the command that makes a token, to paste into a shell.
+// tokenCommand is the command that makes a token, to paste into any shell.
 func (n *node) tokenCommand() string {
 	command := "larder"
 	if _, err := exec.LookPath(command); err != nil {
@@ -190,11 +189,7 @@ func (n *node) tokenCommand() string {
 			command = envfile.Quote(self)
 		}
 	}
-	command += " token create"
-	if standard, err := filepath.Abs(".larder"); err != nil || standard != n.dir.Path("") {
-		command += " --data " + envfile.Quote(n.dir.Path(""))
-	}
-	return command
+	return command + " token create --data " + envfile.Quote(n.dir.Path(""))
 }
 
 // wait returns when ctx ends, or with an error when a part of the node does.

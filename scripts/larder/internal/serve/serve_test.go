@@ -347,7 +347,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 
 // The banner says who may read, and what those need who want to.
 func TestBanner(t *testing.T) {
-	const command = `larder token create --data /d --name NAME --scope "read *"   # for a credentials "registry.example.com" block`
+	const command = "  # a token, for a credentials \"registry.example.com\" block of the CLI configuration\n  larder token create --data /d --name NAME --scope \"read *\"\n  . env\n"
 	for name, test := range map[string]struct {
 		banner    banner
 		says, not []string
