@@ -138,6 +138,11 @@ func TestChunksBeside(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	lookup := access.Lookup{ID: b.token.ID}
+	if got, err := b.open(t, &lazy{each: 1}).Beside(&lookup).ProviderVersions(t.Context(), gadget); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("one chunk at a time, the last one first: %d versions, %v", len(got), err)
+	}
+	wantToken(t, "one chunk at a time", lookup, b.token)
 	later := b.items(t, "P#"+gadget.String())["LIST#1"]
 	put := func(revision string) {
 		t.Helper()
@@ -215,7 +220,7 @@ func TestBesideUnprocessed(t *testing.T) {
 }
 
 // lazy is the transport to a DynamoDB that does less than it is asked for: of
-// every batch some keys.
+// every batch the last keys.
 type lazy struct {
 	each int
 
@@ -238,7 +243,8 @@ func (l *lazy) RoundTrip(r *http.Request) (*http.Response, error) {
 	response := map[string]any{"Responses": map[string]any{}}
 	rest := map[string]keys{}
 	for table, all := range request.RequestItems {
-		if now := all.Keys[:l.each]; len(now) > 0 {
+		left := len(all.Keys) - l.each
+		if now := all.Keys[left:]; len(now) > 0 {
 			body, err := json.Marshal(map[string]any{"RequestItems": map[string]keys{table: {now, all.ConsistentRead}}})
 			if err != nil {
 				return nil, err
@@ -247,7 +253,7 @@ func (l *lazy) RoundTrip(r *http.Request) (*http.Response, error) {
 				return nil, err
 			}
 		}
-		if all.Keys = all.Keys[l.each:]; len(all.Keys) > 0 {
+		if all.Keys = all.Keys[:left]; len(all.Keys) > 0 {
 			rest[table] = all
 		}
 	}
