@@ -105,8 +105,8 @@
 //
 // The Scan, which has no leading keys, can be held to the attributes PK, SK and
 // revision by dynamodb:Attributes, with SPECIFIC_ATTRIBUTES for dynamodb:Select;
-// and the UpdateItem to PK, SK and used, with NONE for dynamodb:ReturnValues: so
-// who notes the use of a token can give it no scopes.
+// and the UpdateItem to PK, SK and used: so who notes the use of a token cannot
+// give it other scopes.
 package dynamocatalog
 
 import (
