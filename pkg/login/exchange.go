@@ -100,6 +100,7 @@ func (h *handler) give(ctx context.Context, issuer string, rules []access.Rule, 
 			"the identity token is good, but no rule of this registry fits its claims; its sub is "+subject)
 	}
 	if len(given.Scopes) > access.MaxScopes {
+		h.decide(ctx, who, "token for an identity", false, errTooMuch.text)
 		return tokenDocument{}, errTooMuch
 	}
 	document, id, err := h.create(ctx, access.Token{Name: printable(strings.Join(given.Rules, ", "), access.MaxName), Owner: subject, Origin: access.ByExchange, Scopes: given.Scopes}, given.Lifetime)

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -240,6 +241,15 @@ func TestExchanged(t *testing.T) {
 			"repository_owner=acme", "read providers:"+name+"/*")
 	}
 	w.rule(access.Rule{Name: "foreign", Use: access.ForPipelines, Issuer: "https://foreign.example", Audience: audience}, "repository_owner=acme", "read *")
+	everything, err := access.ParseScopes([]string{"read *"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.AddRule(t.Context(), access.Rule{ // which is not valid
+		Name: "people", Use: access.ForPeople, Issuer: i.URL, Audience: audience, Claims: []access.Claim{{Name: "repository_owner", Pattern: "acme"}}, Scopes: everything,
+	}); err != nil {
+		t.Fatal(err)
+	}
 	raw := i.token(t, pipeline, access.Claims{"sub": "repo:" + strings.Repeat("x", 300)})
 	got := w.wantToken(newForm("/v1/token", exchanging(raw).Encode()), 200, "")
 	id, err := access.ParseToken(got.AccessToken)
@@ -255,4 +265,20 @@ func TestExchanged(t *testing.T) {
 	twice.Add("subject_token", raw)
 	w.wantToken(newForm("/v1/token", twice.Encode()), 400, "invalid_request")
 	w.wantToken(newForm("/v1/token?subject_token="+raw, exchanging(raw).Encode()), 400, "invalid_request")
+}
+
+func TestExchangedTooMuch(t *testing.T) {
+	i := newIssuer(t)
+	w := newWorld(t, func(c *Config) { c.Identities = i.verifier() })
+	for _, name := range []string{"one", "two"} {
+		var scopes []string
+		for n := range 30 {
+			scopes = append(scopes, fmt.Sprintf("read providers:%s-%d/*", name, n))
+		}
+		w.rule(access.Rule{Name: name, Use: access.ForPipelines, Issuer: i.URL, Audience: audience}, "repository_owner=acme", scopes...)
+	}
+	w.wantToken(newForm("/v1/token", exchanging(i.token(t, pipeline)).Encode()), 400, "invalid_grant")
+	if w.logged("pipeline repo:acme/widget", "allowed=false", "more scopes") != 1 {
+		t.Errorf("%s", w.log)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -66,6 +67,7 @@ func TestWhoIsSentHere(t *testing.T) {
 		"a long challenge":          asked("code_challenge", challengeOf("x")+"A"),
 		"a challenge with padding":  asked("code_challenge", challengeOf("x")+"="),
 		"a challenge in base64":     asked("code_challenge", strings.Repeat("+", 42)+"A"),
+		"a challenge of more bits":  asked("code_challenge", challengeOf("x")[:42]+"B"),
 		"a challenge with a line":   asked("code_challenge", challengeOf("x")[:20]+"\n"+challengeOf("x")[20:]),
 		"a parameter twice":         twice,
 	} {
@@ -262,32 +264,54 @@ func TestCallback(t *testing.T) {
 	}
 }
 
-// TestVerifiedEmail: an email that counts is one that rules can name.
-func TestVerifiedEmail(t *testing.T) {
-	for _, verified := range []any{true, "true"} {
-		w := newWorld(t)
-		w.rule(access.Rule{Name: "boss", Use: access.ForPeople}, "email=boss@acme.example", "read *")
-		w.people.claims = access.Claims{"sub": "1", "email": "boss@acme.example", "email_verified": verified}
-		if _, page := (&browser{world: w}).arrive(); !strings.Contains(page.body, "boss@acme.example (1)") || !strings.Contains(page.body, "60 minutes from when") {
-			t.Errorf("%v: %s", verified, page.body)
-		}
+// TestWhatCounts: an email that is verified is one that rules can name, and of
+// other claims nothing is lost because nobody says whether an email is.
+func TestWhatCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		claims access.Claims
+		rule   string
+	}{
+		"verified":              {access.Claims{"email": "boss@acme.example", "email_verified": true}, "email=boss@acme.example"},
+		"verified, as text":     {access.Claims{"email": "boss@acme.example", "email_verified": "true"}, "email=boss@acme.example"},
+		"the email as username": {access.Claims{"email": "boss@acme.example", "preferred_username": "boss@acme.example"}, "preferred_username=boss@acme.example"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.rule(access.Rule{Name: "boss", Use: access.ForPeople}, test.rule, "read *")
+			w.people.claims = test.claims
+			w.people.claims["sub"] = "1"
+			if _, page := (&browser{world: w}).arrive(); !strings.Contains(page.body, "boss@acme.example (1)") || !strings.Contains(page.body, "60 minutes from when") {
+				t.Errorf("%s", page.body)
+			}
+		})
 	}
 }
 
-// TestTooMuch: rules that give more than a token can have give nothing.
+// TestTooMuch: rules that give more than a token, or a ticket, can have give
+// nothing.
 func TestTooMuch(t *testing.T) {
-	w := newWorld(t)
-	for i, rule := range []string{"one", "two"} {
-		var scopes []string
-		for n := range 30 {
-			scopes = append(scopes, "read providers:"+strings.Repeat("a", 30*i+n+1)+"/*")
-		}
-		w.rule(access.Rule{Name: rule, Use: access.ForPeople}, "groups=staff", scopes...)
-	}
-	w.people.claims = alice
-	b := &browser{world: w}
-	if got := b.get("/v1/login/callback", b.begin()); got.status != http.StatusBadRequest || !strings.Contains(got.body, "fewer, wider") {
-		t.Errorf("%d %s", got.status, got.body)
+	for name, test := range map[string]struct{ rules, scopes, length int }{
+		"many scopes": {2, 30, 10},
+		"long scopes": {1, 50, 350},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for i := range test.rules {
+				var scopes []string
+				for n := range test.scopes {
+					scopes = append(scopes, fmt.Sprintf("read providers:%s%d-%d/*", strings.Repeat("a", test.length), i, n))
+				}
+				w.rule(access.Rule{Name: fmt.Sprint("rule-", i), Use: access.ForPeople}, "groups=staff", scopes...)
+			}
+			w.people.claims = alice
+			b := &browser{world: w}
+			if got := b.get("/v1/login/callback", b.begin()); got.status != http.StatusBadRequest || !strings.Contains(got.body, "fewer, wider") {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+			if w.logged("person alice", "allowed=false", "more scopes") != 1 {
+				t.Errorf("%s", w.log)
+			}
+		})
 	}
 }
 

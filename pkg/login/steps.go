@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func (h *handler) resume(r *http.Request, purpose, secret string) (login, error)
 // refusedByProvider shows what the provider said. That is shown only to who
 // began a login, so that nobody can make a link that says anything here.
 func (h *handler) refusedByProvider(r *http.Request, f fields) answer {
-	code := bounded(f["error"])
+	code := bounded(cmp.Or(f["error"], "no code"))
 	h.decide(r.Context(), "nobody", "log in", false, fmt.Sprintf("%s answered with the error %q", h.ProviderName, code))
 	p := page{Title: "You are not logged in", Interrupt: true}
 	if code == "access_denied" {
@@ -105,7 +106,6 @@ func bounded(text string) string {
 
 // welcome asks a person for consent, if rules fit.
 func (h *handler) welcome(r *http.Request, l login, claims access.Claims) (answer, error) {
-	l.Nonce, l.Verifier = "", ""
 	if l.Owner = owner(claims); l.Owner == "" {
 		h.decide(r.Context(), "nobody", "log in", false, errNoSubject.text)
 		return answer{}, errNoSubject
@@ -120,11 +120,12 @@ func (h *handler) welcome(r *http.Request, l login, claims access.Claims) (answe
 		return h.stranger(l), nil
 	}
 	l.Rules, l.Scopes, l.Lifetime = given.Rules, given.Scopes, access.Duration(given.Lifetime)
-	if len(l.Scopes) > access.MaxScopes {
-		return answer{}, errTooMuch
-	}
 	secret, id := access.NewTicket(forConsent)
-	if err := h.keep(r.Context(), id, l, loginTime); err != nil {
+	err = h.keep(r.Context(), id, l, loginTime)
+	if errors.Is(err, errTooMuch) {
+		h.decide(r.Context(), h.who(l), "log in", false, errTooMuch.text)
+	}
+	if err != nil {
 		return answer{}, err
 	}
 	return answer{status: http.StatusOK, page: page{

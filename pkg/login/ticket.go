@@ -34,9 +34,9 @@ type login struct {
 
 	Browser access.ID `json:"browser"` // of the cookie
 
-	// What the provider was asked with, until it has answered.
-	Nonce    string `json:"nonce,omitempty"`
-	Verifier string `json:"verifier,omitempty"`
+	// What the provider was asked with.
+	Nonce    string `json:"nonce"`
+	Verifier string `json:"verifier"`
 
 	// What the person gets, once it is known who that is.
 	Owner    string          `json:"owner,omitempty"`
@@ -60,12 +60,15 @@ func byRules(rules []string) string { return "by rule " + strings.Join(rules, ",
 var errTooMuch = refuse(http.StatusBadRequest, invalidGrant,
 	"the rules that fit give more scopes than a token can have: ask those who run the registry for fewer, wider ones")
 
+// keep keeps what is known of a login for whoever has a ticket's secret.
+//
+// Errors: [access.ErrFull], errTooMuch.
 func (h *handler) keep(ctx context.Context, id access.ID, l login, lasts time.Duration) error {
 	data, err := json.Marshal(l)
 	if err != nil {
 		return fmt.Errorf("write a ticket: %w", err)
 	}
-	if len(data) > access.MaxTicket {
+	if len(data) > access.MaxTicket || len(l.Scopes) > access.MaxScopes {
 		return errTooMuch
 	}
 	return h.Store.KeepTicket(ctx, id, data, time.Now().Add(lasts))

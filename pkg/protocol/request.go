@@ -97,13 +97,13 @@ const (
 	// identities.
 	//
 	//	GET /v1/login/callback
-	//	200, 403, 502
+	//	200, 403, 503
 	LoginCallback
 
 	// LoginConsent is where the person allows the client to have a token.
 	//
 	//	POST /v1/login/consent
-	//	303
+	//	200, 303, 413, 503
 	LoginConsent
 )
 
