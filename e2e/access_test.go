@@ -193,7 +193,7 @@ func TestTokens(t *testing.T) {
 	tokens := map[string]string{
 		"none":                  "",
 		"garbage":               "not-a-token",
-		"unknown":               "larder_AAAAAAAAAAAAAAAAAAAAAAAAAA" + checksumOf("larder_AAAAAAAAAAAAAAAAAAAAAAAAAA"),
+		"unknown":               unknownToken,
 		"revoked":               r.newToken(t, "revoked", "read *"),
 		"for another namespace": r.newToken(t, "other", "read modules:other/*", "read providers:other/*", "read mirror:registry.terraform.io/other/*"),
 		"good":                  r.newToken(t, "good", "read modules:acme/*", "read providers:acme/*", "read mirror:registry.terraform.io/acme/*"),
@@ -247,6 +247,9 @@ func (r *registry) checkNotLogged(t testing.TB, tokens map[string]string) {
 	}
 }
 
+// unknownToken is well formed, and nobody has it.
+var unknownToken = "larder_AAAAAAAAAAAAAAAAAAAAAAAAAA" + checksumOf("larder_AAAAAAAAAAAAAAAAAAAAAAAAAA")
+
 // checksumOf is the end of a token that begins like this, as docs/tokens.md says.
 func checksumOf(begin string) string {
 	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(begin)))
@@ -269,13 +272,15 @@ func (r *registry) awaitUnauthorized(t testing.TB, token string, within time.Dur
 	}
 }
 
-// askAs sends a request with a token.
+// askAs sends a request with a token; none if it is empty.
 func (r *registry) askAs(t testing.TB, token, path string) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.host+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	return r.do(t, request)
 }

@@ -104,6 +104,79 @@ func TestRequestsToAWSOfOperators(t *testing.T) {
 	checkTable(t, requestsFile, "operators", rows)
 }
 
+// What tokens cost in requests to AWS: those who read with one, those who give it, and operators.
+func TestRequestsToAWSOfTokens(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	s := startStackWith(t, awstest.Config{Closed: true, Upstreams: unreachable + "/*/*", Trusted: readFile(t, ca.file)})
+	publishWire(t, s.registry)
+	checkTable(t, requestsFile, "reading with a token", s.readWithTokens(t))
+	checkTable(t, requestsFile, "operators of tokens", s.operateTokens(t))
+
+	i := startIssuer(t, ca)
+	s.operate(t, "trust", "add", "ci", "--issuer", i.url, "--audience", "test", "--claim", "repository_owner=acme", "--scope", "read *")
+	var rows []string
+	for _, owner := range []string{"acme", "other"} {
+		a := s.exchange(t, i, owner)
+		rows = append(rows, row("a repository of "+owner, fmt.Sprint(a.status), s.lastRequested()))
+	}
+	checkTable(t, requestsFile, "pipelines", rows)
+}
+
+// lastRequested is what the last answer took.
+func (s *stack) lastRequested() string {
+	all := s.Requests()
+	return requested(all[len(all)-1].Calls)
+}
+
+// readWithTokens reads everything with a token of its own, which was not used before.
+func (s *stack) readWithTokens(t testing.TB) (rows []string) {
+	t.Helper()
+	for n, ask := range []struct{ name, path, scope string }{
+		{"versions of a module", sharedModule + "versions", "read *"},
+		{"download of a module", sharedModule + "1.2.0/download", "read *"},
+		{"versions of a provider", sharedProvider + "versions", "read *"},
+		{"download of a provider", sharedProvider + "1.0.0/download/linux/amd64", "read *"},
+		{"versions in the mirror", sharedMirror + "index.json", "read *"},
+		{"a version in the mirror", sharedMirror + "1.0.0.json", "read *"},
+		{"what is not there", "/v1/modules/nobody/network/aws/versions", "read *"},
+		{"what the token has no scope for", sharedModule + "versions", "read modules:other/*"},
+	} {
+		token := s.newToken(t, fmt.Sprint("reader ", n), ask.scope)
+		a := s.askAs(t, token, ask.path)
+		rows = append(rows, row(ask.name, "good", fmt.Sprint(a.status), s.lastRequested()))
+	}
+	for _, shown := range []struct{ name, token string }{
+		{"unknown", unknownToken}, {"none that could be good", "not-a-token"}, {"none", ""},
+	} {
+		a := s.askAs(t, shown.token, sharedModule+"versions")
+		rows = append(rows, row("versions of a module", shown.name, fmt.Sprint(a.status), s.lastRequested()))
+	}
+	return rows
+}
+
+// operateTokens runs what operators run for tokens and rules, of which there are some already.
+func (s *stack) operateTokens(t testing.TB) (rows []string) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"token", "create", "--name", "one", "--scope", "read *"},
+		{"token", "list"},
+		{"token", "revoke", "one"},
+		{"trust", "add", "people", "--login", "--claim", "groups=platform", "--scope", "read *"},
+		{"trust", "list"},
+		{"trust", "remove", "people"},
+	} {
+		before := len(s.Asked())
+		s.operate(t, args...)
+		runs := s.Asked()[before:]
+		if len(runs) != 1 {
+			t.Fatalf("%v: login ran %d times, want once", args, len(runs))
+		}
+		rows = append(rows, row("`larder "+strings.Join(args[:2], " ")+"`", requested(runs[0].Calls)))
+	}
+	return rows
+}
+
 // requested is how often AWS was asked for what, in one line.
 func requested(calls []awstest.Call) string {
 	counts := awstest.Requests(calls)

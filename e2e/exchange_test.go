@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,7 +25,9 @@ func TestPipelinesInstallWithoutSecrets(t *testing.T) {
 		r.operate(t, "trust", "add", name, "--issuer", hosts.url, "--audience", "https://"+r.host, "--claim", claim,
 			"--scope", "read modules:acme/*", "--scope", "read providers:acme/*")
 	}
-	jobs := []job{gitHubJob(t, hosts), gitLabJob(t, hosts)}
+	trusted := filepath.Join(t.TempDir(), "trusted.pem")
+	writeFile(t, trusted, string(readFile(t, r.vars["SSL_CERT_FILE"]))+string(readFile(t, ca.file)))
+	jobs := []job{gitHubJob(t, hosts, trusted), gitLabJob(t, hosts, trusted)}
 	forEachClient(t, func(t *testing.T, c client) {
 		for _, j := range jobs {
 			t.Run(j.host, func(t *testing.T) {
@@ -39,13 +43,14 @@ func TestPipelinesInstallWithoutSecrets(t *testing.T) {
 // job is the part of a pipeline that gets a token.
 type job struct {
 	pipeline
+	trusted  string                                                          // a file of certificates: the registry's, and those of the issuers
 	identify func(t testing.TB, r *registry, owner string) map[string]string // the environment that its host gives it
 }
 
-func gitHubJob(t testing.TB, i *issuer) job {
+func gitHubJob(t testing.TB, i *issuer, trusted string) job {
 	t.Helper()
 	p := gitHubPipeline(t, "../examples/github-actions/install.yml", "Get a token")
-	return job{p, func(_ testing.TB, _ *registry, owner string) map[string]string {
+	return job{p, trusted, func(_ testing.TB, _ *registry, owner string) map[string]string {
 		return map[string]string{
 			"ACTIONS_ID_TOKEN_REQUEST_URL":   i.jobURL(owner + "/infra"),
 			"ACTIONS_ID_TOKEN_REQUEST_TOKEN": jobSecret,
@@ -53,7 +58,7 @@ func gitHubJob(t testing.TB, i *issuer) job {
 	}}
 }
 
-func gitLabJob(t testing.TB, i *issuer) job {
+func gitLabJob(t testing.TB, i *issuer, trusted string) job {
 	t.Helper()
 	var jobs map[string]struct {
 		Variables    map[string]string
@@ -68,7 +73,7 @@ func gitLabJob(t testing.TB, i *issuer) job {
 		t.Fatalf("%s does not begin with installing curl", file)
 	}
 	p := pipeline{"gitlab", plan.Variables, strings.Join(plan.BeforeScript[1:], "\n") + "\nenv | grep ^TF_TOKEN_ >>\"$GITHUB_ENV\"\n"}
-	return job{p, func(t testing.TB, r *registry, owner string) map[string]string {
+	return job{p, trusted, func(t testing.TB, r *registry, owner string) map[string]string {
 		t.Helper()
 		identity, err := i.identity("https://"+r.host, gitLabClaims(owner, "infra"))
 		if err != nil {
@@ -89,6 +94,7 @@ func (j job) run(t testing.TB, r *registry, owner string) (env map[string]string
 	maps.Copy(all, j.env)
 	maps.Copy(all, j.identify(t, r, owner))
 	all["GITHUB_ENV"] = file
+	all["SSL_CERT_FILE"] = j.trusted
 	out, err = command{dir: t.TempDir(), env: all, argv: []string{"bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", j.script}}.run()
 	if err != nil {
 		return nil, err.Error(), err
@@ -137,4 +143,24 @@ func (j job) isDenied(t *testing.T, c client, r *registry) {
 	checkSays(t, out, "no token", "no rule of this registry fits its claims", "acme-evil/infra")
 	w := c.workspace(t, r, acmeConfig)
 	w.refuses(t, isUnauthorized, "init", "-input=false")
+}
+
+// exchange asks for a token for the identity of a repository of owner, as curl does.
+func (r *registry) exchange(t testing.TB, i *issuer, owner string) answer {
+	t.Helper()
+	identity, err := i.identity("test", gitHubClaims(owner, "infra"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{
+		"grant_type":         {"urn:ietf:params:oauth:grant-type:token-exchange"},
+		"subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"},
+		"subject_token":      {identity},
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+r.host+"/v1/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r.do(t, request)
 }

@@ -22,7 +22,7 @@ func mirrorPath(hostname, provider string) string {
 // there. All of it is the function fetch, for the same one read of the catalog.
 func TestPullingMirrorWithoutItsOrigin(t *testing.T) {
 	t.Parallel()
-	s := startPullingStack(t, ownHostname, unreachable+"/*/*")
+	s := startStackWith(t, awstest.Config{Domain: ownHostname, Upstreams: unreachable + "/*/*"})
 	const file = "acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
 	mirrored, own := providerZip(t, "widget", "1.0.0", "mirrored"), providerZip(t, "widget", "1.0.0", "own")
 	s.publish(t, "mirror/"+unreachable+"/"+file, mirrored)
@@ -77,7 +77,7 @@ func wantedMessage(provider string) string {
 // is not fetched, and what the queue was sent before it drops.
 func TestPackagesThatAreWanted(t *testing.T) {
 	t.Parallel()
-	s := startPullingStack(t, "", unreachable+"/*/*")
+	s := startStackWith(t, awstest.Config{Upstreams: unreachable + "/*/*"})
 	s.publish(t, "mirror/"+unreachable+"/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", providerZip(t, "widget", "1.0.0", "x"))
 	for range 2 {
 		s.SendWanted("missing", wantedMessage("acme/missing"))

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/larder-registry/larder/internal/awstest"
 )
 
 // setUp is how a registry of a test's own is to be, where that is not as usual.
@@ -17,6 +19,10 @@ type setUp struct {
 // startClosed runs a registry that wants a token of everybody who reads.
 func startClosed(t testing.TB, s setUp) *registry {
 	t.Helper()
+	if door == deployed {
+		deployed := startStackWith(t, s.deployment(t))
+		return deployed.byName(t, deployed.Name)
+	}
 	n := startNode(t)
 	n.stop(t)
 	n.name, n.more = s.hostname, s.settings(t)
@@ -39,7 +45,7 @@ func (s setUp) settings(t testing.TB) map[string]string {
 			"SSL_CERT_FILE":          s.provider.ca.file,
 			"LARDER_LOGIN_ISSUER":    s.provider.issuer,
 			"LARDER_LOGIN_CLIENT_ID": dexClient,
-			"LARDER_LOGIN_SCOPES":    "openid profile email groups",
+			"LARDER_LOGIN_SCOPES":    loginScopes,
 		})
 		if s.provider.secret != "" {
 			file := filepath.Join(t.TempDir(), "secret")
@@ -51,3 +57,22 @@ func (s setUp) settings(t testing.TB) map[string]string {
 	}
 	return all
 }
+
+// deployment is the same for a deployment, which always has a name.
+func (s setUp) deployment(t testing.TB) awstest.Config {
+	t.Helper()
+	c := awstest.Config{Closed: true, Domain: s.hostname}
+	if s.issuers != nil {
+		c.Trusted = readFile(t, s.issuers.file)
+	}
+	if s.provider != nil {
+		c.Trusted = readFile(t, s.provider.ca.file)
+		c.Login = &awstest.Login{
+			Issuer: s.provider.issuer, ClientID: dexClient, Secret: s.provider.secret, Scopes: loginScopes,
+		}
+	}
+	return c
+}
+
+// loginScopes ask for groups, too.
+const loginScopes = "openid profile email groups"

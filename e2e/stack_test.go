@@ -31,15 +31,15 @@ func startStack(t testing.TB) *stack {
 // startStackAs deploys one with a host name of its own.
 func startStackAs(t testing.TB, hostname string) *stack {
 	t.Helper()
-	return startPullingStack(t, hostname, "")
+	return startStackWith(t, awstest.Config{Domain: hostname})
 }
 
-// startPullingStack deploys one whose mirror pulls through what patterns name.
-func startPullingStack(t testing.TB, hostname, upstreams string) *stack {
+// startStackWith deploys one with further settings.
+func startStackWith(t testing.TB, c awstest.Config) *stack {
 	t.Helper()
 	only(t, deployed)
 	sharedRegistry(t) // which has the S3
-	s, err := newStack(t, hostname, upstreams)
+	s, err := newStack(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,18 +49,19 @@ func startPullingStack(t testing.TB, hostname, upstreams string) *stack {
 // commonS3 has a bucket for every stack.
 var commonS3 *s3test.Server
 
-func newStack(t testing.TB, hostname, upstreams string) (*stack, error) {
+func newStack(t testing.TB, c awstest.Config) (*stack, error) {
 	t.Helper()
-	s := &stack{&registry{}, awstest.Start(t, awstest.Config{
-		Template:  "../template.yaml",
-		Module:    "../infra",
-		Binaries:  functions,
-		S3:        commonS3,
-		Domain:    hostname,
-		Upstreams: upstreams,
-	})}
+	c.Template, c.Module, c.Binaries, c.S3 = "../template.yaml", "../infra", functions, commonS3
+	s := &stack{&registry{}, awstest.Start(t, c)}
 	t.Cleanup(func() { used.note(s.Stack) })
 	s.log = func() []byte { return []byte(s.Logs("publish")) }
+	s.wholeLog = func() []byte {
+		var all []byte
+		for name := range s.Deployment.Functions {
+			all = append(all, s.Logs(name)...)
+		}
+		return all
+	}
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, s.CA, 0o600); err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func launchSharedStack() (*registry, func() bool, error) {
 		defer started()
 		var s *stack
 		commonS3 = awstest.StartS3(t)
-		if s, err = newStack(t, "", ""); err != nil {
+		if s, err = newStack(t, awstest.Config{}); err != nil {
 			t.Fatal(err)
 		}
 		shared = s.registry

@@ -102,6 +102,7 @@ type Stack struct {
 	Deployment *templatetest.Deployment
 
 	Host                 string // of the registry: 127.0.0.1:<port>
+	Name                 string // by which it is reached on AWS; here it leads nowhere
 	S3Endpoint           string // https://127.0.0.1:<port>; the bucket is in the path
 	Region               string
 	AccessKey, SecretKey string // of the users
@@ -234,7 +235,8 @@ func (s *Stack) serve(t testing.TB, c Config) {
 	owned := forward(t, c.S3.Endpoint, func(r *http.Request) error { return sign(r, owner) })
 	owned.ModifyResponse = s.notify
 	s.gateway, s.owned = gateway, owned
-	certificate, ca := newCertificate(t)
+	s.Name = s.Deployment.Functions[login].Environment["LARDER_HOST"]
+	certificate, ca := newCertificate(t, s.Name)
 	s.CA, s.certificate = ca, certificate
 	s.S3Endpoint = "https://" + serveTLS(t, certificate, s.serveUsers())
 	for name := range s.Deployment.Functions {
@@ -389,6 +391,9 @@ func (s *Stack) Invocations() []Invocation { return s.runs(publisher) }
 
 // Fetches are the runs of fetch so far that were for a package.
 func (s *Stack) Fetches() []Invocation { return s.runs(fetcher) }
+
+// Asked are the runs of login so far that operators asked for.
+func (s *Stack) Asked() []Invocation { return s.runs(login) }
 
 func (s *Stack) runs(function string) []Invocation {
 	s.mu.Lock()

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// newCertificate makes a certificate for 127.0.0.1, and the same as clients are
-// to trust it, in PEM.
-func newCertificate(t testing.TB) (tls.Certificate, []byte) {
+// newCertificate makes a certificate for 127.0.0.1 and a name, and the same as
+// clients are to trust it, in PEM.
+func newCertificate(t testing.TB, name string) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -30,6 +30,7 @@ func newCertificate(t testing.TB) (tls.Certificate, []byte) {
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:              []string{name},
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 	}
