@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/lambdatest"
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -246,8 +247,8 @@ func TestRequestsAreClosed(t *testing.T) {
 }
 
 // checkLog checks that a log has a JSON object per line, the name of the
-// invocation in each, and nothing in it that opens anything.
-func checkLog(t *testing.T, function string, f *lambdatest.Function) {
+// invocation in each, and nothing in it that opens anything: none of the secrets.
+func checkLog(t *testing.T, function string, f *lambdatest.Function, secrets ...string) {
 	t.Helper()
 	log := f.Logs()
 	log = log[:strings.LastIndex(log, "\n")+1] // the last line may be on its way
@@ -260,7 +261,7 @@ func checkLog(t *testing.T, function string, f *lambdatest.Function) {
 			t.Errorf("%s logged %q", function, line)
 		}
 	}
-	for _, secret := range []string{"X-Amz-Signature", "test-secret"} {
+	for _, secret := range append(secrets, "X-Amz-Signature", "test-secret", access.Prefix) {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log of %s contains %s", function, secret)
 		}

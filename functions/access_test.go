@@ -1,0 +1,279 @@
+package functions_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/internal/lambdatest"
+	"github.com/larder-registry/larder/internal/templatetest"
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+)
+
+// question is a request to a route.
+type question struct {
+	method, path string // no method is GET
+	status       int    // of whoever may ask
+
+	// readers are the scopes of [everyScope] with which it may be asked.
+	// Nil: it is for everybody, and nobody's token is looked at.
+	readers []string
+}
+
+// everyScope are the scopes of the tokens that every route is asked with, each
+// of another token.
+var everyScope = []string{
+	"read modules:acme/*", "read modules:other/*", "read providers:acme/*", "read providers:other/*",
+	"read mirror:registry.terraform.io/*", "read mirror:*", "read *",
+}
+
+// Who may read what.
+var (
+	modules   = []string{"read modules:acme/*", "read *"}
+	providers = []string{"read providers:acme/*", "read *"}
+	mirrored  = []string{"read mirror:registry.terraform.io/*", "read mirror:*", "read *"}
+)
+
+// decided says of each route of the template who may ask it what. Here, nobody
+// is sent to log in: the questions of login are wrong ones.
+var decided = map[string][]question{
+	"ANY /.well-known/terraform.json": {{path: "/.well-known/terraform.json", status: 200}},
+	"$default":                        {{path: "/v1/nothing", status: 404}},
+	"ANY /v1/token":                   {{method: http.MethodPost, path: "/v1/token", status: 400}},
+	"ANY /v1/login":                   {{path: "/v1/login", status: 400}},
+	"ANY /v1/login/callback":          {{path: "/v1/login/callback?state=1&state=2", status: 400}},
+	"ANY /v1/login/consent":           {{method: http.MethodPost, path: "/v1/login/consent", status: 400}},
+	"ANY /v1/modules/{namespace}/{name}/{system}/versions": {
+		{path: "/v1/modules/acme/vpc/aws/versions", status: 200, readers: modules},
+		{path: "/v1/modules/acme/missing/aws/versions", status: 404, readers: modules},
+	},
+	"ANY /v1/modules/{namespace}/{name}/{system}/{version}/download": {
+		{path: "/v1/modules/acme/vpc/aws/1.0.0/download", status: 204, readers: modules},
+	},
+	"ANY /v1/providers/{namespace}/{type}/versions": {
+		{path: "/v1/providers/acme/widget/versions", status: 200, readers: providers},
+	},
+	"ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}": {
+		{path: "/v1/providers/acme/widget/1.0.0/download/linux/amd64", status: 200, readers: providers},
+	},
+	"ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json": {
+		{path: "/v1/mirror/registry.terraform.io/hashicorp/time/index.json", status: 200, readers: mirrored},
+		{path: "/v1/mirror/registry.example.com/acme/widget/index.json", status: 200, readers: providers}, // the registry's own
+	},
+	"ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}": {
+		{path: "/v1/mirror/registry.terraform.io/hashicorp/time/0.14.2.json", status: 200, readers: mirrored},
+		{path: "/v1/mirror/registry.example.com/acme/widget/1.0.0.json", status: 200, readers: providers},
+	},
+}
+
+// watch is DynamoDB, to which requests are written down.
+type watch struct {
+	*httptest.Server
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func watchDynamo(t *testing.T) *watch {
+	t.Helper()
+	target, err := url.Parse(dynamotest.Start(t).Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watch{}
+	w.Server = httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // which is signed
+		what := r.In.Header.Get("X-Amz-Target")
+		w.mu.Lock()
+		w.asked = append(w.asked, what[strings.LastIndex(what, ".")+1:])
+		w.mu.Unlock()
+	}})
+	t.Cleanup(w.Close)
+	return w
+}
+
+// take is what was asked since the last time.
+func (w *watch) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asked := w.asked
+	w.asked = nil
+	return strings.Join(asked, ", ")
+}
+
+// walk is the registry that is asked.
+type walk struct {
+	*testing.T
+	dynamo    *watch
+	catalog   *dynamocatalog.Catalog
+	functions map[string]*lambdatest.Function
+}
+
+// TestEveryRoute asks every route of the template as every kind of caller, of the
+// functions as they are deployed, with a mirror that pulls through and without.
+// A question costs one request, the caller's token included; the first use of a
+// token on a day takes one more.
+func TestEveryRoute(t *testing.T) {
+	w := &walk{T: t, dynamo: watchDynamo(t), functions: map[string]*lambdatest.Function{}}
+	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
+	fill(t, table)
+	w.catalog = newCatalog(t, table)
+	parameters := map[string]string{
+		"BucketName": "larder", "DomainName": "registry.example.com", "CertificateArn": "arn:aws:acm:us-east-1:111122223333:certificate/1",
+		"LoginIssuer": "https://login.example.com", "LoginClientId": "larder",
+	}
+	asked := map[string]bool{} // "<function> <route>"
+	for _, upstreams := range []string{"", "127.0.0.1/*/*"} {
+		parameters["MirrorUpstreams"] = upstreams
+		d, err := templatetest.Load(filepath.Join(root, "template.yaml"), templatetest.Values{Region: "us-east-1", Parameters: parameters})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for route, function := range d.Routes {
+			questions, ok := decided[route]
+			if !ok {
+				t.Errorf("%q is a route of the template of which nothing is decided: say in this test who may ask it what", route)
+			}
+			if name := function + " " + route; !asked[name] {
+				asked[name] = true
+				w.start(function, table, d)
+				for _, q := range questions {
+					t.Run(function+q.path, func(t *testing.T) { w.in(t).walk(function, q) })
+				}
+			}
+		}
+		for route := range decided {
+			if d.Routes[route] == "" {
+				t.Errorf("%q is decided, and no route of the template", route)
+			}
+		}
+	}
+	w.tellOfLogin()
+	for name, f := range w.functions {
+		checkLog(t, name, f)
+	}
+}
+
+// tellOfLogin holds that those who have no token are told that they can log in,
+// and where.
+func (w *walk) tellOfLogin() {
+	const command = "terraform login registry.example.com"
+	for _, c := range []struct{ function, path, words string }{
+		{"discovery", "/.well-known/terraform.json", `"login.v1":{"client":"terraform-cli"`},
+		{"versions", "/v1/modules/acme/vpc/aws/versions", command},
+		{"download", "/v1/modules/acme/vpc/aws/1.0.0/download", command},
+		{"fetch", "/v1/mirror/registry.terraform.io/hashicorp/time/index.json", command},
+	} {
+		if got := send(w.T, w.functions[c.function], http.MethodGet, c.path, nil, nil); !strings.Contains(got.Body, c.words) {
+			w.Errorf("%s says %s, and nothing of %q", c.function, got.Body, c.words)
+		}
+	}
+}
+
+// in is the walk as a part of the test.
+func (w *walk) in(t *testing.T) *walk {
+	part := *w
+	part.T = t
+	return &part
+}
+
+// start starts a function of a deployment, once.
+func (w *walk) start(function, table string, d *templatetest.Deployment) {
+	if w.functions[function] != nil {
+		return
+	}
+	environment := append([]string{"AWS_ENDPOINT_URL_DYNAMODB=" + w.dynamo.URL}, credentials...)
+	for name, value := range d.Functions[function].Environment {
+		if name == "LARDER_TABLE" {
+			value = table // of an engine that all tests share
+		}
+		environment = append(environment, name+"="+value)
+	}
+	w.functions[function] = lambdatest.Start(w, bootstrap(w, function), environment)
+}
+
+// walk asks one question as everybody.
+func (w *walk) walk(function string, q question) {
+	fresh, _ := access.NewToken()
+	for name, authorization := range map[string]string{
+		"nobody": "", "no token": "Bearer larder_x", "a mistyped token": "Bearer " + fresh[:len(fresh)-1] + "x", "another scheme": "Basic " + w.token("read *", "", time.Time{}),
+	} {
+		w.refused(function, q, name, authorization, "", "")
+	}
+	revoked := w.token("read *", "", time.Time{})
+	id, _ := access.ParseToken(revoked)
+	if err := w.catalog.RevokeToken(w.Context(), id); err != nil {
+		w.Fatal(err)
+	}
+	w.refused(function, q, "an unknown token", "Bearer "+fresh, "BatchGetItem", "BatchGetItem")
+	w.refused(function, q, "a revoked token", "Bearer "+revoked, "BatchGetItem", "BatchGetItem")
+	w.refused(function, q, "an expired token", "Bearer "+w.token("read *", "", time.Now().Add(-time.Minute)), "BatchGetItem", "")
+	for _, scope := range everyScope {
+		status, first, note, again := http.StatusNotFound, "BatchGetItem", "", ""
+		switch {
+		case q.readers == nil:
+			status, first = q.status, ""
+		case slices.Contains(q.readers, scope):
+			status, note, again = q.status, ", UpdateItem", "GetItem"
+			if strings.HasSuffix(q.path, "/versions") || strings.HasSuffix(q.path, "/index.json") {
+				again = "Query"
+			}
+		}
+		token, known := "Bearer "+w.token(scope, "", time.Time{}), "Bearer "+w.token(scope, access.DayOf(time.Now()), time.Time{})
+		w.expect(function, q, scope+", for the first time", token, status, first+note)
+		w.expect(function, q, scope+", once more", token, status, again)
+		w.expect(function, q, scope+", used elsewhere today", known, status, first)
+	}
+}
+
+// refused asks twice as somebody who has no good token.
+func (w *walk) refused(function string, q question, who, authorization, first, again string) {
+	w.Helper()
+	status := http.StatusUnauthorized
+	if q.readers == nil {
+		status, first, again = q.status, "", ""
+	}
+	w.expect(function, q, who, authorization, status, first)
+	w.expect(function, q, who+", once more", authorization, status, again)
+}
+
+// expect asks with an Authorization header.
+func (w *walk) expect(function string, q question, who, authorization string, status int, requests string) {
+	w.Helper()
+	headers := map[string]string{}
+	if authorization != "" {
+		headers["authorization"] = authorization
+	}
+	method := q.method
+	if method == "" {
+		method = http.MethodGet
+	}
+	w.dynamo.take()
+	got := send(w.T, w.functions[function], method, q.path, nil, headers)
+	if took := w.dynamo.take(); got.StatusCode != status || took != requests {
+		w.Errorf("%s: %d after %q, want %d after %q: %.200s", who, got.StatusCode, took, status, requests, got.Body)
+	}
+}
+
+// token is a token that was used on a day, or never.
+func (w *walk) token(scope string, used access.Day, expires time.Time) string {
+	w.Helper()
+	secret, id := access.NewToken()
+	if err := w.catalog.CreateToken(w.Context(), access.Token{
+		ID: id, Name: "test", Owner: "ann", Origin: access.ByOperator, Scopes: scopes(w.T, scope),
+		Created: time.Now().Add(-time.Hour), Expires: expires, Used: used,
+	}); err != nil {
+		w.Fatal(err)
+	}
+	return secret
+}
