@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Use is what a rule is for.
@@ -103,10 +105,10 @@ func (r Rule) validateForPeople() error {
 
 func (r Rule) validateForPipelines() error {
 	issuer, err := url.Parse(r.Issuer)
-	if err != nil || len(r.Issuer) > maxText || issuer.Scheme != "https" || issuer.Host == "" || issuer.User != nil || issuer.RawQuery != "" || issuer.Fragment != "" {
+	if err != nil || !isText(r.Issuer) || issuer.Scheme != "https" || issuer.Host == "" || issuer.User != nil || issuer.RawQuery != "" || issuer.Fragment != "" {
 		return fmt.Errorf("%.100q is not an issuer: write its https:// URL, exactly as it stands in the claim iss", r.Issuer)
 	}
-	if r.Audience == "" || len(r.Audience) > maxText {
+	if !isText(r.Audience) {
 		return errors.New("the rule has no audience: write what the pipelines ask their identity tokens to be for, such as https:// and the registry's host")
 	}
 	if !slices.ContainsFunc(r.Claims, Claim.literal) {
@@ -175,8 +177,8 @@ func ParseClaim(text string) (Claim, error) {
 }
 
 func (c Claim) validate() error {
-	if CheckName(c.Name) != nil || c.Pattern == "" || len(c.Pattern) > maxText {
-		return fmt.Errorf("the claim %.100q must have a name, and a pattern of up to %d bytes", c.Name+"="+c.Pattern, maxText)
+	if CheckName(c.Name) != nil || !isText(c.Pattern) {
+		return fmt.Errorf("the claim %.100q must have a name, and a pattern of up to %d bytes that can be printed", c.Name+"="+c.Pattern, maxText)
 	}
 	for _, part := range split(c.Pattern) {
 		if part != wildcard && strings.Contains(part, wildcard) {
@@ -184,6 +186,12 @@ func (c Claim) validate() error {
 		}
 	}
 	return nil
+}
+
+// isText says that a text can be shown to people as it is.
+func isText(text string) bool {
+	return text != "" && len(text) <= maxText && utf8.ValidString(text) &&
+		!strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
 // literal says that a pattern does not fit just any value.

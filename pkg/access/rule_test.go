@@ -92,7 +92,7 @@ func TestClaims(t *testing.T) {
 }
 
 func TestWhatIsNoClaim(t *testing.T) {
-	for _, text := range []string{"", "sub", "=x", "sub=", "sub=repo:acme*", "sub=*x", "sub=a/**", "sub=repo:acme/wid*:x", "su\nb=x", "sub=" + strings.Repeat("a", maxText+1)} {
+	for _, text := range []string{"", "sub", "=x", "sub=", "sub=repo:acme*", "sub=*x", "sub=a/**", "sub=repo:acme/wid*:x", "su\nb=x", "sub=a\u202eb", "sub=a\xff", "sub=" + strings.Repeat("a", maxText+1)} {
 		if claim, err := ParseClaim(text); err == nil {
 			t.Errorf("%.60q is the claim %v", text, claim)
 		}
@@ -159,7 +159,7 @@ func TestRules(t *testing.T) {
 			func(r *Rule) { r.Issuer = "" }, func(r *Rule) { r.Issuer = "http://gitlab.example.com" }, func(r *Rule) { r.Issuer = "gitlab.com" },
 			func(r *Rule) { r.Issuer = "https://u:p@gitlab.com" }, func(r *Rule) { r.Issuer = "https://gitlab.com?x" }, func(r *Rule) { r.Issuer = "https://" + strings.Repeat("a", maxText) },
 		},
-		"no audience":        {func(r *Rule) { r.Audience = "" }},
+		"no audience":        {func(r *Rule) { r.Audience = "" }, func(r *Rule) { r.Audience = "a\nb" }},
 		"scopes":             {func(r *Rule) { r.Scopes = nil }},
 		"lifetime":           {func(r *Rule) { r.Lifetime = 0 }, func(r *Rule) { r.Lifetime = Duration(MaxPipelineLifetime + 1) }, func(r *Rule) { people(r); r.Lifetime = Duration(MaxPersonLifetime + 1) }},
 		"for pipelines":      {func(r *Rule) { r.Use = "x" }},

@@ -82,7 +82,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"trust remove":                                               "accepts 1 arg",
 		"trust list --data nowhere":                                  "no larder serves from nowhere",
 		"token list --data nowhere":                                  "no larder serves from nowhere",
-		"token revoke":                                               "at least 1 arg",
+		"token revoke":                                               "say which tokens end",
 		"token revoke ci --data nowhere":                             "no larder serves from nowhere",
 		"mirror extra":                                               "unknown command",
 		"mirror add":                                                 "accepts between 1 and 2 arg",

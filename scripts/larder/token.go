@@ -267,21 +267,32 @@ func expiry(t access.Token) string {
 
 func newTokenRevokeCommand() *cobra.Command {
 	var o reach.Options
+	var owner string
 	command := &cobra.Command{
-		Use:   "revoke NAME|ID...",
+		Use:   "revoke (NAME|ID... | --owner OWNER)",
 		Short: "End tokens for ever",
 		Long: `End tokens for ever, by their name or ID, or by the first 8 digits of the ID or
 more; or by the token itself, such as one that was found where it should not be,
-of which the registry is told the ID alone.
+of which the registry is told the ID alone. With --owner all tokens of an owner
+end, as "larder token list" writes the owner: of who has left, say.
 
 On a single node that takes effect at once, on AWS within 60 seconds. A link to an
 archive that a client has got before is good until it expires, after 15 minutes.
 ` + whichAccess,
 		Example: `  larder token revoke ci
-  larder token revoke 3f2a90c1 --stack acme-registry`,
-		Args: cobra.MinimumNArgs(1),
+  larder token revoke 3f2a90c1 --stack acme-registry
+  larder token revoke --owner "alice@example.com (00u1abc)"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 0) == (owner == "") {
+				return errors.New("say which tokens end: by their names or IDs, or by their --owner")
+			}
 			registry, err := findRegistry(cmd, o)
+			if err != nil {
+				return err
+			}
+			if owner != "" {
+				args, err = tokensOf(cmd, registry, owner)
+			}
 			if err != nil {
 				return err
 			}
@@ -293,8 +304,27 @@ archive that a client has got before is good until it expires, after 15 minutes.
 			return nil
 		},
 	}
+	command.Flags().StringVar(&owner, "owner", "", "end all tokens of this `owner`")
 	addRegistryFlags(command, &o)
 	return command
+}
+
+// tokensOf is the IDs of the tokens of an owner that have not expired. There is
+// at least one.
+func tokensOf(cmd *cobra.Command, registry *reach.Registry, owner string) (ids []string, err error) {
+	now := time.Now()
+	for t, err := range allTokens(cmd, registry) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Owner == owner && !t.Expired(now) {
+			ids = append(ids, t.ID.String())
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("no token that is good has the owner %.200q: \"larder token list --all\" says the owners", owner)
+	}
+	return ids, nil
 }
 
 func revokeToken(cmd *cobra.Command, registry *reach.Registry, which string, onAWS bool) error {

@@ -191,3 +191,32 @@ func TestTokenRevoke(t *testing.T) {
 		t.Errorf("most of a token: %v, and asked %q", err, *asked)
 	}
 }
+
+// All good tokens of one owner end, on all pages, and of nobody else.
+func TestTokensOfAnOwnerAreRevoked(t *testing.T) {
+	token := func(digit, owner, expires string) string {
+		return `{"id":"` + strings.Repeat(digit, 64) + `","name":"ci","owner":"` + owner + `","scopes":["read *"],"created":"2026-11-21T00:00:00Z"` + expires + `}`
+	}
+	first := `{"tokens":{"tokens":[` + token("1", "alice", "") + `,` + token("2", "alice2", "") + `],"next":"` + strings.Repeat("2", 64) + `"}}`
+	second := `{"tokens":{"tokens":[` + token("3", "alice", `,"expires":"2001-01-01T00:00:00Z"`) + `,` + token("4", "alice", `,"expires":"2999-01-01T00:00:00Z"`) + `]}}`
+	asked := startStack(t, first, second, kept, kept)
+	if _, _, err := run(t, "token", "revoke", "--owner", "alice"); err != nil {
+		t.Fatal(err)
+	}
+	var revoked []string
+	for _, request := range (*asked)[2:] {
+		revoked = append(revoked, accessRequest(t, request).RevokeToken.Which)
+	}
+	if want := []string{strings.Repeat("1", 64), strings.Repeat("4", 64)}; !slices.Equal(revoked, want) {
+		t.Errorf("revoked %q, want %q", revoked, want)
+	}
+	startStack(t, `{"tokens":{"tokens":[]}}`)
+	if _, _, err := run(t, "token", "revoke", "--owner", "bob"); err == nil || !strings.Contains(err.Error(), `has the owner "bob"`) {
+		t.Errorf("of nobody: %v", err)
+	}
+	for _, args := range [][]string{nil, {"ci", "--owner", "alice"}} {
+		if _, _, err := run(t, append([]string{"token", "revoke"}, args...)...); err == nil || !strings.Contains(err.Error(), "say which tokens") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
