@@ -109,10 +109,10 @@ type Stack struct {
 	Bucket               string // versioned, and empty at first
 	CA                   []byte // in PEM; clients have to trust it
 
-	// Operator has the template's policies for operators, and Admin may call
-	// every function; Maintainer has that of operators who have nothing to do
-	// with tokens. LambdaEndpoint and KMSEndpoint are for them.
-	Operator, Maintainer, Admin Credentials
+	// Operator has the template's policies for operators, that for tokens
+	// included, and Admin may call every function. LambdaEndpoint and KMSEndpoint
+	// are for them.
+	Operator, Admin             Credentials
 	LambdaEndpoint, KMSEndpoint string
 
 	KMS *kmstest.Handler
@@ -197,7 +197,7 @@ func Start(t testing.TB, c Config) *Stack {
 	s := &Stack{
 		Deployment: deployment, twin: twin, Region: region, Bucket: bucket,
 		AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey,
-		Operator: newCredentials(), Maintainer: newCredentials(), Admin: newCredentials(),
+		Operator: newCredentials(), Admin: newCredentials(),
 		config: c, values: values,
 		KMS:       kmstest.New(private),
 		s3:        c.S3.Client(),

@@ -36,6 +36,10 @@ func (s *Stack) serveUsers() http.Handler {
 			s.gateway.ServeHTTP(w, r)
 			return
 		}
+		if r.Header.Get("Authorization") != "" {
+			refuseXML(w, http.StatusBadRequest, "InvalidArgument", "Only one auth mechanism allowed")
+			return
+		}
 		function, ok := s.sessions[token]
 		if !ok {
 			refuseXML(w, http.StatusForbidden, "InvalidToken", "The provided token is malformed or otherwise invalid.")

@@ -90,8 +90,6 @@ func (s *Stack) invoker(r *http.Request) ([]templatetest.Policy, bool) {
 	switch parts[1] {
 	case s.Operator.AccessKey:
 		return s.attached("operate", "access"), true
-	case s.Maintainer.AccessKey:
-		return s.attached("operate"), true
 	case s.Admin.AccessKey:
 		return []templatetest.Policy{{{Effect: "Allow", Actions: []string{"lambda:*"}, Resources: []string{"*"}}}}, true
 	case s.AccessKey: // the users: they upload
