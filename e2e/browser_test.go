@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/base64"
@@ -10,8 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"context"
 
 	"github.com/chromedp/chromedp"
 )
@@ -46,7 +45,10 @@ func openBrowser(t testing.TB, rules string, servers ...string) *browser {
 	for _, server := range servers {
 		keys = append(keys, keyOf(t, server))
 	}
-	home := t.TempDir()
+	home, err := os.MkdirTemp(scratch, "browser") // a test's own folder is removed while Chromium may still write there
+	if err != nil {
+		t.Fatal(err)
+	}
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(chromium),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
@@ -124,14 +126,15 @@ func (b *browser) sees(t testing.TB, words ...string) string {
 	return text
 }
 
-// at is the URL of the page.
-func (b *browser) at(t testing.TB) string {
+// style is what a page has become of an element by its style, such as its background-color.
+func (b *browser) style(t testing.TB, selector, property string) string {
 	t.Helper()
-	url, err := chromedp.Run(b.ctx, chromedp.Location())
+	const script = "getComputedStyle(document.querySelector(%q)).getPropertyValue(%q)"
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](fmt.Sprintf(script, selector, property)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return url
+	return value
 }
 
 // picture keeps what the person sees, for who looks into a test.

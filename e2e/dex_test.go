@@ -25,6 +25,8 @@ type dex struct {
 	issuer string
 	secret string // of the registry as its client; a public one has none
 	ca     *authority
+
+	reserved net.Listener // until it starts
 }
 
 const dexClient = "larder"
@@ -44,11 +46,9 @@ func planDex(t testing.TB, secret string) *dex {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = listener.Close() })
 	addr := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return &dex{addr, "https://" + addr + "/dex", secret, newAuthority(t)}
+	return &dex{addr, "https://" + addr + "/dex", secret, newAuthority(t), listener}
 }
 
 // start runs it until the test ends, for a registry that browsers know as host.
@@ -80,7 +80,7 @@ func (d *dex) start(t testing.TB, host string) {
 	cmd := exec.Command(filepath.Join(built, "dex-"+dexVersion), "serve", file)
 	cmd.Env = environment(nil)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &log, &log, ownGroup()
-	if err := cmd.Start(); err != nil {
+	if err := errors.Join(d.reserved.Close(), cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})

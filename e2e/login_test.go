@@ -193,6 +193,8 @@ func TestLogin(t *testing.T) {
 	t.Parallel()
 	r, d := startForLogin(t, ownHostname, "a secret of the registry's")
 	b := openBrowser(t, r.resolver(), r.listen, d.addr)
+	const login = `"login.v1":{"client":"terraform-cli","grant_types":["authz_code"],"authz":"/v1/login","token":"/v1/token","ports":[10000,10010]}`
+	checkSays(t, string(r.askAs(t, "not-a-token", "/.well-known/terraform.json").body), login)
 	forEachClient(t, func(t *testing.T, c client) {
 		w := c.workspace(t, r, acmeConfig).atHome(t)
 		w.refuses(t, "nauthorized", "init", "-input=false")
@@ -201,10 +203,12 @@ func TestLogin(t *testing.T) {
 		b.logIn(t, waiting.url(t), ada)
 		b.sees(t, "Allow access?", "access to "+r.host, ada, "read modules:acme/*", "read providers:acme/widget", "30 days", "Allow", "Cancel")
 		b.picture(t, "consent")
+		if property := "background-color"; b.style(t, allow, property) == b.style(t, cancel, property) {
+			t.Error("the page keeps its own style out")
+		}
 		waiting.waits(t)
 		b.click(t, allow)
-		b.sees(t, "login server has returned an authentication code")
-		checkSays(t, waiting.succeeds(t), "Success!", r.host)
+		checkSays(t, waiting.succeeds(t), "Success!", r.host) // the page that Terraform has for the browser may get lost
 
 		token := w.kept(t, r.host)
 		if !tokenText.MatchString(token) {
