@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,8 +67,12 @@ func (p *Parameter) read(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if out.Parameter == nil || aws.ToString(out.Parameter.Value) == "" {
+	value := ""
+	if out.Parameter != nil {
+		value = strings.TrimRight(aws.ToString(out.Parameter.Value), "\r\n") // which a file ends with that it was put from
+	}
+	if value == "" {
 		return "", errors.New("it has no value")
 	}
-	return *out.Parameter.Value, nil
+	return value, nil
 }

@@ -62,7 +62,7 @@ func start(t *testing.T) (*store, *Parameter, *time.Time) {
 // TestValue holds that a value is kept for a while, and then read again.
 func TestValue(t *testing.T) {
 	s, p, now := start(t)
-	s.set("one")
+	s.set("one\n")
 	for _, c := range []struct {
 		after time.Duration
 		want  string
@@ -84,7 +84,7 @@ func TestValue(t *testing.T) {
 // who needs the value asks again.
 func TestValueFails(t *testing.T) {
 	s, p, _ := start(t)
-	for _, set := range []func(){func() {}, func() { s.set("") }} {
+	for _, set := range []func(){func() {}, func() { s.set("") }, func() { s.set("\n") }} {
 		set()
 		if got, err := p.Value(t.Context()); err == nil || got != "" || !strings.Contains(err.Error(), name) {
 			t.Errorf("Value = %q, %v", got, err)
