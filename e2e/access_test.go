@@ -149,13 +149,16 @@ type denial struct {
 var denials = []denial{
 	{"none", asksForToken, isUnauthorized, rejectsToken},
 	{"garbage", rejectsToken, isUnauthorized, rejectsToken},
-	{"unknown", rejectsToken, isUnauthorized, rejectsToken},
+	{"cut off", rejectsToken, isUnauthorized, rejectsToken},
+	denialOfUnknown,
 	{"revoked", rejectsToken, isUnauthorized, rejectsToken},
 	{"for another namespace", hasNoProvider, hasNoModule, hasNoneMirrored},
 }
 
-// denialOfExpired is that of a token that was good before.
-var denialOfExpired = denial{"expired", rejectsToken, isUnauthorized, rejectsToken}
+var (
+	denialOfUnknown = denial{"unknown", rejectsToken, isUnauthorized, rejectsToken}
+	denialOfExpired = denial{"expired", rejectsToken, isUnauthorized, rejectsToken}
+)
 
 // check wants a client to say it of each kind of reading.
 func (f denial) check(t *testing.T, c client, r *registry, token, way string) {
@@ -193,6 +196,7 @@ func TestTokens(t *testing.T) {
 	tokens := map[string]string{
 		"none":                  "",
 		"garbage":               "not-a-token",
+		"cut off":               unknownToken[:20],
 		"unknown":               unknownToken,
 		"revoked":               r.newToken(t, "revoked", "read *"),
 		"for another namespace": r.newToken(t, "other", "read modules:other/*", "read providers:other/*", "read mirror:registry.terraform.io/other/*"),
@@ -204,8 +208,12 @@ func TestTokens(t *testing.T) {
 			for _, what := range []reading{ofProvider, ofModule, ofMirror} {
 				c.install(t, r, what, tokens["good"], way, "")
 			}
-			denials[2].check(t, c, r, tokens["unknown"], way)
+			denialOfUnknown.check(t, c, r, tokens["unknown"], way)
 		}
+		both := c.workspace(t, r, acmeModule) // of which the environment wins
+		both.shown(t, r, direct, tokens["good"], byBlock)
+		both.env[tokenVariable(r.host)] = tokens["unknown"]
+		both.refuses(t, isUnauthorized, "init", "-input=false")
 		for _, refused := range denials {
 			refused.check(t, c, r, tokens[refused.token], byBlock)
 		}

@@ -1,5 +1,6 @@
 // Package e2e proves the registry from outside: uploads by the real AWS CLI, installs by the real Terraform and
-// OpenTofu, signatures by GnuPG. It knows the contracts and nothing of the code.
+// OpenTofu, signatures by GnuPG, logins by a real browser at a real provider of identities (Dex). It knows the contracts
+// and nothing of the code.
 //
 // There are two doors to the same registry, and a run has one of them: the real `larder serve`, or the functions as
 // template.yaml deploys them. All tests are for both, but for those that begin with startNode or startStack.
