@@ -84,6 +84,21 @@ func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
+// expect has the person come back who was sent there with a nonce.
+func (p *provider) expect(nonce string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nonce = nonce
+}
+
+// seen are the secrets that the registry has shown, and how often it has asked
+// the parameter store.
+func (p *provider) seen() (secrets []string, requests int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.secrets, p.requests
+}
+
 // says is an identity token.
 func (p *provider) says(claims map[string]any) string {
 	claims["iss"], claims["iat"], claims["exp"] = p.URL, time.Now().Unix(), time.Now().Add(time.Hour).Unix()
@@ -195,7 +210,7 @@ func TestLoginEvents(t *testing.T) {
 	}
 	expectAll(t, "login", replayed)
 	checkLog(t, "login", f)
-	if p.requests > 0 {
+	if _, requests := p.seen(); requests > 0 {
 		t.Error("the secret was read, which nobody needed")
 	}
 }
@@ -283,7 +298,7 @@ func TestLogin(t *testing.T) {
 	if len(begun.Cookies) != 1 || asked.Get("redirect_uri") != "https://registry.example.com/v1/login/callback" || asked.Get("scope") != "openid profile email" || asked.Get("client_id") != "larder" {
 		t.Fatalf("the person is sent on with %v and %q", asked, begun.Cookies)
 	}
-	p.nonce = asked.Get("nonce")
+	p.expect(asked.Get("nonce"))
 	cookie, _, _ := strings.Cut(begun.Cookies[0], ";")
 	page := send(t, other, http.MethodGet, "/v1/login/callback?code=c%2Bde&state="+asked.Get("state"), nil, nil, "theme=dark", cookie)
 	ticket := ticketInPage.FindStringSubmatch(page.Body)
@@ -321,8 +336,8 @@ func TestLogin(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.path, got.StatusCode, c.want)
 		}
 	}
-	if !slices.Equal(p.secrets, []string{clientSecret}) || p.requests != 1 {
-		t.Errorf("the provider was shown %q after %d requests to the parameter store", p.secrets, p.requests)
+	if secrets, requests := p.seen(); !slices.Equal(secrets, []string{clientSecret}) || requests != 1 {
+		t.Errorf("the provider was shown %q after %d requests to the parameter store", secrets, requests)
 	}
 	for name, f := range map[string]*lambdatest.Function{"login": one, "the other login": other, "versions": reading} {
 		checkLog(t, name, f, person, pipeline, identity, clientSecret, ticket[1], back.Get("code"), asked.Get("state"), verifier, strings.TrimPrefix(cookie, "__Host-larder-login="))
