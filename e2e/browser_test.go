@@ -52,7 +52,7 @@ func openBrowser(t testing.TB, rules string, servers ...string) *browser {
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(chromium),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun, chromedp.DisableGPU,
-		chromedp.NoInheritEnv, chromedp.Env(environment(map[string]string{"HOME": home})...),
+		chromedp.NoInheritEnv, chromedp.Env(environment(map[string]string{"HOME": home, "TMPDIR": home})...),
 		chromedp.UserDataDir(filepath.Join(home, "profile")),
 		chromedp.Flag("ignore-certificate-errors-spki-list", strings.Join(keys, ",")),
 		chromedp.Flag("disable-quic", true),
