@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +48,82 @@ func TestExamplePipelines(t *testing.T) {
 	}
 }
 
+// The commands in the documents are what larder takes, and the tokens and rules that they ask for are such as a registry
+// lets in.
+func TestDocumentedCommands(t *testing.T) {
+	t.Setenv("LARDER_DATA", "")
+	commands := 0
+	for _, file := range documents(t) {
+		for _, words := range documentedCommands(t, file) {
+			commands++
+			checkCommand(t, file, words)
+			if (words[0] == "token" || words[0] == "trust") && !slices.Contains(words, "--stack") {
+				checkRefusedByNone(t, file, words)
+			}
+		}
+	}
+	if commands < 30 {
+		t.Errorf("the documents have %d commands, want all of them", commands)
+	}
+}
+
+// checkRefusedByNone wants a command to be asked of a registry, of which there is none.
+func checkRefusedByNone(t *testing.T, file string, words []string) {
+	t.Helper()
+	command := newCommand()
+	command.SetArgs(append(slices.Clone(words), "--data", "nowhere"))
+	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no larder serves from nowhere") {
+		t.Errorf("%s: larder %s: %v", file, strings.Join(words, " "), err)
+	}
+}
+
+// documents are those for users and operators.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no documents: %v", err)
+	}
+	return append(files, "../../README.md", "../../examples/README.md")
+}
+
+// documentedCommands are the lines for a shell in a document that call larder, as its arguments.
+func documentedCommands(t *testing.T, file string) [][]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands [][]string
+	inShell := false
+	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "```") {
+			inShell = !inShell && line == "```sh"
+			continue
+		}
+		if arguments, ok := strings.CutPrefix(line, "larder "); ok && inShell {
+			commands = append(commands, shellWords(arguments))
+		}
+	}
+	return commands
+}
+
+// shellWord is a word of a line for a shell, bare or in quotes, or a comment.
+var shellWord = regexp.MustCompile(`"[^"]*"|'[^']*'|#.*|[^\s"'#]+`)
+
+// shellWords are the words of a line for a shell, up to a comment or to where its output goes.
+func shellWords(line string) []string {
+	var words []string
+	for _, word := range shellWord.FindAllString(line, -1) {
+		if strings.HasPrefix(word, "#") || word == ">" {
+			break
+		}
+		words = append(words, strings.Trim(word, `"'`))
+	}
+	return words
+}
+
 // checkCommand wants larder to take this subcommand with these flags.
 func checkCommand(t *testing.T, file string, words []string) {
 	t.Helper()
@@ -56,8 +136,34 @@ func checkCommand(t *testing.T, file string, words []string) {
 		t.Errorf("%s: larder %s: %v", file, strings.Join(words, " "), err)
 		return
 	}
-	if err := command.ValidateFlagGroups(); err != nil {
+	if err := errors.Join(command.ValidateRequiredFlags(), command.ValidateFlagGroups()); err != nil {
 		t.Errorf("%s: larder %s: %v", file, strings.Join(words, " "), err)
+	}
+}
+
+// The pipelines that install ask for an identity that is for the registry which they install from, and have nothing that
+// is secret.
+func TestExampleInstalls(t *testing.T) {
+	files := exampleFiles(t, ".yml")
+	var github struct {
+		Permissions map[string]string
+	}
+	var gitlab map[string]struct {
+		IDTokens  map[string]struct{ Aud string } `yaml:"id_tokens"`
+		Variables map[string]string
+	}
+	for name, pipeline := range map[string]any{"github-actions/install.yml": &github, "gitlab-ci/install.yml": &gitlab} {
+		if err := yaml.Unmarshal(files[name], pipeline); err != nil || bytes.Contains(files[name], []byte("secrets.")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if github.Permissions["id-token"] != "write" || !bytes.Contains(files["github-actions/install.yml"], []byte("&audience=https://$LARDER_HOST")) {
+		t.Errorf("GitHub's job asks for no identity for the registry: %v", github.Permissions)
+	}
+	for name, job := range gitlab {
+		if aud := job.IDTokens["LARDER_ID_TOKEN"].Aud; aud != "https://"+job.Variables["LARDER_HOST"] {
+			t.Errorf("GitLab's job %s has an identity for %q", name, aud)
+		}
 	}
 }
 
