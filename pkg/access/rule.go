@@ -136,6 +136,15 @@ var owners = map[string]map[string]string{
 	"https://gitlab.com": {
 		"sub": "project_path:", "project_path": "", "project_id": "", "namespace_path": "", "namespace_id": "",
 	},
+	"https://agent.buildkite.com": {
+		"sub": "organization:", "organization_slug": "", "organization_id": "", "pipeline_id": "",
+	},
+	"https://app.terraform.io": {
+		"sub": "organization:", "terraform_organization_name": "", "terraform_organization_id": "", "terraform_workspace_id": "",
+	},
+	"https://accounts.google.com": {
+		"sub": "", "email": "", "hd": "",
+	},
 }
 
 // checkOwner refuses a rule that strangers fit as well as those who are meant.

@@ -139,6 +139,15 @@ func TestRules(t *testing.T) {
 		gitlab("namespace_path=acme"), gitlab("sub=project_path:acme/*"), gitlab("project_id=1"),
 		func(r *Rule) { r.Issuer = "https://gitlab.example.com"; r.Claims = []Claim{{"ref", "main"}} },
 		func(r *Rule) { r.Issuer = "https://gitlab.example.com:8443/x" },
+		func(r *Rule) {
+			r.Issuer = "https://agent.buildkite.com"
+			r.Claims = []Claim{{"sub", "organization:acme:*"}}
+		},
+		func(r *Rule) {
+			r.Issuer = "https://app.terraform.io"
+			r.Claims = []Claim{{"terraform_organization_name", "acme"}}
+		},
+		func(r *Rule) { r.Issuer = "https://accounts.google.com"; r.Claims = []Claim{{"hd", "example.com"}} },
 		people, func(r *Rule) { people(r); r.Claims = []Claim{{"sub", "*"}} },
 	} {
 		if r := rule(t, change); r.Validate() != nil {
@@ -150,6 +159,22 @@ func TestRules(t *testing.T) {
 			claims("ref=refs/heads/main"), claims("sub=repo:*/widget:ref:x"), claims("sub=repo:*"), claims("sub=*:acme"), claims("repository=*/widget"), claims("actor=alice"),
 			claims("workflow=x", "repository_owner=*"), gitlab("ref=main"), gitlab("sub=project_path:*/x"), gitlab("namespace_path=*/x"), gitlab("repository_owner=acme"),
 			func(r *Rule) { r.Issuer += "/"; r.Claims = []Claim{{"ref", "x"}} },
+			func(r *Rule) {
+				r.Issuer = "https://agent.buildkite.com"
+				r.Claims = []Claim{{"pipeline_slug", "release"}}
+			},
+			func(r *Rule) {
+				r.Issuer = "https://agent.buildkite.com"
+				r.Claims = []Claim{{"sub", "organization:*:pipeline:x"}}
+			},
+			func(r *Rule) {
+				r.Issuer = "https://app.terraform.io"
+				r.Claims = []Claim{{"terraform_workspace_name", "prod"}}
+			},
+			func(r *Rule) {
+				r.Issuer = "https://accounts.google.com"
+				r.Claims = []Claim{{"email_verified", "true"}}
+			},
 		},
 		"trusts everybody": {claims("sub=*"), claims("sub=*", "ref=*/*")},
 		"1 to 20 claims":   {claims(), func(r *Rule) { r.Claims = make([]Claim, maxClaims+1) }},

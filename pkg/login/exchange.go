@@ -24,7 +24,7 @@ func (h *handler) exchange(ctx context.Context, f fields) (tokenDocument, error)
 	if err := checkExchange(f); err != nil {
 		return tokenDocument{}, err
 	}
-	raw := f["subject_token"]
+	raw := strings.TrimRight(f["subject_token"], "\r\n") // with which a file ends
 	issuer, err := identity.Issuer(raw)
 	if err != nil {
 		h.decide(ctx, "nobody", "token for an identity", false, "what was sent is no identity token")

@@ -175,7 +175,10 @@ func TestExchange(t *testing.T) {
 		code   string
 		log    string
 		asked  int32
+		ends   string // what comes after the identity token
 	}{
+		"from a file":            {ends: "\r\n", status: 200, log: "by rule acme, token", asked: 2},
+		"with more after it":     {ends: "\nx", status: 400, code: "invalid_grant", log: "no identity token"},
 		"good":                   {status: 200, log: "by rule acme, token", asked: 2},
 		"for several":            {claims: access.Claims{"aud": []string{"x", audience}}, status: 200, log: "by rule acme, token", asked: 2},
 		"as a JWT":               {form: []string{"subject_token_type", typeJWT, "requested_token_type", typeAccess}, status: 200, log: "by rule acme, token", asked: 2},
@@ -209,7 +212,7 @@ func TestExchange(t *testing.T) {
 			}
 			raw := i.token(t, pipeline, test.claims)
 			w.secret(raw, strings.Split(raw, ".")[2])
-			got := w.wantToken(newForm("/v1/token", exchanging(raw, test.form...).Encode()), test.status, test.code)
+			got := w.wantToken(newForm("/v1/token", exchanging(raw+test.ends, test.form...).Encode()), test.status, test.code)
 			if n := w.logged(test.log); (test.log != "") != (n == 1) || i.asked.Load() != test.asked || other.asked.Load() != 0 {
 				t.Errorf("asked %d times; %s", i.asked.Load(), w.log)
 			}

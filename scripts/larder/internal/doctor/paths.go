@@ -55,10 +55,8 @@ func (v *visit) absent() []*url.URL {
 }
 
 // closed says that an answer is what a registry that wants a token gives to
-// those without one, whatever they ask.
-func (v *visit) closed(status int) bool {
-	return v.Token == "" && status == http.StatusUnauthorized
-}
+// those without a good one, whatever they ask. The check of access says so.
+func closed(status int) bool { return status == http.StatusUnauthorized }
 
 // checkAbsent asks for what is not there. The clients tell a person by the
 // status what is wrong; 403 would be "unauthorized", a redirect a login page.
@@ -69,7 +67,7 @@ func (v *visit) checkAbsent(ctx context.Context) {
 		switch {
 		case err != nil:
 			status = append(status, fmt.Sprintf("%s: %v", u.Path, err))
-		case got.status != http.StatusNotFound && !v.closed(got.status):
+		case got.status != http.StatusNotFound && !closed(got.status):
 			status = append(status, fmt.Sprintf("%s: %d", u.Path, got.status))
 		case !isErrorDocument(got):
 			shape = append(shape, fmt.Sprintf("%s: %s %s", u.Path, got.header.Get("Content-Type"), quote(string(got.body))))
@@ -90,7 +88,7 @@ func (v *visit) checkMethods(ctx context.Context) {
 			switch {
 			case err != nil:
 				wrong = append(wrong, fmt.Sprintf("%s %s: %v", method, u.Path, err))
-			case v.closed(got.status) && u != v.discovery:
+			case closed(got.status) && u != v.discovery:
 			case got.status != http.StatusMethodNotAllowed || !allowsReading(got.header):
 				wrong = append(wrong, fmt.Sprintf("%s %s: %d, Allow %s", method, u.Path, got.status, quote(got.header.Get("Allow"))))
 			}
@@ -149,7 +147,7 @@ func (v *visit) checkTrailingSlash(ctx context.Context) {
 			continue
 		}
 		here := u == slashed && got.status == http.StatusOK
-		if got.status != http.StatusNotFound && !here && !v.closed(got.status) {
+		if got.status != http.StatusNotFound && !here && !closed(got.status) {
 			wrong = append(wrong, fmt.Sprintf("%s: %d", u.Path, got.status))
 		}
 	}
@@ -181,7 +179,7 @@ func (v *visit) checkEncoded(ctx context.Context) {
 			switch {
 			case err != nil:
 				wrong = append(wrong, fmt.Sprintf("%s: %v", u.EscapedPath(), err))
-			case got.status != http.StatusNotFound && got.status != http.StatusBadRequest && !v.closed(got.status):
+			case got.status != http.StatusNotFound && got.status != http.StatusBadRequest && !closed(got.status):
 				wrong = append(wrong, fmt.Sprintf("%s: %d", u.EscapedPath(), got.status))
 			}
 		}
