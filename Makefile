@@ -58,7 +58,7 @@ check-templates: ## lint template.yaml, adopt.yaml and infra/; installs the lint
 .PHONY: unit
 unit: ## unit tests and fuzz seeds, and all but the longest of them with the race detector
 	@echo "== unit tests"
-	@go test ./...
+	@LARDER_FAULTS=catalog go test ./...
 	@echo "== unit tests with the race detector"
 	@CGO_ENABLED=1 go test -race -short ./...
 
@@ -109,7 +109,7 @@ fuzz: need-go ## every fuzz target for FUZZTIME (10s)
 
 .PHONY: faults
 faults: need-all dynamodb ## let every call of publishing go wrong in turn, on all engines, and print the table; takes minutes
-	@LARDER_FAULTS=1 go test -count=1 -timeout=60m -v -run '^TestEveryCallMayFail$$' ./pkg/publish
+	@LARDER_FAULTS=all go test -count=1 -timeout=60m -v -run '^TestEveryCallMayFail$$' ./pkg/publish
 
 .PHONY: vuln
 vuln: need-go ## known vulnerabilities in the dependencies; asks an online database, which is why `make test` does not
