@@ -466,6 +466,15 @@ func TestUnauthorized(t *testing.T) {
 		}
 	}
 	good := tokens.issue(t, time.Minute, "read *")
+	for _, path := range everyRoute[1:] {
+		r := httptest.NewRequest("GET", path+"?token="+good+"&access_token="+good, nil)
+		r.SetBasicAuth("token", good)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != 401 || strings.Contains(w.Body.String(), good) {
+			t.Errorf("a token in the query of %s: %d %s", path, w.Code, w.Body)
+		}
+	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
 		for _, path := range everyRoute {
 			if r := ask(t, handler, "GET", path, "Authorization", scheme+good); r.StatusCode > 204 {
