@@ -470,6 +470,36 @@ func TestTimes(t *testing.T) {
 	})
 }
 
+// TestRuleRemovedMeanwhile: a rule that is removed or changed gives nothing any
+// more, to whomever it was about to give something either.
+func TestRuleRemovedMeanwhile(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*world)
+		status int
+		code   string
+	}{
+		"removed":             {func(w *world) { w.remove("staff") }, 400, "invalid_grant"},
+		"put in again":        {func(w *world) { w.remove("staff"); w.staff() }, 200, ""},
+		"for fewer":           {func(w *world) { w.remove("staff"); w.staffBy("groups=boss", 720*time.Hour) }, 400, "invalid_grant"},
+		"for a shorter time":  {func(w *world) { w.remove("staff"); w.staffBy("groups=staff", time.Hour) }, 400, "invalid_grant"},
+		"one that never gave": {func(w *world) { w.remove("boss") }, 200, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.staff()
+			w.rule(access.Rule{Name: "boss", Use: access.ForPeople}, "groups=boss", "read *")
+			w.people.claims = alice
+			form := (&browser{world: w}).redemption()
+			test.change(w)
+			w.wantToken(newForm("/v1/token", form.Encode()), test.status, test.code)
+			refused := w.logged("person alice", "token for", "allowed=false", "removed or changed") == 1
+			if (len(w.tokens()) == 1) != (test.status == 200) || refused != (test.status == 400) {
+				t.Errorf("%d tokens; %s", len(w.tokens()), w.log)
+			}
+		})
+	}
+}
+
 // TestOneCodeOneToken: of all who bring a code at once, one gets a token.
 func TestOneCodeOneToken(t *testing.T) {
 	w := newWorld(t)

@@ -110,7 +110,7 @@ func (h *handler) welcome(r *http.Request, l login, claims access.Claims) (answe
 		h.decide(r.Context(), "nobody", "log in", false, errNoSubject.text)
 		return answer{}, errNoSubject
 	}
-	rules, err := h.rules(r.Context(), func(rule access.Rule) bool { return rule.Use == access.ForPeople })
+	rules, err := h.rules(r.Context(), isForPeople)
 	if err != nil {
 		return answer{}, err
 	}
@@ -120,6 +120,9 @@ func (h *handler) welcome(r *http.Request, l login, claims access.Claims) (answe
 		return h.stranger(l), nil
 	}
 	l.Rules, l.Scopes, l.Lifetime = given.Rules, given.Scopes, access.Duration(given.Lifetime)
+	if l.Terms, err = terms(rules, given.Rules); err != nil {
+		return answer{}, err
+	}
 	secret, id := access.NewTicket(forConsent)
 	err = h.keep(r.Context(), id, l, loginTime)
 	if errors.Is(err, errTooMuch) {

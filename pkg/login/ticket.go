@@ -2,10 +2,12 @@ package login
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +45,7 @@ type login struct {
 	Rules    []string        `json:"rules,omitempty"`
 	Scopes   access.Scopes   `json:"scopes,omitempty"`
 	Lifetime access.Duration `json:"lifetime,omitempty"`
+	Terms    access.ID       `json:"terms"` // of those rules
 }
 
 // redirectURI is where the client listens.
@@ -55,6 +58,17 @@ func (h *handler) who(l login) string { return fmt.Sprintf("person %s of %s", l.
 
 // byRules is why somebody is allowed what they are.
 func byRules(rules []string) string { return "by rule " + strings.Join(rules, ", ") }
+
+// terms stands for all that some of the rules say, by their names: it is another
+// one when one of them is removed, or is another rule by then.
+func terms(rules []access.Rule, names []string) (access.ID, error) {
+	rules = slices.DeleteFunc(slices.Clone(rules), func(rule access.Rule) bool { return !slices.Contains(names, rule.Name) })
+	data, err := json.Marshal(rules)
+	if err != nil {
+		return access.ID{}, fmt.Errorf("write rules: %w", err)
+	}
+	return sha256.Sum256(data), nil
+}
 
 // errTooMuch is of rules that fit the same person, or pipeline.
 var errTooMuch = refuse(http.StatusBadRequest, invalidGrant,

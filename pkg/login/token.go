@@ -89,7 +89,14 @@ func (h *handler) redeem(ctx context.Context, f fields) (tokenDocument, error) {
 		return tokenDocument{}, err
 	}
 	what := "token for " + l.Scopes.String()
-	if wrong := l.check(f); wrong != nil {
+	wrong := l.check(f)
+	if wrong == nil {
+		wrong, err = h.outdated(ctx, l)
+	}
+	if err != nil {
+		return tokenDocument{}, err
+	}
+	if wrong != nil {
 		h.decide(ctx, h.who(l), what, false, wrong.text)
 		return tokenDocument{}, wrong
 	}
@@ -121,6 +128,20 @@ func (l login) check(f fields) *refusal {
 	return nil
 }
 
+// outdated says that a login is one by rules that are not there any more as they
+// were: whoever removes a rule counts on nobody getting a token by it after that.
+func (h *handler) outdated(ctx context.Context, l login) (*refusal, error) {
+	rules, err := h.rules(ctx, isForPeople)
+	if err != nil {
+		return nil, err
+	}
+	now, err := terms(rules, l.Rules)
+	if err != nil || now == l.Terms {
+		return nil, err
+	}
+	return refuse(http.StatusBadRequest, invalidGrant, "a rule that gave the access was removed or changed meanwhile: log in again"), nil
+}
+
 // create makes a token that is good for a while from now on.
 func (h *handler) create(ctx context.Context, t access.Token, lasts time.Duration) (tokenDocument, access.ID, error) {
 	secret, id := access.NewToken()
@@ -144,6 +165,8 @@ func (h *handler) rules(ctx context.Context, are func(access.Rule) bool) ([]acce
 	}
 	return slices.DeleteFunc(rules, func(rule access.Rule) bool { return !are(rule) }), nil
 }
+
+func isForPeople(rule access.Rule) bool { return rule.Use == access.ForPeople }
 
 // description is a text in the characters of an error_description: RFC 6749,
 // appendix A.8.

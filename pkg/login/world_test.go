@@ -150,7 +150,12 @@ var alice = access.Claims{"sub": "00u1", "email": "alice@acme.example", "email_v
 
 func (w *world) staff() {
 	w.Helper()
-	w.rule(access.Rule{Name: "staff", Use: access.ForPeople, Lifetime: access.Duration(720 * time.Hour)}, "groups=staff", "read providers:acme/*", "read modules:*")
+	w.staffBy("groups=staff", 720*time.Hour)
+}
+
+func (w *world) staffBy(claims string, lifetime time.Duration) {
+	w.Helper()
+	w.rule(access.Rule{Name: "staff", Use: access.ForPeople, Lifetime: access.Duration(lifetime)}, claims, "read providers:acme/*", "read modules:*")
 }
 
 // people is a provider of identities, which knows the next person.
