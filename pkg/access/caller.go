@@ -62,4 +62,16 @@ func Authenticate(authorization []string) Caller {
 type Lookup struct {
 	ID    ID
 	Token *Token // when that is answered; nil where there is no such token
+
+	// Wanted says whether there is to be any other answer, for whoever has the
+	// token. Nil: in any case.
+	Wanted func(*Token) bool
+}
+
+// Found keeps the token, or nil, and says whether anything else is wanted. If it
+// is not, nothing else may be looked at: how long that takes, or that it fails,
+// would tell what is there.
+func (l *Lookup) Found(t *Token) (wanted bool) {
+	l.Token = t
+	return l.Wanted == nil || l.Wanted(t)
 }

@@ -23,10 +23,16 @@ type withTokens struct {
 }
 
 // side is the catalog beside a lookup.
-type side struct{ *withTokens }
+type side struct {
+	*withTokens
+	wanted bool
+}
 
 func (s side) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
 	s.asked = append(s.asked, "beside")
+	if !s.wanted {
+		return nil, ErrNotFound
+	}
 	return s.listing()
 }
 
@@ -43,10 +49,11 @@ func (w *withTokens) listing() (Listing, error) {
 }
 
 func (w *withTokens) Beside(lookup *access.Lookup) Catalog {
+	var token *access.Token
 	if t, ok := w.issued[lookup.ID]; ok {
-		lookup.Token = &t
+		token = &t
 	}
-	return side{w}
+	return side{w, lookup.Found(token)}
 }
 
 func (w *withTokens) NoteUse(_ context.Context, id access.ID, day access.Day) error {
@@ -146,15 +153,20 @@ func TestEveryCaller(t *testing.T) {
 // Nobody learns what is published, or that something is broken, by being refused
 // in another way.
 func TestRefusedWhateverIsThere(t *testing.T) {
-	g := newGate(t, time.Minute)
+	g := newGate(t, 0) // each time it is looked up
 	_, unknown := access.NewToken()
 	other := g.issue(t, "read modules:*")
-	for _, g.missing = range []bool{false, true} {
+	for name, set := range map[string]func(){
+		"there":   func() { g.missing, g.fails = false, nil },
+		"missing": func() { g.missing = true },
+		"broken":  func() { g.missing, g.fails = false, errors.New("broken") },
+	} {
+		set()
 		if _, err := g.ask(t, access.Bearer(unknown)); !errors.Is(err, ErrUnauthorized) {
-			t.Errorf("missing %v: an unknown token is refused with %v", g.missing, err)
+			t.Errorf("%s: an unknown token is refused with %v", name, err)
 		}
 		if _, err := g.ask(t, access.Bearer(other)); !errors.Is(err, ErrDenied) {
-			t.Errorf("missing %v: a token without scope is refused with %v", g.missing, err)
+			t.Errorf("%s: a token without scope is refused with %v", name, err)
 		}
 	}
 }

@@ -40,7 +40,8 @@ type Catalog interface {
 type Tokens interface {
 	// Beside is the catalog for one question, in whose request a token is
 	// looked up, too. It is when the question is answered, or answered by
-	// [ErrNotFound], that the lookup has its token.
+	// [ErrNotFound], that the lookup has its token. [ErrNotFound] is also the
+	// answer where [access.Lookup.Found] says that none is wanted.
 	Beside(lookup *access.Lookup) Catalog
 
 	// NoteUse notes the last day on which a token was used. Of one that is not
@@ -179,7 +180,9 @@ func read[T any](ctx context.Context, r *Reader, caller access.Caller, about acc
 		}
 		return ask(r.catalog)
 	}
-	lookup := access.Lookup{ID: id}
+	lookup := access.Lookup{ID: id, Wanted: func(t *access.Token) bool {
+		return t != nil && !t.Expired(r.now()) && t.Scopes.Allow(about)
+	}}
 	answer, err := ask(r.tokens.Beside(&lookup))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nothing, err

@@ -42,17 +42,19 @@ func (b beside) ProviderVersion(ctx context.Context, a registry.ProviderAddress,
 	return with(ctx, b, func(c *Catalog) (registry.ProviderVersion, error) { return c.ProviderVersion(ctx, a, v) })
 }
 
-// with looks the token up, and then asks the catalog.
+// with looks the token up, and then asks the catalog if that is wanted.
 func with[T any](ctx context.Context, b beside, ask func(*Catalog) (T, error)) (T, error) {
-	token, err := b.tokens.Token(ctx, b.lookup.ID)
+	var nothing T
+	found, err := b.tokens.Token(ctx, b.lookup.ID)
+	token := &found
 	switch {
-	case err == nil:
-		b.lookup.Token = &token
 	case errors.Is(err, access.ErrNotFound):
-		b.lookup.Token = nil
-	default:
-		var nothing T
+		token = nil
+	case err != nil:
 		return nothing, err
+	}
+	if !b.lookup.Found(token) {
+		return nothing, registry.ErrNotFound
 	}
 	return ask(b.tokens.catalog)
 }

@@ -21,7 +21,7 @@ type BesideDriver struct {
 
 // Beside runs the suite of [registry.Tokens]: it holds that a catalog beside
 // which a token is looked up answers every question as it does alone, and finds
-// the token whether or not there is an answer.
+// the token whether or not there is an answer, or one is wanted.
 func Beside(t *testing.T, driver BesideDriver) {
 	s := &suite{driver.Index}
 	m := moduleVersion("beside/it/aws", "1.0.0", 2)
@@ -45,6 +45,18 @@ func Beside(t *testing.T, driver BesideDriver) {
 			}
 		})
 	}
+	t.Run("unwanted", func(t *testing.T) {
+		for what, ask := range questions(m, p, unlisted) {
+			want := token("unwanted " + what)
+			if err := driver.Store.CreateToken(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+			found := access.Lookup{ID: want.ID, Wanted: func(t *access.Token) bool { return !reflect.DeepEqual(t, &want) }}
+			if _, err := ask(t.Context(), driver.Tokens.Beside(&found)); !errors.Is(err, registry.ErrNotFound) || !reflect.DeepEqual(found.Token, &want) {
+				t.Errorf("%s: %v, found %+v", what, err, found.Token)
+			}
+		}
+	})
 	t.Run("use", func(t *testing.T) { noteUse(t, driver) })
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

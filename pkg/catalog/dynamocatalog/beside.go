@@ -70,7 +70,8 @@ func (b beside) getItem(ctx context.Context, key item) (item, error) {
 	return items[0], nil
 }
 
-// get is those of some items that are there, in any order, and fills the lookup.
+// get is those of some items that are there, in any order, if they are wanted, and
+// fills the lookup.
 // It is one request, unless DynamoDB leaves some of it undone.
 func (b beside) get(ctx context.Context, keys ...item) ([]item, error) {
 	b.lookup.Token = nil
@@ -96,15 +97,20 @@ func (b beside) get(ctx context.Context, keys ...item) ([]item, error) {
 	return nil, fmt.Errorf("%w (it was asked %d times)", errPartial, maxReads)
 }
 
-// takeToken fills the lookup from items, and returns the others.
+// takeToken fills the lookup from items, and returns the others, if they are
+// wanted.
 func (b beside) takeToken(items []item) ([]item, error) {
+	var token *access.Token
 	isToken := func(i item) bool { return textOf(i, PartitionKey) == tokenPartition }
 	if n := slices.IndexFunc(items, isToken); n >= 0 {
-		token, err := decodeToken(items[n])
+		found, err := decodeToken(items[n])
 		if err != nil {
 			return nil, err
 		}
-		b.lookup.Token = &token
+		token = &found
+	}
+	if !b.lookup.Found(token) {
+		return nil, nil
 	}
 	return slices.DeleteFunc(items, isToken), nil
 }
