@@ -20,6 +20,7 @@ type withTokens struct {
 	issued  map[access.ID]access.Token
 	asked   []string // "beside" or "alone", and "use"
 	fails   error
+	during  func() // a question
 }
 
 // side is the catalog beside a lookup.
@@ -30,6 +31,9 @@ type side struct {
 
 func (s side) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
 	s.asked = append(s.asked, "beside")
+	if s.during != nil {
+		s.during()
+	}
 	if !s.wanted {
 		return nil, ErrNotFound
 	}
@@ -183,6 +187,20 @@ func TestRemembers(t *testing.T) {
 			t.Errorf("at %v: asked %q, %v, want %q", g.at, asked, err, tt.asked)
 		}
 	}
+	g.at = g.at.Add(-time.Second) // the clock was set back
+	if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != "beside" {
+		t.Errorf("after the clock was set back: asked %q, %v", asked, err)
+	}
+	g.at, g.during = g.at.Add(MaxRemember), func() { g.at = g.at.Add(10 * time.Second) }
+	for i, want := range []string{"beside", "alone", "beside"} { // an answer that takes long is as old as its question
+		if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != want {
+			t.Errorf("slowly: asked %q, %v, want %q", asked, err, want)
+		}
+		if i == 1 {
+			g.at = g.at.Add(50 * time.Second)
+		}
+	}
+	g.during = nil
 	delete(g.issued, id) // revoked
 	if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != "alone" {
 		t.Errorf("within the minute: asked %q, %v", asked, err)

@@ -183,12 +183,13 @@ func read[T any](ctx context.Context, r *Reader, caller access.Caller, about acc
 	lookup := access.Lookup{ID: id, Wanted: func(t *access.Token) bool {
 		return t != nil && !t.Expired(r.now()) && t.Scopes.Allow(about)
 	}}
+	asked := r.now() // what was read may be as old
 	answer, err := ask(r.tokens.Beside(&lookup))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nothing, err
 	}
 	if lookup.Token != nil {
-		r.known.put(*lookup.Token, r.now())
+		r.known.put(*lookup.Token, asked)
 	}
 	if err := r.decide(ctx, id, lookup.Token, about); err != nil {
 		return nothing, err

@@ -20,7 +20,7 @@ type remembered struct {
 
 type known struct {
 	access.Token
-	until time.Time
+	since time.Time
 }
 
 func newRemembered(lifetime time.Duration) *remembered {
@@ -31,7 +31,15 @@ func (r *remembered) get(id access.ID, now time.Time) (access.Token, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, ok := r.tokens[id]
-	return k.Token, ok && now.Before(k.until)
+	return k.Token, ok && r.fresh(k, now)
+}
+
+// fresh goes by the clock on the wall, which goes on while a process is frozen
+// between two requests; the monotonic one may stand still then. Where the wall's
+// was set back, a token is looked up again.
+func (r *remembered) fresh(k known, now time.Time) bool {
+	age := now.Round(0).Sub(k.since)
+	return age >= 0 && age < r.lifetime
 }
 
 func (r *remembered) put(t access.Token, now time.Time) {
@@ -43,13 +51,13 @@ func (r *remembered) put(t access.Token, now time.Time) {
 	if len(r.tokens) >= maxRemembered {
 		r.forget(now)
 	}
-	r.tokens[t.ID] = known{t, now.Add(r.lifetime)}
+	r.tokens[t.ID] = known{t, now.Round(0)}
 }
 
 // forget makes room: it drops what is too old, or any one where nothing is.
 func (r *remembered) forget(now time.Time) {
 	for id, k := range r.tokens {
-		if !now.Before(k.until) {
+		if !r.fresh(k, now) {
 			delete(r.tokens, id)
 		}
 	}
