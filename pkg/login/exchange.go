@@ -44,7 +44,7 @@ func (h *handler) exchange(ctx context.Context, f fields) (tokenDocument, error)
 		h.decide(ctx, who, "token for an identity", false, whyNot(err))
 		return tokenDocument{}, err
 	}
-	return h.give(ctx, issuer, rules, claims)
+	return h.give(ctx, issuer, rules, trusted(claims))
 }
 
 // checkExchange refuses what would be asked in vain.

@@ -270,6 +270,17 @@ func TestExchanged(t *testing.T) {
 	w.wantToken(newForm("/v1/token?subject_token="+raw, exchanging(raw).Encode()), 400, "invalid_request")
 }
 
+// TestExchangedEmail: an issuer may give an identity to who entered any address.
+func TestExchangedEmail(t *testing.T) {
+	for verified, status := range map[any]int{true: 200, false: 400, nil: 400} {
+		i := newIssuer(t)
+		w := newWorld(t, func(c *Config) { c.Identities = i.verifier() })
+		w.rule(access.Rule{Name: "deployer", Use: access.ForPipelines, Issuer: i.URL, Audience: audience}, "email=deployer@acme.example", "read *")
+		raw := i.token(t, pipeline, access.Claims{"email": "deployer@acme.example", "email_verified": verified})
+		w.wantToken(newForm("/v1/token", exchanging(raw).Encode()), status, map[int]string{400: "invalid_grant"}[status])
+	}
+}
+
 func TestExchangedTooMuch(t *testing.T) {
 	i := newIssuer(t)
 	w := newWorld(t, func(c *Config) { c.Identities = i.verifier() })

@@ -14,9 +14,9 @@
 // whatever goes wrong ends on a page for the person, who can end the client.
 //
 // What people may do is for the rules for people to say, of the claims that the
-// provider makes. An email address counts only if the provider says, with
-// email_verified, that it is the person's: where anybody can enter any address,
-// a rule for one would be a rule for everybody.
+// provider makes. An email address, also that of a pipeline, counts only if the
+// provider says, with email_verified, that it is theirs: where anybody can enter
+// any address, a rule for one would be a rule for everybody.
 package login
 
 import (
