@@ -193,6 +193,22 @@ func TestConsentPage(t *testing.T) {
 	}
 }
 
+func TestLasting(t *testing.T) {
+	for lifetime, want := range map[time.Duration]string{
+		time.Minute:       "1 minutes from",
+		90 * time.Second:  "2 minutes from",
+		time.Hour:         "60 minutes from",
+		2 * time.Hour:     "2 hours from",
+		150 * time.Minute: "150 minutes from",
+		48 * time.Hour:    "2 days, until",
+		60 * time.Hour:    "60 hours from",
+	} {
+		if got := lasting(lifetime); !strings.HasPrefix(got, want) {
+			t.Errorf("%v: %s, want %s", lifetime, got, want)
+		}
+	}
+}
+
 // TestCallback is who comes back from the provider, and gets no further.
 func TestCallback(t *testing.T) {
 	claims := func(changes ...any) access.Claims {

@@ -189,15 +189,15 @@ func (h *handler) isOwnForm(r *http.Request) bool {
 	return site == "" || site == "same-origin"
 }
 
-// lasting says how long a token will be good.
+// lasting says how long a token will be good, and nothing shorter than that.
 func lasting(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
-	case d >= 2*day:
+	case d >= 2*day && d%day == 0:
 		return fmt.Sprintf("%d days, until %s", d/day, time.Now().Add(d).UTC().Format("2 January 2006"))
-	case d >= 2*time.Hour:
+	case d >= 2*time.Hour && d%time.Hour == 0:
 		return fmt.Sprintf("%d hours from when you allow it", d/time.Hour)
 	default:
-		return fmt.Sprintf("%d minutes from when you allow it", d/time.Minute)
+		return fmt.Sprintf("%d minutes from when you allow it", (d+time.Minute-1)/time.Minute)
 	}
 }
