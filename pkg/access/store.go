@@ -5,8 +5,11 @@ import (
 	"time"
 )
 
-// KeepExpired is how long an expired token is still listed.
-const KeepExpired = 7 * 24 * time.Hour
+// How long an expired token is still listed.
+const (
+	KeepExpired   = 7 * 24 * time.Hour
+	KeepExchanged = 24 * time.Hour // of a pipeline: each job may have had one
+)
 
 // Tokens keeps tokens. Implementations are safe for concurrent use.
 type Tokens interface {
@@ -22,8 +25,8 @@ type Tokens interface {
 
 	// Tokens is a page of all tokens, in the order of their IDs: up to some
 	// thousand that come after one, which is the next of the page before, and
-	// empty at first. Next is empty when there are no more. Those that expired
-	// more than [KeepExpired] ago need not be among them.
+	// empty at first. Next is empty when there are no more. Those that are past
+	// their [Token.ListedUntil] need not be among them.
 	Tokens(ctx context.Context, after string) (page []Token, next string, err error)
 
 	// RevokeToken ends a token for ever.

@@ -109,6 +109,18 @@ func (t Token) Who() string { return fmt.Sprintf("token %q of %s (%s)", t.Name, 
 // Expired says whether a token is not good any more.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
+// ListedUntil is until when a token is listed; zero for always.
+func (t Token) ListedUntil() time.Time {
+	switch {
+	case t.Expires.IsZero():
+		return time.Time{}
+	case t.Origin == ByExchange:
+		return t.Expires.Add(KeepExchanged)
+	default:
+		return t.Expires.Add(KeepExpired)
+	}
+}
+
 // MaxName is how many characters names, owners and the like may have.
 const MaxName = 200
 

@@ -164,7 +164,8 @@ func (a *Access) sweepTokens(tokens *bbolt.Bucket) error {
 	a.swept = now
 	return removeWhere(tokens, func(value []byte) bool {
 		token, err := decodeAccess[access.Token](value)
-		return err == nil && token.Expired(now.Add(-access.KeepExpired))
+		until := token.ListedUntil()
+		return err == nil && !until.IsZero() && !now.Before(until)
 	})
 }
 

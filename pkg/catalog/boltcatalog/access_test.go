@@ -119,7 +119,8 @@ func TestNoteUseAgain(t *testing.T) {
 func TestSweepTokens(t *testing.T) {
 	a, now := newAccess(t), made
 	a.SetClock(func() time.Time { return now })
-	short, eternal := token(t, made.Add(time.Hour)), token(t, time.Time{})
+	short, eternal, ofJob := token(t, made.Add(time.Hour)), token(t, time.Time{}), token(t, made.Add(time.Hour))
+	ofJob.Origin = access.ByExchange
 	create := func(token access.Token) {
 		t.Helper()
 		if err := a.CreateToken(t.Context(), token); err != nil {
@@ -128,6 +129,7 @@ func TestSweepTokens(t *testing.T) {
 	}
 	create(short)
 	create(eternal)
+	create(ofJob)
 	for _, step := range []struct {
 		at   time.Time
 		want error
@@ -140,6 +142,9 @@ func TestSweepTokens(t *testing.T) {
 		create(token(t, time.Time{}))
 		if _, err := a.Token(t.Context(), short.ID); !errors.Is(err, step.want) {
 			t.Errorf("%v after it expired: %v, want %v", now.Sub(short.Expires), err, step.want)
+		}
+		if _, err := a.Token(t.Context(), ofJob.ID); !errors.Is(err, access.ErrNotFound) {
+			t.Errorf("%v after it expired, the token of a job: %v", now.Sub(short.Expires), err)
 		}
 	}
 	if _, err := a.Token(t.Context(), eternal.ID); err != nil {

@@ -117,8 +117,8 @@ func tokenItem(t access.Token) (item, error) {
 		i[usedAttribute] = text(string(t.Used))
 		t.Used = ""
 	}
-	if !t.Expires.IsZero() {
-		i[ExpiresAttribute] = ttl(t.Expires.Add(access.KeepExpired))
+	if until := t.ListedUntil(); !until.IsZero() {
+		i[ExpiresAttribute] = ttl(until)
 	}
 	return i, setJSON(i, t)
 }

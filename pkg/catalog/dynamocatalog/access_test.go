@@ -43,11 +43,12 @@ func TestBeside(t *testing.T) {
 func TestAccessItems(t *testing.T) {
 	b := newTable(t)
 	c := b.open(t, nil)
-	eternal, expiring := token(t), token(t)
+	eternal, expiring, ofJob := token(t), token(t), token(t)
 	expiring.Expires = made.Add(time.Hour)
+	ofJob.Expires, ofJob.Origin = made.Add(time.Hour), access.ByExchange
 	ticket := token(t).ID
 	err := errors.Join(
-		c.CreateToken(t.Context(), eternal), c.CreateToken(t.Context(), expiring), c.NoteUse(t.Context(), expiring.ID, "2026-11-21"),
+		c.CreateToken(t.Context(), eternal), c.CreateToken(t.Context(), expiring), c.CreateToken(t.Context(), ofJob), c.NoteUse(t.Context(), expiring.ID, "2026-11-21"),
 		c.AddRule(t.Context(), access.Rule{Name: "ci", Scopes: eternal.Scopes}),
 		c.KeepTicket(t.Context(), ticket, []byte("data"), made.Add(time.Minute+time.Millisecond)),
 	)
@@ -62,6 +63,7 @@ func TestAccessItems(t *testing.T) {
 	}{
 		"token":          {tokens[eternal.ID.String()], []string{"PK", "SK", "data", "request"}, time.Time{}},
 		"expiring token": {tokens[expiring.ID.String()], []string{"PK", "SK", "data", "expires", "request", "used"}, expiring.Expires.Add(access.KeepExpired)},
+		"job's token":    {tokens[ofJob.ID.String()], []string{"PK", "SK", "data", "expires", "request"}, ofJob.Expires.Add(24 * time.Hour)},
 		"rule":           {rules["ci"], []string{"PK", "SK", "data", "request"}, time.Time{}},
 		"ticket":         {tickets["C"], []string{"PK", "SK", "data", "expires", "until"}, made.Add(time.Minute)},
 	} {
