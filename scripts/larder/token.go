@@ -274,14 +274,16 @@ func newTokenRevokeCommand() *cobra.Command {
 		Long: `End tokens for ever, by their name or ID, or by the first 8 digits of the ID or
 more; or by the token itself, such as one that was found where it should not be,
 of which the registry is told the ID alone. With --owner all tokens of an owner
-end, as "larder token list" writes the owner: of who has left, say.
+end, as "larder token list" writes the owner: of who has left, say. Of a person who
+has logged in, what stands in parentheses is enough, and better: the rest may have
+been another name at another time.
 
 On a single node that takes effect at once, on AWS within 60 seconds. A link to an
 archive that a client has got before is good until it expires, after 15 minutes.
 ` + whichAccess,
 		Example: `  larder token revoke ci
   larder token revoke 3f2a90c1 --stack acme-registry
-  larder token revoke --owner "alice@example.com (00u1abc)"`,
+  larder token revoke --owner 00u1abc`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 0) == (owner == "") {
 				return errors.New("say which tokens end: by their names or IDs, or by their --owner")
@@ -317,7 +319,7 @@ func tokensOf(cmd *cobra.Command, registry *reach.Registry, owner string) (ids [
 		if err != nil {
 			return nil, err
 		}
-		if t.Owner == owner && !t.Expired(now) {
+		if isOwner(t, owner) && !t.Expired(now) {
 			ids = append(ids, t.ID.String())
 		}
 	}
@@ -325,6 +327,12 @@ func tokensOf(cmd *cobra.Command, registry *reach.Registry, owner string) (ids [
 		return nil, fmt.Errorf("no token that is good has the owner %.200q: \"larder token list --all\" says the owners", owner)
 	}
 	return ids, nil
+}
+
+// isOwner says whether a token is an owner's. That of a person may be named by
+// what the provider of identities knows them by (sub), at the end of the owner.
+func isOwner(t access.Token, owner string) bool {
+	return t.Owner == owner || t.Origin == access.ByLogin && strings.HasSuffix(t.Owner, " ("+owner+")")
 }
 
 func revokeToken(cmd *cobra.Command, registry *reach.Registry, which string, onAWS bool) error {

@@ -210,6 +210,16 @@ func TestTokensOfAnOwnerAreRevoked(t *testing.T) {
 	if want := []string{strings.Repeat("1", 64), strings.Repeat("4", 64)}; !slices.Equal(revoked, want) {
 		t.Errorf("revoked %q, want %q", revoked, want)
 	}
+	person := func(digit, owner, origin string) string {
+		return strings.Replace(token(digit, owner, ""), `"scopes"`, `"origin":"`+origin+`","scopes"`, 1)
+	}
+	asked = startStack(t, `{"tokens":{"tokens":[`+strings.Join([]string{
+		person("1", "ada@example.com (00u1)", "login"), person("2", "Ada (00u1)", "login"), person("3", "00u1", "login"),
+		person("4", "Ada (x00u1)", "login"), person("5", "ada@example.com", "login"), person("6", "ci (00u1)", "operator"),
+	}, ",")+`]}}`, kept, kept, kept)
+	if out, _, err := run(t, "token", "revoke", "--owner", "00u1"); err != nil || strings.Count(out, "is revoked") != 3 || len(*asked) != 4 {
+		t.Errorf("of a person: %v\n%s", err, out)
+	}
 	startStack(t, `{"tokens":{"tokens":[]}}`)
 	if _, _, err := run(t, "token", "revoke", "--owner", "bob"); err == nil || !strings.Contains(err.Error(), `has the owner "bob"`) {
 		t.Errorf("of nobody: %v", err)
