@@ -97,7 +97,8 @@ func TestBegin(t *testing.T) {
 			w := newWorld(t, test.change)
 			*w.people = test.people
 			answer := (&browser{world: w}).get("/v1/login", asked())
-			if answer.status != test.status || (answer.header.Get("Retry-After") != "") != (test.status == 503) || strings.Contains(answer.body, "fire") {
+			if answer.status != test.status || (answer.header.Get("Retry-After") != "") != (test.status == 503) || strings.Contains(answer.body, "fire") ||
+				(answer.header.Get("Strict-Transport-Security") == "") != (name == "the registry is at a port") {
 				t.Errorf("%+v", answer)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -87,6 +88,9 @@ const retryAfter = "5"
 // write sends an answer, to HEAD without its page.
 func (h *handler) write(w http.ResponseWriter, r *http.Request, a answer) {
 	secure(w.Header(), a.page)
+	if !strings.Contains(h.Host, ":") { // it would hold for all ports of the host, whatever is there
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+	}
 	if a.cookie != nil {
 		http.SetCookie(w, a.cookie)
 	}
@@ -129,6 +133,5 @@ func secure(header http.Header, p page) {
 	header.Set("Referrer-Policy", referrer)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
-	header.Set("Strict-Transport-Security", "max-age=31536000")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
