@@ -193,7 +193,11 @@ sooner.
 		Example: `  larder trust remove github`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			answer, err := askAccess(cmd, o, admin.Request{RemoveRule: &admin.RemoveRule{Name: args[0]}})
+			request := admin.RemoveRule{Name: args[0]}
+			if err := request.Validate(); err != nil {
+				return err
+			}
+			answer, err := askAccess(cmd, o, admin.Request{RemoveRule: &request})
 			if err != nil {
 				return err
 			}

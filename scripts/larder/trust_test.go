@@ -88,4 +88,9 @@ func TestTrustRemove(t *testing.T) {
 			t.Errorf("said %q, want %q", out, want)
 		}
 	}
+	secret, _ := access.NewToken()
+	asked = startStack(t, `{"rule":`+oneRule+`}`)
+	if _, _, err := run(t, "trust", "remove", secret); err == nil || strings.Contains(err.Error(), secret) || len(*asked) > 0 {
+		t.Errorf("a token: %v, and asked %q", err, *asked)
+	}
 }

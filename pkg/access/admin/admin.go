@@ -51,7 +51,7 @@ type RevokeToken struct {
 const MinPrefix = 8
 
 // secret is the text of a token, or most of one.
-var secret = regexp.MustCompile("(?i)" + access.Prefix + "[a-z2-7]{16}")
+var secret = regexp.MustCompile("(?i)" + access.Prefix + "[a-z2-7]{16,}")
 
 // Validate refuses what may be the text of a token, which must not be in a
 // request, in an answer or in a log.
@@ -68,6 +68,14 @@ type ListRules struct{}
 // RemoveRule asks for the end of a rule of trust.
 type RemoveRule struct {
 	Name string `json:"name"`
+}
+
+// Validate is as that of [RevokeToken].
+func (r RemoveRule) Validate() error {
+	if secret.MatchString(r.Name) {
+		return errors.New("a rule is removed by its name, and that is a token, which \"larder token revoke\" ends")
+	}
+	return nil
 }
 
 // Answer is what became of a request. Unless it has an error, the field is set

@@ -220,6 +220,12 @@ func TestSecretsAreNotTold(t *testing.T) {
 	if told := fmt.Sprint(said, w.decisions); strings.Contains(told, secret[8:20]) {
 		t.Errorf("of a name it is told %s", told)
 	}
+	for _, r := range []Request{{RemoveRule: &RemoveRule{secret}}, {RemoveRule: &RemoveRule{"x" + secret}}, {AddRule: &access.Rule{Name: secret}}} {
+		said := w.refused(t, r, "")
+		if told := fmt.Sprint(said, w.decisions); strings.Contains(told, secret[len(secret)-8:]) {
+			t.Errorf("of the name of a rule it is told %s", told)
+		}
+	}
 	w.must(t, Request{CreateToken: wanted(t, "larder_ci")})
 	w.must(t, Request{RevokeToken: &RevokeToken{"larder_ci"}})
 }

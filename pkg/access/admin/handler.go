@@ -26,6 +26,9 @@ func New(store access.Store, audit access.Audit) *Handler { return &Handler{stor
 // Handle answers a request. What goes wrong is in the answer.
 func (h *Handler) Handle(ctx context.Context, r Request) Answer {
 	answer, err := h.answer(ctx, r)
+	if err != nil {
+		err = errors.New(secret.ReplaceAllString(err.Error(), "(a secret)"))
+	}
 	if what := r.change(); what != "" {
 		h.tell(ctx, what, answer, err)
 	}
@@ -282,6 +285,9 @@ func (h *Handler) listRules(ctx context.Context) (*Rules, error) {
 }
 
 func (h *Handler) removeRule(ctx context.Context, name string) (*access.Rule, error) {
+	if err := (RemoveRule{name}).Validate(); err != nil {
+		return nil, err
+	}
 	rules, err := h.store.Rules(ctx)
 	if err != nil {
 		return nil, err
