@@ -136,7 +136,14 @@ func TestNamesOfTokens(t *testing.T) {
 	}
 
 	w.keep(t, access.Token{ID: access.ID{1}, Name: "free", Origin: access.ByLogin})
-	w.must(t, Request{CreateToken: wanted(t, "free")})
+	free := wanted(t, "free")
+	w.must(t, Request{CreateToken: free})
+	if revoked := w.must(t, Request{RevokeToken: &RevokeToken{"free"}}).Token; revoked.ID != free.ID {
+		t.Errorf("revoked %s, want the one that an operator has named", revoked.ID.Short())
+	}
+	w.must(t, Request{CreateToken: wanted(t, "abcd0000")})
+	w.keep(t, access.Token{ID: access.ID{0xab, 0xcd}, Name: "ci", Origin: access.ByExchange})
+	w.refused(t, Request{RevokeToken: &RevokeToken{"abcd0000"}}, "any of 2 tokens") // a name and an ID
 }
 
 // keep keeps a token that no operator has asked for.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -191,7 +192,8 @@ func (h *Handler) revokeToken(ctx context.Context, which string) (*access.Token,
 }
 
 // find is the one token that is meant. Of several by one name it is the one that
-// has not expired.
+// has not expired, and that an operator has named: others are called as the rules
+// that gave them.
 func (h *Handler) find(ctx context.Context, which string) (access.Token, error) {
 	if err := (RevokeToken{which}).Validate(); err != nil {
 		return access.Token{}, err
@@ -218,6 +220,9 @@ func (h *Handler) find(ctx context.Context, which string) (access.Token, error) 
 	}
 	if len(good) == 0 {
 		good = expired
+	}
+	if slices.ContainsFunc(good, func(t access.Token) bool { return t.Name == which && t.Origin == access.ByOperator }) {
+		good = slices.DeleteFunc(good, func(t access.Token) bool { return t.Origin != access.ByOperator && !begins(t.ID, which) })
 	}
 	switch len(good) {
 	case 0:
