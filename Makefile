@@ -56,11 +56,11 @@ check-templates: ## lint template.yaml, adopt.yaml and infra/; installs the lint
 	@tools/templates/check $(CACHE)
 
 .PHONY: unit
-unit: ## unit tests and fuzz seeds, and all but the longest of them with the race detector
-	@echo "== unit tests"
-	@LARDER_FAULTS=catalog go test ./...
+unit: ## unit tests and fuzz seeds with the race detector, and without it those that take long with it
 	@echo "== unit tests with the race detector"
 	@CGO_ENABLED=1 go test -race -short ./...
+	@echo "== unit tests that it leaves out"
+	@LARDER_FAULTS=catalog go test $$(grep -rl --include='*_test.go' 'testing\.Short()' [a-z]* | xargs dirname | sort -u | sed 's|^|./|')
 
 .PHONY: dynamodb
 dynamodb: ## fetch Amazon's DynamoDB Local for the tests, once

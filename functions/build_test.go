@@ -24,6 +24,9 @@ const maxZipped = 5 << 20
 
 // TestBuild builds the functions as they are deployed, twice, from two folders.
 func TestBuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	first, second := t.TempDir(), t.TempDir()
 	elsewhere := t.TempDir()
 	for _, part := range []string{"go.mod", "go.sum", "functions", "pkg"} {

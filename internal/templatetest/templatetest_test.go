@@ -100,6 +100,9 @@ func show(v reflect.Value) string {
 
 // TestTwinsRefuse holds that both take the same values for a parameter.
 func TestTwinsRefuse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	for _, c := range []struct {
 		parameter, value string
 		taken            bool
