@@ -817,9 +817,14 @@ func send(t *testing.T, server *httptest.Server, method, path string, headers ht
 	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: registry.example.com\r\nConnection: close\r\n", method, path)
-	_ = headers.Write(conn) // if it fails, so does reading the answer
-	fmt.Fprint(conn, "\r\n")
+	// At once: a server that answers before all has come resets the connection.
+	var request bytes.Buffer
+	fmt.Fprintf(&request, "%s %s HTTP/1.1\r\nHost: registry.example.com\r\nConnection: close\r\n", method, path)
+	_ = headers.Write(&request) // to memory
+	request.WriteString("\r\n")
+	if _, err := request.WriteTo(conn); err != nil {
+		t.Fatal(err)
+	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
 		t.Fatal(err)

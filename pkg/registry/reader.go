@@ -172,7 +172,7 @@ func read[T any](ctx context.Context, r *Reader, caller access.Caller, about acc
 	}
 	id, ok := caller.Token()
 	if !ok || r.tokens == nil {
-		return nothing, r.refuse(ctx, "nobody", about, caller.Why())
+		return nothing, r.tell(ctx, "nobody", about, &UnauthorizedError{caller.Why()})
 	}
 	if token, ok := r.known.get(id, r.now()); ok {
 		if err := r.decide(ctx, id, &token, about); err != nil {
@@ -180,9 +180,7 @@ func read[T any](ctx context.Context, r *Reader, caller access.Caller, about acc
 		}
 		return ask(r.catalog)
 	}
-	lookup := access.Lookup{ID: id, Wanted: func(t *access.Token) bool {
-		return t != nil && !t.Expired(r.now()) && t.Scopes.Allow(about)
-	}}
+	lookup := access.Lookup{ID: id, Wanted: func(t *access.Token) bool { return r.verdict(t, about) == nil }}
 	asked := r.now() // what was read may be as old
 	answer, err := ask(r.tokens.Beside(&lookup))
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -198,25 +196,39 @@ func read[T any](ctx context.Context, r *Reader, caller access.Caller, about acc
 	return answer, err
 }
 
-// decide says whether a token is good, and good for something, and has it
-// written down. A token that does not exist is nil.
-func (r *Reader) decide(ctx context.Context, id access.ID, token *access.Token, about access.Resource) error {
+// verdict is nil if a token is good, and good for something. A token that does
+// not exist is nil.
+func (r *Reader) verdict(token *access.Token, about access.Resource) error {
 	switch {
 	case token == nil:
-		return r.refuse(ctx, "unknown token ("+id.Short()+")", about, "the token that was sent is unknown here, or was revoked")
+		return &UnauthorizedError{"the token that was sent is unknown here, or was revoked"}
 	case token.Expired(r.now()):
-		return r.refuse(ctx, token.Who(), about, "the token that was sent has expired")
+		return &UnauthorizedError{"the token that was sent has expired"}
 	case !token.Scopes.Allow(about):
-		r.audit(ctx, access.Decision{Who: token.Who(), What: about.String(), Why: "it has no scope for that"})
 		return ErrDenied
 	}
-	r.audit(ctx, access.Decision{Who: token.Who(), What: about.String(), Allowed: true})
 	return nil
 }
 
-func (r *Reader) refuse(ctx context.Context, who string, about access.Resource, why string) error {
-	r.audit(ctx, access.Decision{Who: who, What: about.String(), Why: why})
-	return &UnauthorizedError{why}
+// decide is the verdict, of which the audit is told.
+func (r *Reader) decide(ctx context.Context, id access.ID, token *access.Token, about access.Resource) error {
+	who := "unknown token (" + id.Short() + ")"
+	if token != nil {
+		who = token.Who()
+	}
+	return r.tell(ctx, who, about, r.verdict(token, about))
+}
+
+// tell tells the audit of a decision, and returns it.
+func (r *Reader) tell(ctx context.Context, who string, about access.Resource, verdict error) error {
+	d := access.Decision{Who: who, What: about.String(), Allowed: verdict == nil}
+	if unauthorized, ok := errors.AsType[*UnauthorizedError](verdict); ok {
+		d.Why = unauthorized.Why
+	} else if verdict != nil {
+		d.Why = "it has no scope for that"
+	}
+	r.audit(ctx, d)
+	return verdict
 }
 
 // noteUseTimeout bounds how long an answer waits for a note.
