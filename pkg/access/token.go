@@ -129,6 +129,8 @@ func CheckName(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
 		return errors.New("it is empty")
+	case strings.TrimSpace(name) != name:
+		return errors.New("it begins or ends with a space, which nobody sees")
 	case !utf8.ValidString(name) || utf8.RuneCountInString(name) > MaxName:
 		return fmt.Errorf("it has more than %d characters, or such as are none", MaxName)
 	case strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }):

@@ -91,7 +91,7 @@ func TestTokenAsText(t *testing.T) {
 		t.Error("it does not expire when it should")
 	}
 	for name, spoil := range map[string]func(*Token){
-		"no name": func(t *Token) { t.Name = " " }, "a name to confuse": func(t *Token) { t.Name = "a\u202eb" }, "a long name": func(t *Token) { t.Name = strings.Repeat("a", MaxName+1) },
+		"no name": func(t *Token) { t.Name = " " }, "a name like another": func(t *Token) { t.Name = "ci " }, "a name to confuse": func(t *Token) { t.Name = "a\u202eb" }, "a long name": func(t *Token) { t.Name = strings.Repeat("a", MaxName+1) },
 		"no owner": func(t *Token) { t.Owner = "" }, "two lines": func(t *Token) { t.Owner = "a\nb" }, "no scopes": func(t *Token) { t.Scopes = nil },
 		"no ID": func(t *Token) { t.ID = ID{} }, "no time": func(t *Token) { t.Created = time.Time{} }, "expired": func(t *Token) { t.Expires = t.Created },
 	} {

@@ -7,8 +7,11 @@
 package signin
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -41,7 +44,7 @@ func New(c Config) *Function { return &Function{gateway.AdaptWhole(c.Handler), c
 
 // Event is what an operator asks, or else a request of the gateway.
 type Event struct {
-	Access *admin.Request `json:"access"`
+	Access json.RawMessage `json:"access"` // an [admin.Request]
 	events.APIGatewayV2HTTPRequest
 }
 
@@ -57,12 +60,24 @@ func (f *Function) Handle(ctx context.Context, event Event) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	switch {
-	case event.Access != nil:
-		answer := f.answer(ctx, *event.Access)
+	case len(event.Access) > 0 && string(event.Access) != "null":
+		answer := f.operate(ctx, event.Access)
 		return Result{Answer: &answer}, nil
 	case event.RequestContext.HTTP.Method == "":
 		return Result{}, errors.New("the event is neither a request of the gateway nor one of an operator")
 	}
 	response, err := f.respond(ctx, event.APIGatewayV2HTTPRequest)
 	return Result{APIGatewayV2HTTPResponse: &response}, err
+}
+
+// operate answers what an operator asks. What it does not understand it does not
+// leave out: a rule without one of its parts might trust more than was meant.
+func (f *Function) operate(ctx context.Context, access json.RawMessage) admin.Answer {
+	var request admin.Request
+	decoder := json.NewDecoder(bytes.NewReader(access))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		return admin.Answer{Error: fmt.Sprintf("this larder does not understand the request, which a newer one may have sent: %v", err)}
+	}
+	return f.answer(ctx, request)
 }

@@ -32,6 +32,9 @@ func TestHandle(t *testing.T) {
 	for _, c := range []struct{ event, want string }{
 		{`{"access":{"list_rules":{}}}`, `{"rules":{"rules":null}}`},
 		{`{"access":{}}`, `{"error":"it asks for nothing"}`},
+		{`{"access":{"list_rules":{},"only":"mine"}}`, `unknown field \"only\"`},
+		{`{"access":{"add_rule":{"name":"acme","not_claims":[]}}}`, `unknown field \"not_claims\"`},
+		{`{"access":"list_rules"}`, `does not understand`},
 		// What a client sends is no request of an operator's, wherever it puts that.
 		{`{"version":"2.0","rawPath":"/v1/token","rawQueryString":"access=1","body":"{\"access\":{\"list_rules\":{}}}","headers":{"access":"{}"},"requestContext":{"domainName":"h","http":{"method":"POST"}}}`,
 			`POST https://h/v1/token?access=1 {\"access\":{\"list_rules\":{}}}`},
