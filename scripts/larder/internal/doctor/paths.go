@@ -213,7 +213,10 @@ func (v *visit) checkAccess(ctx context.Context) bool {
 }
 
 func (v *visit) refused() {
-	advice := "give a token in " + TokenVariable(v.Host) + ", or in a variable that --token-env names"
+	advice := "give a token in a variable that --token-env names"
+	if !strings.Contains(v.Host, ":") { // which no shell takes in a variable's name
+		advice = "give a token in " + TokenVariable(v.Host) + ", or in a variable that --token-env names"
+	}
 	switch {
 	case v.Token != "":
 		v.Fail("access", "get another token: this one is unknown, expired or revoked", "the token is refused")
