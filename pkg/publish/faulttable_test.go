@@ -37,7 +37,7 @@ func TestEveryCallMayFail(t *testing.T) {
 		case wanted == "all":
 			d.scenarios, d.every = scenarios, 1
 		case testing.Short():
-			d.every, d.all = 15*d.every, ""
+			d.every, d.all = 5*d.every, ""
 		case wanted != "catalog":
 			d.all = ""
 		}

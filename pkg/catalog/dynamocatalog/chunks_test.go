@@ -90,15 +90,11 @@ func TestChunksAreSwappedAtOnce(t *testing.T) {
 	if err := c.Fill(t.Context(), widget, 0, listings[0]); err != nil {
 		t.Fatal(err)
 	}
-	last := 6
-	if testing.Short() {
-		last = 2
-	}
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(done)
-		for revision := 1; revision <= last; revision++ {
+		for revision := 1; revision <= 6; revision++ {
 			if err := c.Fill(t.Context(), widget, revision, listings[revision%2]); err != nil {
 				t.Error(err)
 				return
