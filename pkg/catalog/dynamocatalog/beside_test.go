@@ -143,14 +143,7 @@ func TestChunksBeside(t *testing.T) {
 		t.Errorf("one chunk at a time, the last one first: %d versions, %v", len(got), err)
 	}
 	wantToken(t, "one chunk at a time", lookup, b.token)
-	later := b.items(t, "P#"+gadget.String())["LIST#1"]
-	put := func(revision string) {
-		t.Helper()
-		later["revision"] = &types.AttributeValueMemberN{Value: revision}
-		if _, err := b.engine.Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.name, Item: later}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	put := func(revision string) { b.revise(t, gadget, "LIST#1", revision) }
 	put("2")
 	count.pick = func(number int) (fault, bool) {
 		if number == 3 {

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -118,6 +117,14 @@ func TestChunksAreSwappedAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
+// revise gives an item of a listing another revision.
+func (b table) revise(t *testing.T, a registry.ProviderAddress, name, revision string) {
+	t.Helper()
+	i := b.items(t, "P#"+a.String())[name]
+	i["revision"] = &types.AttributeValueMemberN{Value: revision}
+	b.put(t, "P#"+a.String(), name, i)
+}
+
 // TestChunksOfTwoRevisions holds that a listing which is no listing is read
 // again, and is no answer where that does not help.
 func TestChunksOfTwoRevisions(t *testing.T) {
@@ -128,14 +135,7 @@ func TestChunksOfTwoRevisions(t *testing.T) {
 	if err := c.Fill(t.Context(), widget, 0, want); err != nil {
 		t.Fatal(err)
 	}
-	later := b.items(t, "P#"+widget.String())["LIST#1"]
-	put := func(revision string) {
-		t.Helper()
-		later["revision"] = &types.AttributeValueMemberN{Value: revision}
-		if _, err := b.engine.Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.name, Item: later}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	put := func(revision string) { b.revise(t, widget, "LIST#1", revision) }
 	put("2")
 	if _, err := c.ProviderVersions(t.Context(), widget); err == nil || !strings.Contains(err.Error(), "of different revisions") {
 		t.Errorf("ProviderVersions = %v", err)

@@ -67,7 +67,7 @@ func readPrivate(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // read only
 	info, err := f.Stat()
 	if err != nil {
 		return "", err
