@@ -29,8 +29,10 @@ type Config struct {
 	S3Addr string
 	// Data is the absolute path of the data folder.
 	Data string
-	// Auth says whether reading needs a token.
-	Auth Auth
+	// Auth says whether reading needs a token. Whether an operator has said so
+	// is AuthSaid.
+	Auth     Auth
+	AuthSaid bool
 	// Hostname is the registry's host as it stands in source addresses, with
 	// its port unless that is 443. Empty: the address it listens on.
 	Hostname string
@@ -89,7 +91,7 @@ var settings = []setting{
 		func(c *Config, v string) error { c.S3Addr = v; return checkListen(v) }},
 	{"LARDER_DATA", "data", ".larder", "`folder` for all that must survive a restart",
 		func(c *Config, v string) (err error) { c.Data, err = filepath.Abs(v); return err }},
-	{"LARDER_AUTH", "auth", string(AuthOpen), "who may read, `open|required` (required: with a token)",
+	{"LARDER_AUTH", "auth", string(AuthOpen), "who may read, `open|required` (required: with a token); must be said where others than this machine reach the registry",
 		func(c *Config, v string) error { c.Auth = Auth(v); return c.Auth.check() }},
 	{"LARDER_HOSTNAME", "hostname", "", "the registry's `host` in source addresses, if not the one it listens on",
 		func(c *Config, v string) (err error) { c.Hostname, err = parseHostname(v); return err }},
@@ -131,7 +133,7 @@ func AddFlags(flags *pflag.FlagSet) {
 //
 // Errors name the variable and the flag, and say what to do.
 func Load(flags *pflag.FlagSet, getenv func(string) string) (Config, error) {
-	var c Config
+	c := Config{AuthSaid: getenv("LARDER_AUTH") != "" || flags.Changed("auth")}
 	for _, s := range settings {
 		value := getenv(s.env)
 		if value == "" || flags.Changed(s.flag) {
@@ -177,6 +179,17 @@ func (c Config) check() error {
 		return fmt.Errorf("LARDER_S3_ADDR (--s3-addr) is %q, every interface: set LARDER_S3_URL to the URL that clients use, like https://s3.example.com:9443", c.S3Addr)
 	}
 	return nil
+}
+
+// CheckExposure refuses to let everybody read at an address that others than
+// this machine reach, unless an operator has said so. The address is the one on
+// which the registry really listens, whatever name it was given by.
+func (c Config) CheckExposure(bound netip.Addr) error {
+	if c.Auth != AuthOpen || c.AuthSaid || bound.Unmap().IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, and nothing says that they may read: "+
+		"set LARDER_AUTH=required (--auth required) so that reading needs a token, or LARDER_AUTH=open (--auth open) to let everybody read who reaches that address", c.Addr)
 }
 
 // Host returns the registry's host as it stands in source addresses, given the

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -217,6 +218,57 @@ func TestCertificateHosts(t *testing.T) {
 		slices.Sort(want)
 		if got := c.CertificateHosts(); !slices.Equal(got, want) {
 			t.Errorf("%v: got %q, want %q", tt.env, got, want)
+		}
+	}
+}
+
+// Where others than this machine reach the registry, an operator says who may
+// read, or it does not serve.
+func TestCheckExposure(t *testing.T) {
+	said := func(env map[string]string, args ...string) Config {
+		t.Helper()
+		c, err := load(t, env, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	unsaid := said(nil)
+	tests := []struct {
+		name   string
+		config Config
+		bound  string
+		serves bool
+	}{
+		{"loopback", unsaid, "127.0.0.1", true},
+		{"all of 127/8 is loopback", unsaid, "127.8.9.10", true},
+		{"loopback of IPv6", unsaid, "::1", true},
+		{"loopback of IPv4 in IPv6", unsaid, "::ffff:127.0.0.1", true},
+		{"every interface", unsaid, "0.0.0.0", false},
+		{"every interface, IPv6", unsaid, "::", false},
+		{"private", unsaid, "10.0.0.1", false},
+		{"private of IPv4 in IPv6", unsaid, "::ffff:10.0.0.1", false},
+		{"private of IPv6", unsaid, "fd00::1", false},
+		{"of the link", unsaid, "fe80::1", false},
+		{"public", unsaid, "192.0.2.1", false},
+		{"an empty variable says nothing", said(map[string]string{"LARDER_AUTH": ""}), "192.0.2.1", false},
+		{"open by the variable", said(map[string]string{"LARDER_AUTH": "open"}), "192.0.2.1", true},
+		{"open by the flag", said(nil, "--auth", "open"), "::", true},
+		{"required by the variable", said(map[string]string{"LARDER_AUTH": "required"}), "::", true},
+		{"required by the flag", said(nil, "--auth", "required"), "192.0.2.1", true},
+	}
+	for _, tt := range tests {
+		err := tt.config.CheckExposure(netip.MustParseAddr(tt.bound))
+		if (err == nil) != tt.serves {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if err == nil {
+			continue
+		}
+		for _, want := range []string{tt.config.Addr, "LARDER_ADDR", "LARDER_AUTH=required", "LARDER_AUTH=open"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", tt.name, err, want)
+			}
 		}
 	}
 }

@@ -201,6 +201,7 @@ func TestRunRefuses(t *testing.T) {
 		{"occupied registry address", func(c *config.Config) { c.Addr = occupied.Addr().String() }, "LARDER_ADDR"},
 		{"occupied S3 address", func(c *config.Config) { c.S3Addr = occupied.Addr().String() }, "LARDER_S3_ADDR"},
 		{"folder of another server", func(c *config.Config) { c.Data = held.Path("") }, "LARDER_DATA"},
+		{"open to all interfaces, and nobody said so", func(c *config.Config) { c.Addr, c.Hostname = ":0", "registry.example.com" }, "LARDER_AUTH=open"},
 		{"missing certificate", func(c *config.Config) { c.TLSCert, c.TLSKey = "/nonexistent", "/nonexistent" }, "LARDER_TLS_CERT"},
 	}
 	for _, tt := range tests {
@@ -219,6 +220,23 @@ func TestRunRefuses(t *testing.T) {
 			continue
 		}
 		dir.Close()
+	}
+}
+
+// An operator may say that everybody may read who reaches the registry, and that
+// nobody may without a token; a name of this machine's loopback needs no word.
+func TestServesWhereOthersReachIt(t *testing.T) {
+	for name, change := range map[string]func(*config.Config){
+		"open, said":        func(c *config.Config) { c.Addr, c.AuthSaid = ":0", true },
+		"required":          func(c *config.Config) { c.Addr, c.Auth = ":0", config.AuthRequired },
+		"a name, and local": func(c *config.Config) { c.Addr = "localhost:0" },
+	} {
+		cfg := localConfig(t)
+		cfg.Hostname = "registry.example.com"
+		change(&cfg)
+		if err := start(t, cfg).stop(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
