@@ -20,7 +20,8 @@ const (
 
 // exchange gives a token for the identity token of a pipeline: RFC 8693. Nothing
 // is asked of an issuer that no rule names.
-func (h *handler) exchange(ctx context.Context, f fields) (tokenDocument, error) {
+func (h *handler) exchange(r *http.Request, f fields) (tokenDocument, error) {
+	ctx := r.Context()
 	if err := checkExchange(f); err != nil {
 		return tokenDocument{}, err
 	}
@@ -28,6 +29,9 @@ func (h *handler) exchange(ctx context.Context, f fields) (tokenDocument, error)
 	issuer, err := identity.Issuer(raw)
 	if err != nil {
 		h.decide(ctx, "nobody", "token for an identity", false, "what was sent is no identity token")
+		return tokenDocument{}, err
+	}
+	if err := h.admit(r); err != nil {
 		return tokenDocument{}, err
 	}
 	rules, err := h.rules(ctx, func(rule access.Rule) bool { return rule.Use == access.ForPipelines && rule.Issuer == issuer })

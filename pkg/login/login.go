@@ -72,6 +72,11 @@ type Config struct {
 	// send it: in lower case and in punycode.
 	Host string
 
+	// Admit says that there is room for a request that costs something: one that
+	// is well formed, and makes the registry keep a ticket, look for one, or read
+	// rules and ask an issuer. Nil: there always is, or others see to it.
+	Admit func(*http.Request) bool
+
 	// Logger gets a line for every decision, and one for an internal error. No
 	// secret is ever in them. Required.
 	Logger *slog.Logger
@@ -129,6 +134,25 @@ const (
 	unavailable      = "temporarily_unavailable"
 	serverError      = "server_error"
 )
+
+// errTooOften is of a request for which there is no room just now.
+var errTooOften = refuse(http.StatusTooManyRequests, unavailable, "too many ask for this at the same time: try again in some seconds")
+
+// admit finds room for a request that is well formed. What is not is refused
+// before that, so that it takes room from nobody.
+func (h *handler) admit(r *http.Request) error {
+	if h.Admit != nil && !h.Admit(r) {
+		return errTooOften
+	}
+	return nil
+}
+
+// tellWhen tells the client when to come again, where that helps.
+func tellWhen(header http.Header, status int) {
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		header.Set("Retry-After", retryAfter)
+	}
+}
 
 // refusal is what an error is answered with. One that is nobody's but ours is
 // logged.

@@ -104,9 +104,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, a answer) {
 		h.log(r, slog.LevelError, "a page cannot be written", err)
 		a.status, body = http.StatusInternalServerError, nil
 	}
-	if a.status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", retryAfter)
-	}
+	tellWhen(w.Header(), a.status)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)

@@ -21,6 +21,9 @@ func (h *handler) begin(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if err := h.admit(r); err != nil {
+		return answer{}, err
+	}
 	l.Nonce, l.Verifier = rand.Text(), rand.Text()+rand.Text() // RFC 7636 wants 43 characters or more
 	cookie, browser := newCookie()
 	l.Browser = browser

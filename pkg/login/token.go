@@ -51,9 +51,7 @@ func (h *handler) token(w http.ResponseWriter, r *http.Request) {
 	if status == http.StatusForbidden { // which to the clients is something else
 		status = http.StatusBadRequest
 	}
-	if status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", retryAfter)
-	}
+	tellWhen(w.Header(), status)
 	writeJSON(w, status, errorDocument{refused.code, description(refused.text), []string{refused.text}})
 }
 
@@ -64,9 +62,9 @@ func (h *handler) issue(r *http.Request) (tokenDocument, error) {
 	}
 	switch f["grant_type"] {
 	case grantCode:
-		return h.redeem(r.Context(), f)
+		return h.redeem(r, f)
 	case grantExchange:
-		return h.exchange(r.Context(), f)
+		return h.exchange(r, f)
 	case "":
 		return tokenDocument{}, refuse(http.StatusBadRequest, invalidRequest, "there is no grant_type")
 	default:
@@ -76,10 +74,14 @@ func (h *handler) issue(r *http.Request) (tokenDocument, error) {
 
 // redeem gives a token for the code of a login. The code is used up by whoever
 // brings it, whatever else is wrong.
-func (h *handler) redeem(ctx context.Context, f fields) (tokenDocument, error) {
+func (h *handler) redeem(r *http.Request, f fields) (tokenDocument, error) {
 	if f["code"] == "" {
 		return tokenDocument{}, refuse(http.StatusBadRequest, invalidRequest, "there is no code")
 	}
+	if err := h.admit(r); err != nil {
+		return tokenDocument{}, err
+	}
+	ctx := r.Context()
 	l, err := h.take(ctx, forCode, f["code"])
 	if errors.Is(err, access.ErrNotFound) {
 		h.decide(ctx, "nobody", "token for a code", false, "there is no such code, or it was used, or is too old")

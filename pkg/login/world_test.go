@@ -336,7 +336,7 @@ func (w *world) wantToken(r *http.Request, status int, code string) tokenReply {
 	}
 	good := answer.status == status && got.Error == code && (got.AccessToken != "") == (status == http.StatusOK) &&
 		(status == http.StatusOK || len(got.Errors) == 1 && got.Description != "") &&
-		(answer.header.Get("Retry-After") != "") == (status == http.StatusServiceUnavailable)
+		(answer.header.Get("Retry-After") != "") == (status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests)
 	if !good || answer.header.Get("Cache-Control") != "no-store" || answer.header.Get("Content-Type") != "application/json" {
 		w.Errorf("got %d %+v %v; want %d %s", answer.status, got, answer.header, status, code)
 	}

@@ -23,6 +23,7 @@ func (n *node) newSignIn() (http.Handler, error) {
 		Store:      n.access,
 		Identities: identities,
 		Host:       n.config.WebHost(n.listener.Addr().(*net.TCPAddr).Port),
+		Admit:      admission(),
 		Logger:     n.logger,
 	}
 	at := n.config.Login

@@ -121,7 +121,7 @@ func (n *node) newHandler() (http.Handler, error) {
 		Hostname:  n.mirrorHostname(),
 		Open:      n.config.Auth == config.AuthOpen,
 		Login:     n.config.Login.Issuer != "",
-		SignIn:    throttled(signIn),
+		SignIn:    signIn,
 		Logger:    n.logger,
 	}
 	if n.mirror != nil {

@@ -1,39 +1,112 @@
 package serve
 
 import (
-	"encoding/json"
+	"container/list"
 	"net/http"
+	"net/netip"
+	"sync"
 
 	"golang.org/x/time/rate"
 
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
-// How often the routes are asked for that whoever has no token asks: as often as
-// a deployment on AWS takes them. The pages of a login that has begun are not
-// counted; they are good once, and there are no more of them than logins.
-const (
-	loginRate, loginBurst = 5, 20 // a second, and at once
-	tokenRate, tokenBurst = 20, 50
-)
+// maxSources is how many sources a throttle remembers at a route. The one that
+// was away for longest is forgotten, and has its burst again when it comes back.
+const maxSources = 10_000
 
-// throttled answers 429 to what comes too often. So strangers who begin logins
-// do not fill the room that there is for those of others.
-func throttled(next http.Handler) http.Handler {
-	limits := map[string]*rate.Limiter{
-		protocol.LoginPath: rate.NewLimiter(loginRate, loginBurst),
-		protocol.TokenPath: rate.NewLimiter(tokenRate, tokenBurst),
+// A limit is how often a route takes a request that costs something: from one
+// source, and from all of them together. What all have is several times what one
+// has, so that no source uses it up.
+//
+// A source gets what a deployment on AWS takes from everybody, for a proxy in
+// front of the registry is one source, and so is a company behind one address.
+// Logins that were begun in the ten minutes for which they are kept fit into the
+// room that there is for tickets.
+type limit struct {
+	each      rate.Limit // a second
+	eachBurst int        // at once
+	all       rate.Limit
+	allBurst  int
+}
+
+var limits = map[string]limit{
+	protocol.LoginPath: {each: 5, eachBurst: 20, all: 15, allBurst: 60},
+	protocol.TokenPath: {each: 20, eachBurst: 50, all: 100, allBurst: 200},
+}
+
+// admission says for which requests of those who have no token there is room, by
+// path. The pages of a login that has begun are not counted; they are good once,
+// and there are no more of them than logins.
+func admission() func(*http.Request) bool {
+	throttles := map[string]*throttle{}
+	for path, limit := range limits {
+		throttles[path] = newThrottle(limit)
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		limit := limits[r.URL.Path]
-		if limit == nil || limit.Allow() {
-			next.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusTooManyRequests)
-		_ = json.NewEncoder(w).Encode(map[string][]string{"errors": {"too many ask for this at the same time: try again in a second"}})
-	})
+	return func(r *http.Request) bool {
+		t := throttles[r.URL.Path]
+		return t == nil || t.admit(source(r.RemoteAddr))
+	}
+}
+
+// source is whom a request counts for: an address of IPv4, and 64 bits of IPv6,
+// of which whoever has one address has all. It is the address that connected: what
+// a header says of another one, anybody can say.
+func source(remote string) netip.Prefix {
+	peer, err := netip.ParseAddrPort(remote)
+	if err != nil { // never: of a connection over TCP
+		return netip.Prefix{}
+	}
+	addr, bits := peer.Addr().Unmap().WithZone(""), 64
+	if addr.Is4() {
+		bits = 32
+	}
+	prefix, err := addr.Prefix(bits)
+	if err != nil { // never: every address has as many bits
+		return netip.Prefix{}
+	}
+	return prefix
+}
+
+// throttle counts the requests of a route. It is safe for concurrent use.
+type throttle struct {
+	limit
+	total *rate.Limiter
+
+	mu      sync.Mutex
+	sources map[netip.Prefix]*list.Element
+	recent  *list.List // of *counted, the one that came last first
+}
+
+// counted is a source, and how much it may do yet.
+type counted struct {
+	from netip.Prefix
+	left *rate.Limiter
+}
+
+func newThrottle(l limit) *throttle {
+	return &throttle{limit: l, total: rate.NewLimiter(l.all, l.allBurst), sources: map[netip.Prefix]*list.Element{}, recent: list.New()}
+}
+
+// admit counts a request. One that its source may not make is not counted for
+// the others.
+func (t *throttle) admit(from netip.Prefix) bool {
+	return t.of(from).Allow() && t.total.Allow()
+}
+
+// of is the limit of a source.
+func (t *throttle) of(from netip.Prefix) *rate.Limiter {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.sources[from]; ok {
+		t.recent.MoveToFront(known)
+		return known.Value.(*counted).left
+	}
+	if t.recent.Len() >= maxSources {
+		oldest := t.recent.Remove(t.recent.Back()).(*counted)
+		delete(t.sources, oldest.from)
+	}
+	c := &counted{from, rate.NewLimiter(t.each, t.eachBurst)}
+	t.sources[from] = t.recent.PushFront(c)
+	return c.left
 }
