@@ -37,6 +37,13 @@ resource "aws_apigatewayv2_api" "registry" {
   protocol_type                = "HTTP"
   disable_execute_api_endpoint = local.has_domain
   tags                         = local.tags
+
+  lifecycle {
+    precondition {
+      condition     = var.client_truststore == "" || local.has_domain
+      error_message = "client_truststore needs domain_name."
+    }
+  }
 }
 
 resource "aws_apigatewayv2_stage" "default" {
@@ -123,6 +130,14 @@ resource "aws_apigatewayv2_domain_name" "registry" {
     certificate_arn = var.certificate_arn
     endpoint_type   = "REGIONAL"
     security_policy = "TLS_1_2"
+  }
+
+  dynamic "mutual_tls_authentication" {
+    for_each = var.client_truststore != "" ? [var.client_truststore] : []
+
+    content {
+      truststore_uri = mutual_tls_authentication.value
+    }
   }
 
   lifecycle {

@@ -63,6 +63,18 @@ variable "hosted_zone_id" {
   }
 }
 
+variable "client_truststore" {
+  description = "S3 URI of a PEM file with the authority whose client certificates alone may connect to domain_name, for a front such as CloudFront. Empty, everybody may."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/.+$", var.client_truststore))
+    error_message = "client_truststore must be the S3 URI of a file, such as s3://acme-certificates/front.pem."
+  }
+}
+
 variable "inbox_days" {
   description = "Days after which uploads are deleted. By then they are copies of what was published."
   type        = number

@@ -334,7 +334,7 @@ func (s *samTemplate) domain() *Domain {
 	settings := p.at("DomainNameConfigurations")
 	return &Domain{
 		p.at("DomainName").text(), settings.at("CertificateArn").text(), settings.at("EndpointType").text(),
-		settings.at("SecurityPolicy").text(), mapping.at("ApiId").text(), mapping.at("Stage").text(),
+		settings.at("SecurityPolicy").text(), p.at("MutualTlsAuthentication", "TruststoreUri").or("").text(), mapping.at("ApiId").text(), mapping.at("Stage").text(),
 	}
 }
 

@@ -135,7 +135,11 @@ type API struct {
 type Throttle struct{ Rate, Burst int }
 
 // Domain is a custom domain.
-type Domain struct{ Name, Certificate, EndpointType, SecurityPolicy, API, Stage string }
+type Domain struct {
+	Name, Certificate, EndpointType, SecurityPolicy string
+	Truststore                                      string // of the only clients that may connect; empty for all
+	API, Stage                                      string
+}
 
 // Record is the domain's DNS record.
 type Record struct{ Zone, Name, Type, Target, TargetZone string }

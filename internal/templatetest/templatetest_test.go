@@ -22,6 +22,7 @@ const (
 )
 
 const (
+	truststore  = "s3://acme-certificates/front.pem"
 	certificate = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
 	otherKey    = "arn:aws:kms:eu-central-1:111122223333:key/11111111-1111-1111-1111-111111111111"
 )
@@ -31,7 +32,7 @@ var deployments = map[string]map[string]string{
 	"the least": {"BucketName": "acme-registry"},
 	"everything": {
 		"BucketName": "acme-registry", "ReadAccess": "open", "InboxDays": "20", "LogDays": "90", "UrlLifetime": "5m",
-		"DomainName": "registry.example.com", "CertificateArn": certificate, "HostedZoneId": "Z0123456789",
+		"DomainName": "registry.example.com", "CertificateArn": certificate, "HostedZoneId": "Z0123456789", "ClientTruststore": truststore,
 		"RequestRate": "7", "RequestBurst": "9", "PublishConcurrency": "3", "UploaderNamespace": "acme",
 		"MigrationPrincipalArn": "arn:aws:iam::111122223333:role/mover", "AlarmTopicArn": "arn:aws:sns:eu-central-1:111122223333:alarms",
 		"SigningKeyArn":   otherKey,
@@ -123,6 +124,9 @@ func TestTwinsRefuse(t *testing.T) {
 		{"DomainName", "localhost", false},
 		{"CertificateArn", certificate, true},
 		{"CertificateArn", "arn:aws:iam::111122223333:server-certificate/1", false},
+		{"ClientTruststore", truststore, false}, // without a domain
+		{"ClientTruststore", "https://acme-certificates/front.pem", false},
+		{"ClientTruststore", "s3://acme-certificates", false},
 		{"HostedZoneId", "Z0", true},
 		{"HostedZoneId", "example.com", false},
 		{"InboxDays", "15", true},

@@ -362,7 +362,7 @@ func (t *terraform) domain(r tree) *Domain {
 	settings := r.at("domain_name_configuration")
 	return &Domain{
 		r.at("domain_name").text(), settings.at("certificate_arn").text(), settings.at("endpoint_type").text(),
-		settings.at("security_policy").text(), mapping.at("api_id").text(), mapping.at("stage").text(),
+		settings.at("security_policy").text(), r.at("mutual_tls_authentication", "truststore_uri").or("").text(), mapping.at("api_id").text(), mapping.at("stage").text(),
 	}
 }
 
