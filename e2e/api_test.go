@@ -127,7 +127,11 @@ type packageDocument struct {
 	SHASumsURL          string `json:"shasums_url"`
 	SHASumsSignatureURL string `json:"shasums_signature_url"`
 	SHASum              string
-	SigningKeys         struct {
+	Packages            map[string]struct {
+		Hashes      []string
+		PackageSize int64 `json:"package_size"`
+	}
+	SigningKeys struct {
 		GPGPublicKeys []struct {
 			KeyID      string `json:"key_id"`
 			ASCIIArmor string `json:"ascii_armor"`
@@ -143,10 +147,22 @@ func (r *registry) packageDocument(t testing.TB, version, platform string) packa
 	return doc
 }
 
-// moduleLocation returns where the registry says that a module version's archive is: namespace/name/system/version.
+// moduleLocation returns where the registry tells the clients that a module version's archive is:
+// namespace/name/system/version.
 func (r *registry) moduleLocation(t testing.TB, version string) *url.URL {
 	t.Helper()
-	a := r.ask(t, http.MethodGet, "/v1/modules/"+version+"/download")
+	return r.moduleLocationFor(t, "1.12.6", version)
+}
+
+// moduleLocationFor returns where the registry says that it is to one that says this X-Terraform-Version.
+func (r *registry) moduleLocationFor(t testing.TB, client, version string) *url.URL {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.host+"/v1/modules/"+version+"/download", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Terraform-Version", client)
+	a := r.do(t, req)
 	if a.status != http.StatusNoContent {
 		t.Fatalf("download of %s: status %d: %s", version, a.status, a.body)
 	}

@@ -26,6 +26,7 @@ func TestRequestsToAWSOfAnswers(t *testing.T) {
 		{"a path that is no route", "/v1/nothing"},
 		{"versions of a module", sharedModule + "versions"},
 		{"download of a module", sharedModule + "1.2.0/download"},
+		{"newest version of a module", sharedModule + "download"},
 		{"versions of a provider", sharedProvider + "versions"},
 		{"download of a provider", sharedProvider + "1.0.0/download/linux/amd64"},
 		{"versions in the mirror", sharedMirror + "index.json"},
@@ -135,6 +136,7 @@ func (s *stack) readWithTokens(t testing.TB) (rows []string) {
 	for n, ask := range []struct{ name, path, scope string }{
 		{"versions of a module", sharedModule + "versions", "read *"},
 		{"download of a module", sharedModule + "1.2.0/download", "read *"},
+		{"newest version of a module", sharedModule + "download", "read *"},
 		{"versions of a provider", sharedProvider + "versions", "read *"},
 		{"download of a provider", sharedProvider + "1.0.0/download/linux/amd64", "read *"},
 		{"versions in the mirror", sharedMirror + "index.json", "read *"},

@@ -132,6 +132,16 @@ func (c client) fillMirror(t *testing.T, r *registry) {
 	script := strings.ReplaceAll(docBlock(t, "../docs/mirror.md", "fill"), "example-registry", r.bucket)
 	command{dir: w.dir, env: env, argv: []string{"sh", "-euc", script}}.must(t)
 
+	var copied mirrorVersion
+	document := readFile(t, filepath.Join(w.dir, "mirror/registry.terraform.io/hashicorp/time", timeVersion+".json"))
+	if err := json.Unmarshal(document, &copied); err != nil {
+		t.Fatal(err)
+	}
+	for _, platform := range timePlatforms { // OpenTofu has it from what the origin says of packages
+		if hashes := copied.Archives[platform].Hashes; !slices.ContainsFunc(hashes, func(h string) bool { return strings.HasPrefix(h, "h1:") }) {
+			t.Errorf("%s: the client copied the hashes %q, and no h1 among them", platform, hashes)
+		}
+	}
 	const prefix = "mirror/registry.terraform.io/hashicorp/time/"
 	for _, platform := range timePlatforms {
 		r.expect(t, r.latest(t, prefix+"terraform-provider-time_"+timeVersion+"_"+platform+".zip"), published)

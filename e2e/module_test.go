@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -174,7 +176,53 @@ func TestModuleArchiveIsServedAsUploaded(t *testing.T) {
 			t.Errorf("%s: archive=%s&checksum=%s, want %s and sha256:%s",
 				suffix, query.Get("archive"), query.Get("checksum"), form.archive, sum)
 		}
+		checkPlainLocation(t, r, "exact/network/aws/"+form.version, form.archive, archive)
 	}
+}
+
+// checkPlainLocation wants whoever is not one of the clients to get an address that works as it is, of a path that
+// ends as the archive's form does: to S3, what is added to a signed one is forged.
+func checkPlainLocation(t testing.TB, r *registry, version, form string, archive []byte) {
+	t.Helper()
+	plain, forClients := r.moduleLocationFor(t, "", version), r.moduleLocation(t, version)
+	if a := r.fetch(t, plain.String()); a.status != http.StatusOK || !bytes.Equal(a.body, archive) || !strings.HasSuffix(plain.Path, "."+form) {
+		t.Errorf("%s: %s gives %d and %d bytes", version, plain.Path, a.status, len(a.body))
+	}
+	if a := r.fetch(t, forClients.String()); a.status != http.StatusForbidden {
+		t.Errorf("%s: what is for the clients gives others %d", version, a.status)
+	}
+}
+
+// Whoever names no version of a module is led to the newest one that is no pre-release, and not to one that was
+// withdrawn.
+func TestNewestModule(t *testing.T) {
+	t.Parallel()
+	r := sharedRegistry(t)
+	const module = "newest/network/aws/"
+	for _, version := range []string{"1.0.0", "1.1.0+build.5", "1.2.0", "2.0.0-rc.1"} {
+		r.publish(t, "modules/"+module+version+".tar.gz", tinyModule(t, version))
+	}
+	lead := func(version string) {
+		t.Helper()
+		a := r.ask(t, http.MethodGet, "/v1/modules/"+module+"download")
+		location, err := url.Parse(a.header.Get("Location"))
+		if err != nil || a.status != http.StatusFound {
+			t.Fatalf("it is answered %d with Location %q", a.status, a.header.Get("Location"))
+		}
+		there, err := url.Parse(r.ask(t, http.MethodGet, location.EscapedPath()).header.Get("X-Terraform-Get"))
+		if want := r.moduleLocation(t, module+version); err != nil || there.Path != want.Path {
+			t.Errorf("it leads to %s, want %s", there, want.Path)
+		}
+	}
+	lead("1.2.0")
+	r.operate(t, "withdraw", "newest/network/aws", "1.2.0")
+	eventually(t, func() error {
+		if versions := r.moduleVersions(t, "newest/network/aws"); slices.Contains(versions, "1.2.0") {
+			return fmt.Errorf("1.2.0 is listed still: %q", versions)
+		}
+		return nil
+	})
+	lead("1.1.0+build.5")
 }
 
 // A module of small size is listed within two seconds of its upload.

@@ -37,6 +37,9 @@ func TestRequests(t *testing.T) {
 		"/.well-known/terraform.json":                 {200},
 		sharedModule + "versions":                     {200},
 		sharedModule + "1.2.0/download":               {204},
+		sharedModule + "download":                     {302},
+		sharedModule + "download/":                    {404},
+		"/v1/modules/nobody/network/aws/download":     {404},
 		sharedProvider + "versions":                   {200},
 		sharedProvider + "1.0.0/download/linux/amd64": {200},
 		sharedMirror + "index.json":                   {200},
@@ -146,6 +149,12 @@ func TestRequests(t *testing.T) {
 // checkShape wants JSON with the right content type: a document, or the one shape that every error has.
 func checkShape(t testing.TB, request string, a answer) {
 	t.Helper()
+	if a.status == http.StatusFound {
+		if len(a.body) != 0 || !strings.HasPrefix(a.header.Get("Location"), "/v1/modules/") {
+			t.Errorf("%s: 302 with %d bytes and Location %q", request, len(a.body), a.header.Get("Location"))
+		}
+		return
+	}
 	if a.status == http.StatusNoContent {
 		if len(a.body) != 0 || a.header.Get("X-Terraform-Get") == "" {
 			t.Errorf("%s: 204 with %d bytes and X-Terraform-Get %q", request, len(a.body), a.header.Get("X-Terraform-Get"))
@@ -202,6 +211,7 @@ func TestOtherMethodsAreNotAllowed(t *testing.T) {
 		"/.well-known/terraform.json",
 		sharedModule + "versions",
 		sharedModule + "1.2.0/download",
+		sharedModule + "download",
 		sharedProvider + "versions",
 		sharedProvider + "1.0.0/download/linux/amd64",
 		sharedMirror + "index.json",

@@ -142,8 +142,13 @@ func checkTimeDocuments(t *testing.T, r *registry, sums map[string]string) {
 		if !slices.Equal(doc.Protocols, []string{"5.0"}) {
 			t.Errorf("%s: protocols %v", platform, doc.Protocols)
 		}
-		if got := shaOf(r.fetch(t, doc.DownloadURL)); got != sums[name] {
+		archive := r.fetch(t, doc.DownloadURL)
+		if got := shaOf(archive); got != sums[name] {
 			t.Errorf("%s: download_url gives sha256 %s", platform, got)
+		}
+		if p := doc.Packages[platform]; len(doc.Packages) != len(timePlatforms) || p.PackageSize != int64(len(archive.body)) ||
+			!slices.Equal(p.Hashes, []string{h1Of(t, archive.body), "zh:" + sums[name]}) {
+			t.Errorf("%s: packages %v", platform, doc.Packages)
 		}
 		if got := shaSums(t, r, doc); !maps.Equal(got, sums) {
 			t.Errorf("%s: SHA256SUMS %v, want %v", platform, got, sums)

@@ -56,6 +56,10 @@ var decided = map[string][]question{
 		{path: "/v1/modules/acme/vpc/aws/versions", status: 200, readers: modules},
 		{path: "/v1/modules/acme/missing/aws/versions", status: 404, readers: modules},
 	},
+	"ANY /v1/modules/{namespace}/{name}/{system}/download": {
+		{path: "/v1/modules/acme/vpc/aws/download", status: 302, readers: modules},
+		{path: "/v1/modules/acme/missing/aws/download", status: 404, readers: modules},
+	},
 	"ANY /v1/modules/{namespace}/{name}/{system}/{version}/download": {
 		{path: "/v1/modules/acme/vpc/aws/1.0.0/download", status: 204, readers: modules},
 	},
@@ -225,7 +229,7 @@ func (w *walk) walk(function string, q question) {
 			status, first = q.status, ""
 		case slices.Contains(q.readers, scope):
 			status, note, again = q.status, ", UpdateItem", "GetItem"
-			if strings.HasSuffix(q.path, "/versions") || strings.HasSuffix(q.path, "/index.json") {
+			if function == "versions" || strings.HasSuffix(q.path, "/index.json") {
 				again = "Query"
 			}
 		}

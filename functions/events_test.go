@@ -49,7 +49,7 @@ func expectAll(t *testing.T, function string, replayed []string) {
 }
 
 // answer is what a golden event of the gateway is answered: a status, and words
-// of the body, or of X-Terraform-Get. HEAD has no words.
+// of the body, of X-Terraform-Get or of Location. HEAD has no words of a body.
 type answer struct {
 	status int
 	words  string
@@ -70,36 +70,40 @@ var answers = map[string]map[string]answer{
 		"control-character":         {400, `\"a%00b\" cannot be part of an address`},
 	},
 	"versions": {
-		"module":              {200, `{"modules":[{"versions":[{"version":"1.0.0"}]}]}`},
-		"module-head":         {200, ""},
-		"module-missing":      {404, "there is no module acme/subnet/aws"},
-		"provider":            {200, `{"version":"1.1.0+build.5","protocols":["5.0"],"platforms":[{"os":"linux","arch":"amd64"}]}`},
-		"provider-head":       {200, ""},
-		"provider-delete":     {405, "GET and HEAD alone"},
-		"provider-upper-case": {404, "in lower case"},
-		"percent":             {404, `\"acme/100%\" is not a provider address`},
-		"percent-zz":          {404, `\"acme/%zz\" is not a provider address`},
-		"nul":                 {400, `\"a%00b\" cannot be part of an address`},
-		"hash":                {404, `\"acme/a#b\" is not a provider address`},
-		"question-mark":       {404, `\"acme/a?b\" is not a provider address`},
-		"encoded-dots":        {404, `\"acme/%2e%2e\" is not a provider address`},
-		"dots":                {400, `\"..\" cannot be part of an address`},
-		"empty-segment":       {404, "there is nothing at /v1/providers/acme//versions"},
-		"unicode":             {404, `\"acme/wídget☃\" is not a provider address`},
-		"plus":                {404, `\"acme/wid+get\" is not a provider address`},
-		"space":               {404, `\"acme/wid get\" is not a provider address`},
-		"backslash":           {400, "cannot be part of an address"},
-		"encoded-slash":       {404, "there is nothing at /v1/modules/acme/vpc/aws/1.0.0/download"},
-		"mirror":              {200, `{"versions":{"0.14.2":{}}}`},
-		"mirror-head":         {200, ""},
-		"mirror-own":          {200, `{"versions":{"1.0.0":{},"1.1.0+build.5":{}}}`},
-		"mirror-missing":      {404, "there is no provider registry.terraform.io/hashicorp/null"},
-		"mirror-port":         {404, `\"example.com:8443/acme/widget\" is not the address`},
+		"module":                {200, `{"modules":[{"versions":[{"version":"1.0.0"}]}]}`},
+		"module-head":           {200, ""},
+		"module-missing":        {404, "there is no module acme/subnet/aws"},
+		"module-newest":         {302, "/v1/modules/acme/vpc/aws/1.0.0/download"},
+		"module-newest-head":    {302, "/v1/modules/acme/vpc/aws/1.0.0/download"},
+		"module-newest-missing": {404, "there is no module acme/subnet/aws"},
+		"provider":              {200, `{"version":"1.1.0+build.5","protocols":["5.0"],"platforms":[{"os":"linux","arch":"amd64"}]}`},
+		"provider-head":         {200, ""},
+		"provider-delete":       {405, "GET and HEAD alone"},
+		"provider-upper-case":   {404, "in lower case"},
+		"percent":               {404, `\"acme/100%\" is not a provider address`},
+		"percent-zz":            {404, `\"acme/%zz\" is not a provider address`},
+		"nul":                   {400, `\"a%00b\" cannot be part of an address`},
+		"hash":                  {404, `\"acme/a#b\" is not a provider address`},
+		"question-mark":         {404, `\"acme/a?b\" is not a provider address`},
+		"encoded-dots":          {404, `\"acme/%2e%2e\" is not a provider address`},
+		"dots":                  {400, `\"..\" cannot be part of an address`},
+		"empty-segment":         {404, "there is nothing at /v1/providers/acme//versions"},
+		"unicode":               {404, `\"acme/wídget☃\" is not a provider address`},
+		"plus":                  {404, `\"acme/wid+get\" is not a provider address`},
+		"space":                 {404, `\"acme/wid get\" is not a provider address`},
+		"backslash":             {400, "cannot be part of an address"},
+		"encoded-slash":         {404, "there is nothing at /v1/modules/acme/vpc/aws/1.0.0/download"},
+		"mirror":                {200, `{"versions":{"0.14.2":{}}}`},
+		"mirror-head":           {200, ""},
+		"mirror-own":            {200, `{"versions":{"1.0.0":{},"1.1.0+build.5":{}}}`},
+		"mirror-missing":        {404, "there is no provider registry.terraform.io/hashicorp/null"},
+		"mirror-port":           {404, `\"example.com:8443/acme/widget\" is not the address`},
 	},
 	"download": {
 		"module":               {204, "https://larder-bucket.s3.us-east-1.amazonaws.com/registry/modules/acme/vpc/aws/1.0.0/" + hash + ".zip?X-Amz-Algorithm="},
 		"module-head":          {204, "&archive=zip&checksum=sha256:" + hash},
 		"module-missing":       {404, "module acme/vpc/aws has no version 9.9.9"},
+		"module-other-client":  {204, hash + ".zip?X-Amz-Algorithm="},
 		"provider":             {200, `"download_url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/providers/acme/widget/1.0.0/` + hash + "/terraform-provider-widget_1.0.0_linux_amd64.zip?X-Amz-Algorithm="},
 		"provider-head":        {200, ""},
 		"provider-missing":     {404, "provider acme/widget has no version 1.0.0 for plan9_mips"},
@@ -208,8 +212,11 @@ func TestRequests(t *testing.T) {
 		f := reader(t, function, table, "LARDER_AUTH=open", "LARDER_HOSTNAME=registry.example.com")
 		for name, want := range want {
 			got := ask(t, f, function+"/"+name)
-			if got.StatusCode != want.status || !strings.Contains(got.Body+got.Headers["X-Terraform-Get"], want.words) {
+			if got.StatusCode != want.status || !strings.Contains(got.Body+got.Headers["X-Terraform-Get"]+got.Headers["Location"], want.words) {
 				t.Errorf("%s/%s: %d %s %v, want %d with %q", function, name, got.StatusCode, got.Body, got.Headers, want.status, want.words)
+			}
+			if strings.HasSuffix(name, "other-client") && strings.Contains(got.Headers["X-Terraform-Get"], "checksum=") {
+				t.Errorf("%s/%s is answered with what S3 refuses: %v", function, name, got.Headers)
 			}
 			if strings.HasSuffix(name, "head") && got.Body != "" {
 				t.Errorf("%s/%s has a body", function, name)
@@ -229,7 +236,7 @@ func TestRequestsAreClosed(t *testing.T) {
 	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
 	fill(t, table)
 	for function, names := range map[string][]string{
-		"discovery": {"get"}, "versions": {"module", "module-missing", "provider", "mirror", "mirror-own", "mirror-missing"},
+		"discovery": {"get"}, "versions": {"module", "module-missing", "module-newest", "provider", "mirror", "mirror-own", "mirror-missing"},
 		"download": {"module", "module-missing", "provider", "mirror", "mirror-own", "mirror-missing"},
 		"fetch":    {"index", "index-own", "index-missing", "version", "version-own", "version-missing"},
 	} {

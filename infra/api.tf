@@ -3,6 +3,7 @@ locals {
   routes = {
     "ANY /.well-known/terraform.json"                                     = "discovery"
     "ANY /v1/modules/{namespace}/{name}/{system}/versions"                = "versions"
+    "ANY /v1/modules/{namespace}/{name}/{system}/download"                = "versions" # leads to the newest
     "ANY /v1/providers/{namespace}/{type}/versions"                       = "versions"
     "ANY /v1/modules/{namespace}/{name}/{system}/{version}/download"      = "download"
     "ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}" = "download"

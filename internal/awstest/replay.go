@@ -146,7 +146,7 @@ func (r Request) check() error {
 	case r.Status >= http.StatusInternalServerError: // what failed was tried again
 		return nil
 	case r.Function == "discovery":
-	case r.Status == http.StatusOK, r.Status == http.StatusNoContent:
+	case r.Status == http.StatusOK, r.Status == http.StatusNoContent, r.Status == http.StatusFound:
 		atLeast, atMost = 1, 1
 	case r.Status == http.StatusNotFound, r.Status == http.StatusUnauthorized:
 		atMost = 1

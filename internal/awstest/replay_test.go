@@ -74,6 +74,8 @@ func TestCheck(t *testing.T) {
 	}{
 		{"versions", 200, requests("dynamodb:Query"), true},
 		{"download", 204, requests("dynamodb:GetItem"), true},
+		{"versions", 302, requests("dynamodb:Query"), true},
+		{"versions", 302, nil, false},
 		{"versions", 200, nil, false},
 		{"versions", 200, requests("dynamodb:Query", "dynamodb:Query"), false},
 		{"versions", 200, requests("dynamodb:Query", "s3:GetObject"), false},

@@ -257,6 +257,7 @@ func TestRoutes(t *testing.T) {
 	want := map[string]string{
 		"ANY /.well-known/terraform.json":                                     "discovery",
 		"ANY /v1/modules/{namespace}/{name}/{system}/versions":                "versions",
+		"ANY /v1/modules/{namespace}/{name}/{system}/download":                "versions",
 		"ANY /v1/providers/{namespace}/{type}/versions":                       "versions",
 		"ANY /v1/modules/{namespace}/{name}/{system}/{version}/download":      "download",
 		"ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}": "download",

@@ -127,7 +127,7 @@ func (h *handler) archives(ctx context.Context, a registry.ProviderAddress, p re
 		if err != nil {
 			return nil, fmt.Errorf("presign %s: %w", key, err)
 		}
-		archives[pkg.Platform.String()] = mirrorArchive{signed, []string{pkg.H1, "zh:" + pkg.SHA256}}
+		archives[pkg.Platform.String()] = mirrorArchive{signed, hashes(pkg)}
 	}
 	return archives, nil
 }

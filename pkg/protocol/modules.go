@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -47,9 +48,30 @@ func (h *handler) moduleVersions(ctx context.Context, caller access.Caller, requ
 	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil
 }
 
+// moduleNewest leads to the newest version that is listed and no pre-release. A
+// deprecated one is listed, and so is what a client without a constraint gets.
+// Like the paths of discovery, the one in Location begins at the root.
+func (h *handler) moduleNewest(ctx context.Context, caller access.Caller, request Request) (response, error) {
+	listing, err := h.Reader.ModuleVersions(ctx, caller, request.Module)
+	if err != nil {
+		return response{}, orMissing(err, "there is no module %s", request.Module)
+	}
+	newest, ok := listing.Newest()
+	if !ok {
+		return response{}, refuse(registry.ErrNotFound, "module %s has no version that is listed and no pre-release", request.Module)
+	}
+	// A plus would do in a path, but some read it as a space.
+	version := url.QueryEscape(newest.Version.String())
+	return response{
+		status: http.StatusFound,
+		cache:  revalidate,
+		header: map[string]string{"Location": modulesPath + request.Module.String() + "/" + version + "/download"},
+	}, nil
+}
+
 // moduleDownload answers 204 with the archive's URL in a header, which every
 // client of either kind follows.
-func (h *handler) moduleDownload(ctx context.Context, caller access.Caller, request Request) (response, error) {
+func (h *handler) moduleDownload(ctx context.Context, caller access.Caller, request Request, goGetter bool) (response, error) {
 	m, err := h.Reader.ModuleVersion(ctx, caller, request.Module, request.Version)
 	if err != nil {
 		return response{}, orMissing(err, "module %s has no version %s", request.Module, request.Version)
@@ -59,16 +81,27 @@ func (h *handler) moduleDownload(ctx context.Context, caller access.Caller, requ
 	if err != nil {
 		return response{}, fmt.Errorf("presign %s: %w", key, err)
 	}
+	if goGetter {
+		signed = archiveSource(signed, m.Archive)
+	}
 	return response{
 		status: http.StatusNoContent,
 		cache:  noStore,
-		header: map[string]string{"X-Terraform-Get": archiveSource(signed, m.Archive)},
+		header: map[string]string{"X-Terraform-Get": signed, "Vary": versionHeader},
 	}, nil
 }
 
-// archiveSource is the address of an archive for go-getter, which both clients
-// download modules with. It takes archive and checksum off the query before it
-// asks the bucket, so neither can be part of what is signed.
+// versionHeader is sent by Terraform, and under the same name by OpenTofu.
+const versionHeader = "X-Terraform-Version"
+
+// usesGoGetter says whether a client downloads modules with go-getter, as both
+// CLIs do. Of others nothing is known; those that fetch an URL as it is must find
+// nothing in it that was not signed, for S3 refuses that.
+func usesGoGetter(h http.Header) bool { return h.Get(versionHeader) != "" }
+
+// archiveSource is the address of an archive for go-getter. It takes archive and
+// checksum off the query before it asks the bucket, so neither can be part of what
+// is signed.
 func archiveSource(signed string, archive registry.ModuleArchive) string {
 	return signed + "&archive=" + archive.Format + "&checksum=sha256:" + archive.SHA256
 }

@@ -121,7 +121,9 @@ func (h *handler) answer(r *http.Request, request Request) (response, error) {
 	case ModuleVersions:
 		return h.moduleVersions(r.Context(), caller, request)
 	case ModuleDownload:
-		return h.moduleDownload(r.Context(), caller, request)
+		return h.moduleDownload(r.Context(), caller, request, usesGoGetter(r.Header))
+	case ModuleNewest:
+		return h.moduleNewest(r.Context(), caller, request)
 	case ProviderVersions:
 		return h.providerVersions(r.Context(), caller, request)
 	case ProviderDownload:

@@ -90,6 +90,7 @@ var everyRoute = []string{
 	"/v1/providers/acme/widget/1.0.0/download/linux/amd64",
 	"/v1/mirror/registry.example.com/acme/widget/index.json",
 	"/v1/mirror/registry.example.com/acme/widget/1.0.0.json",
+	"/v1/modules/acme/vpc/aws/download",
 }
 
 func newMemory(tb testing.TB) *memory {
@@ -110,7 +111,7 @@ func newMemory(tb testing.TB) *memory {
 		provider: registry.ProviderVersion{
 			Address: provider, Version: version(tb, "1.0.0"), Revision: 4,
 			Packages: []registry.Package{
-				{Platform: linux, SHA256: "b2d6f7", H1: "h1:c0ffee=", Sequence: 1, Protocols: []string{"5.0", "6.1", "5.3"}},
+				{Platform: linux, SHA256: "b2d6f7", H1: "h1:c0ffee=", Size: 251, Sequence: 1, Protocols: []string{"5.0", "6.1", "5.3"}},
 				{Platform: windows, SHA256: "c3", Sequence: 4}, // no SHA256SUMS covers it yet
 			},
 			Release: &registry.Release{SHA256: "d4", Signature: "e5", Sequence: 3, Keys: []registry.SigningKey{
@@ -194,7 +195,8 @@ func TestDocuments(t *testing.T) {
 				"trust_signature": "",
 				"source": "",
 				"source_url": ""
-			}]}
+			}]},
+			"packages": {"linux_amd64": {"hashes": ["h1:c0ffee=", "zh:b2d6f7"], "package_size": 251}}
 		}`},
 		{everyRoute[5], "private, no-cache", `{"versions": {"0.9.0": {}, "1.0.0": {}}}`},
 		{everyRoute[6], "no-store", `{"archives": {"linux_amd64": {
@@ -226,15 +228,93 @@ func TestModuleDownload(t *testing.T) {
 		"/v1/modules/acme/vpc/aws/1.2.0%2Bbuild.5/download",
 		"/v1/modules/Acme/VPC/aws/v1.2+build.5/download",
 	} {
-		r := ask(t, New(open(newMemory(t))), "GET", path)
-		want := http.Header{
-			"Cache-Control":          {"no-store"},
-			"X-Content-Type-Options": {"nosniff"},
-			"X-Terraform-Get": {"https://bucket.example.com/registry/modules/acme/vpc/aws/1.2.0/a1c4e5.tar.gz?" +
-				signature + "&archive=tar.gz&checksum=sha256:a1c4e5"},
+		for version, parameters := range map[string]string{
+			"1.13.5": "&archive=tar.gz&checksum=sha256:a1c4e5",
+			"x":      "&archive=tar.gz&checksum=sha256:a1c4e5",
+			"":       "", // as if it were not sent
+			"none":   "",
+		} {
+			headers := []string{"X-Terraform-Version", version}
+			if version == "none" {
+				headers = nil
+			}
+			r := ask(t, New(open(newMemory(t))), "GET", path, headers...)
+			want := http.Header{
+				"Cache-Control":          {"no-store"},
+				"Vary":                   {"X-Terraform-Version"},
+				"X-Content-Type-Options": {"nosniff"},
+				"X-Terraform-Get":        {"https://bucket.example.com/registry/modules/acme/vpc/aws/1.2.0/a1c4e5.tar.gz?" + signature + parameters},
+			}
+			if got := body(t, r); r.StatusCode != 204 || got != "" || !reflect.DeepEqual(r.Header, want) {
+				t.Errorf("%s, %q: %d %v %q", path, headers, r.StatusCode, r.Header, got)
+			}
 		}
-		if got := body(t, r); r.StatusCode != 204 || got != "" || !reflect.DeepEqual(r.Header, want) {
-			t.Errorf("%s: %d %v %q", path, r.StatusCode, r.Header, got)
+	}
+}
+
+// Whoever names no version is led to the newest one that is listed and no
+// pre-release, however far behind a pre-release it is.
+func TestModuleNewest(t *testing.T) {
+	listed := func(text string, state registry.State) registry.Listed {
+		return registry.Listed{Version: version(t, text), Revision: 1, Standing: registry.Standing{State: state}}
+	}
+	const none = "module acme/vpc/aws has no version that is listed and no pre-release"
+	for name, tt := range map[string]struct {
+		listing  registry.Listing
+		location string // empty: 404
+	}{
+		"the last":         {registry.Listing{listed("1.9.0", ""), listed("1.10.0", "")}, "1.10.0"},
+		"build metadata":   {registry.Listing{listed("1.0.0", ""), listed("1.2.0+build.5", "")}, "1.2.0%2Bbuild.5"},
+		"a pre-release":    {registry.Listing{listed("1.0.0", ""), listed("2.0.0-rc.1", "")}, "1.0.0"},
+		"a withdrawn one":  {registry.Listing{listed("1.0.0", ""), listed("1.1.0", registry.Withdrawn)}, "1.0.0"},
+		"a deprecated one": {registry.Listing{listed("1.0.0", ""), listed("1.1.0", registry.Deprecated)}, "1.1.0"},
+		"pre-releases":     {registry.Listing{listed("1.0.0-rc.1", ""), listed("1.0.0-rc.2", "")}, ""},
+		"all withdrawn":    {registry.Listing{listed("1.0.0", registry.Withdrawn)}, ""},
+		"nothing":          {nil, ""},
+	} {
+		m := newMemory(t)
+		m.moduleVersions = tt.listing
+		for _, method := range []string{"GET", "HEAD"} {
+			r := ask(t, New(open(m)), method, "/v1/modules/Acme/vpc/aws/download", "X-Terraform-Version", "1.13.5")
+			if tt.location == "" {
+				if method == "GET" {
+					expectError(t, name, r, 404, none)
+				} else if r.StatusCode != 404 {
+					t.Errorf("%s: HEAD is answered %d", name, r.StatusCode)
+				}
+				continue
+			}
+			want := http.Header{
+				"Cache-Control":          {"private, no-cache"},
+				"Content-Length":         {"0"},
+				"Location":               {"/v1/modules/acme/vpc/aws/" + tt.location + "/download"},
+				"X-Content-Type-Options": {"nosniff"},
+			}
+			if got := body(t, r); r.StatusCode != 302 || got != "" || !reflect.DeepEqual(r.Header, want) {
+				t.Errorf("%s: %s is answered %d %v %q", name, method, r.StatusCode, r.Header, got)
+			}
+		}
+	}
+}
+
+// A package's document has what lock files hold of all platforms that are served,
+// and of no other.
+func TestPackages(t *testing.T) {
+	m := newMemory(t)
+	m.provider.Packages = []registry.Package{
+		{Platform: darwin, SHA256: "a1", H1: "h1:darwin=", Size: 1 << 33, Sequence: 2},
+		{Platform: linux, SHA256: "b2", H1: "h1:linux=", Size: 1, Sequence: 1},
+		{Platform: windows, SHA256: "c3", H1: "h1:windows=", Size: 3, Sequence: 4}, // no SHA256SUMS covers it yet
+	}
+	want := map[string]platformPackage{
+		"darwin_arm64": {[]string{"h1:darwin=", "zh:a1"}, 1 << 33},
+		"linux_amd64":  {[]string{"h1:linux=", "zh:b2"}, 1},
+	}
+	for platform, shasum := range map[string]string{"darwin/arm64": "a1", "linux/amd64": "b2"} {
+		var document packageDocument
+		r := ask(t, New(open(m)), "GET", "/v1/providers/acme/widget/1.0.0/download/"+platform)
+		if err := json.Unmarshal([]byte(body(t, r)), &document); err != nil || document.SHASum != shasum || !reflect.DeepEqual(document.Packages, want) {
+			t.Errorf("%s: %v, shasum %s, packages %v", platform, err, document.SHASum, document.Packages)
 		}
 	}
 }
@@ -260,6 +340,8 @@ func TestEmptyListsAreNotNull(t *testing.T) {
 func TestNotFoundSaysWhat(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/modules/acme/vpn/aws/versions":                       "there is no module acme/vpn/aws",
+		"/v1/modules/acme/vpn/aws/download":                       "there is no module acme/vpn/aws",
+		"/v1/modules/acme/-vpn/aws/download":                      `"acme/-vpn/aws" is not a module address <namespace>/<name>/<system>`,
 		"/v1/modules/Acme/vpc/aws/1.2.3/download":                 "module acme/vpc/aws has no version 1.2.3",
 		"/v1/modules/acme/vpc/aws/1.2.0/download":                 "module acme/vpc/aws has no version 1.2.0",
 		"/v1/modules/acme/vpc/aws/1.2.0+other/download":           "module acme/vpc/aws has no version 1.2.0+other",
@@ -339,7 +421,7 @@ func TestRoutesWithoutTheirMeans(t *testing.T) {
 		answered []string
 	}{
 		"nothing at all": {Config{Logger: slog.New(slog.DiscardHandler)}, everyRoute[:1]},
-		"no presigner":   {listings, []string{everyRoute[0], everyRoute[1], everyRoute[3], everyRoute[5]}},
+		"no presigner":   {listings, []string{everyRoute[0], everyRoute[1], everyRoute[3], everyRoute[5], everyRoute[7]}},
 		"everything":     {open(m), everyRoute},
 	} {
 		h := New(c.config)
@@ -347,7 +429,7 @@ func TestRoutesWithoutTheirMeans(t *testing.T) {
 			reads := m.reads.Load()
 			r := ask(t, h, http.MethodGet, path)
 			if slices.Contains(c.answered, path) {
-				if r.StatusCode >= 300 {
+				if r.StatusCode >= 400 {
 					t.Errorf("%s: %s is answered %d", name, path, r.StatusCode)
 				}
 				continue
@@ -477,7 +559,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
 		for _, path := range everyRoute {
-			if r := ask(t, handler, "GET", path, "Authorization", scheme+good); r.StatusCode > 204 {
+			if r := ask(t, handler, "GET", path, "Authorization", scheme+good); r.StatusCode >= 400 {
 				t.Errorf("%q and a good token at %s: %d", scheme, path, r.StatusCode)
 			}
 		}
@@ -507,6 +589,7 @@ func TestDeniedIsNotFound(t *testing.T) {
 		everyRoute[4]: of("read providers:acme/other"),
 		everyRoute[5]: of("read mirror:*"), // the registry's own are providers
 		everyRoute[6]: of("read mirror:*"),
+		everyRoute[7]: of("read modules:other/*"),
 		"/v1/mirror/registry.terraform.io/hashicorp/time/index.json":  of("read providers:*"),
 		"/v1/mirror/registry.terraform.io/hashicorp/time/0.14.2.json": of("read mirror:registry.terraform.io/hashicorp/null"),
 	} {
@@ -793,7 +876,7 @@ func TestServer(t *testing.T) {
 			if length := get.Header.Get("Content-Length"); get.StatusCode != 204 && length != strconv.Itoa(len(got)) || get.StatusCode == 204 && length+got != "" {
 				t.Errorf("%s: %d with Content-Length %q and %d bytes", path, get.StatusCode, length, len(got))
 			}
-			if get.StatusCode >= 300 && get.StatusCode < 400 {
+			if get.StatusCode >= 300 && get.StatusCode < 400 && path != everyRoute[7] {
 				t.Errorf("%s: redirects with %d", path, get.StatusCode)
 			}
 		}

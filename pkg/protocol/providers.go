@@ -97,6 +97,17 @@ type packageDocument struct {
 	SHASumsSignatureURL string      `json:"shasums_signature_url"`
 	SHASum              string      `json:"shasum"`
 	SigningKeys         signingKeys `json:"signing_keys"`
+
+	// Packages are those of all platforms that are served, this one among them.
+	// OpenTofu installs nothing that contradicts them; Terraform passes over them.
+	Packages map[string]platformPackage `json:"packages"`
+}
+
+// platformPackage has what lock files hold of a package, in the form of OpenTofu's
+// own registry.
+type platformPackage struct {
+	Hashes      []string `json:"hashes"`
+	PackageSize int64    `json:"package_size"`
 }
 
 type signingKeys struct {
@@ -140,6 +151,12 @@ func (h *handler) packageDocument(ctx context.Context, a registry.ProviderAddres
 		Filename:    a.PackageFilename(p.Version, pkg.Platform),
 		SHASum:      pkg.SHA256,
 		SigningKeys: signingKeys{make([]gpgPublicKey, len(p.Release.Keys))},
+		Packages:    make(map[string]platformPackage, len(p.Packages)),
+	}
+	for _, other := range p.Packages {
+		if _, served := p.Package(other.Platform); served {
+			document.Packages[other.Platform.String()] = platformPackage{hashes(other), other.Size}
+		}
 	}
 	for i, key := range p.Release.Keys {
 		document.SigningKeys.GPGPublicKeys[i] = gpgPublicKey{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}
@@ -160,6 +177,9 @@ func (h *handler) packageDocument(ctx context.Context, a registry.ProviderAddres
 	}
 	return document, nil
 }
+
+// hashes are both kinds of a package's hashes, as lock files have them.
+func hashes(pkg registry.Package) []string { return []string{pkg.H1, "zh:" + pkg.SHA256} }
 
 // notNull is a list that is written as [] when it is empty.
 func notNull(list []string) []string {

@@ -41,6 +41,14 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/module-registry-protocol#download-source-code-for-a-specific-module-version
 	ModuleDownload
 
+	// ModuleNewest leads to the download of a module's newest version.
+	//
+	//	GET /v1/modules/{namespace}/{name}/{system}/download
+	//	302 with Location, 404
+	//
+	// https://developer.hashicorp.com/terraform/registry/api-docs#download-the-latest-version-of-a-module
+	ModuleNewest
+
 	// ProviderVersions lists the versions of a provider.
 	//
 	//	GET /v1/providers/{namespace}/{type}/versions
@@ -143,6 +151,7 @@ const (
 var routes = []route{
 	newRoute(discoveryPath, plain(Discovery)),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/versions", parseModuleVersions),
+	newRoute(modulesPath+"{namespace}/{name}/{system}/download", parseModuleNewest),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}/download", parseModuleDownload),
 	newRoute(providersPath+"{namespace}/{type}/versions", parseProviderVersions),
 	newRoute(providersPath+"{namespace}/{type}/{version}/download/{os}/{arch}", parseProviderDownload),
@@ -255,6 +264,14 @@ func parseModuleVersions(args []string) (Request, error) {
 		return Request{}, err
 	}
 	return Request{Route: ModuleVersions, Module: a}, nil
+}
+
+func parseModuleNewest(args []string) (Request, error) {
+	a, err := parseModule(args[0], args[1], args[2])
+	if err != nil {
+		return Request{}, err
+	}
+	return Request{Route: ModuleNewest, Module: a}, nil
 }
 
 func parseModuleDownload(args []string) (Request, error) {

@@ -17,6 +17,7 @@ func TestParse(t *testing.T) {
 		"/.well-known/terraform.json":                       {Route: Discovery},
 		"/v1/modules/acme/vpc/aws/versions":                 {Route: ModuleVersions, Module: module},
 		"/v1/modules/Acme/VPC/AWS/versions":                 {Route: ModuleVersions, Module: module},
+		"/v1/modules/acme/vpc/aws/download":                 {Route: ModuleNewest, Module: module},
 		"/v1/modules/%61cme/v%70c/aws/versions":             {Route: ModuleVersions, Module: module},
 		"/v1/modules/acme/vpc/aws/1.2.0/download":           {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
 		"/v1/modules/acme/vpc/aws/v1.2/download":            {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
@@ -47,7 +48,7 @@ var notThere = []string{
 	"/v1/modules/acme/vpc/a-b/versions", "/v1/modules/acme/vpc/a%3Fb/versions", "/v1/modules/%E2%84%AAit/vpc/aws/versions",
 	"/v1/modules/%252e%252e/vpc/aws/versions", "/v1/modules/acme%252fvpc/vpc/aws/versions", "/v1/modules/.../vpc/aws/versions",
 	"/v1/modules/acme/vpc/aws/1.0.0%20build.5/download", "/v1/modules/acme/vpc/aws/latest/download", "/v1/modules/acme/vpc/aws/1.2.3.4/download",
-	"/v1/modules/acme/vpc/aws//download", "/v1/modules/acme/vpc/aws/download", "/v1/modules/acme/vpc/aws/1.0.0/download/",
+	"/v1/modules/acme/vpc/aws//download", "/v1/modules/acme/vpc/aws/download/", "/v1/modules/acme/vpc/download", "/v1/modules/acme/vpc/aws/1.0.0/download/",
 	"/v1/providers/Acme/widget/versions", "/v1/providers/acme/Widget/versions", "/v1/providers/acme/wid--get/versions", "/v1/providers/-acme/widget/versions",
 	"/v1/providers/" + strings.Repeat("a", 65) + "/widget/versions", "/v1/providers/b%C3%BCcher/widget/versions", "/v1/providers/acme/terraform-provider-widget/versions",
 	"/v1/providers/acme/widget/1.0.0/download/Linux/amd64", "/v1/providers/acme/widget/1.0.0/download/linux/AMD64",
@@ -119,7 +120,7 @@ func FuzzParse(f *testing.F) {
 func canonical(t *testing.T, r Request) string {
 	t.Helper()
 	m, p, pl := r.Module, r.Provider, r.Platform
-	if r.Route == ModuleVersions || r.Route == ModuleDownload {
+	if r.Route == ModuleVersions || r.Route == ModuleNewest || r.Route == ModuleDownload {
 		if a, err := registry.ParseModuleAddress(m.Namespace, m.Name, m.System); err != nil || a != m {
 			t.Errorf("%q: %v", m, err)
 		}
@@ -142,6 +143,8 @@ func canonical(t *testing.T, r Request) string {
 		return discoveryPath
 	case ModuleVersions:
 		return modulesPath + m.String() + "/versions"
+	case ModuleNewest:
+		return modulesPath + m.String() + "/download"
 	case ModuleDownload:
 		return modulesPath + m.String() + "/" + url.PathEscape(r.Version.String()) + "/download"
 	case ProviderVersions:

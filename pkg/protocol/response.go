@@ -48,6 +48,8 @@ func (res response) write(w http.ResponseWriter, r *http.Request) int {
 			body = compress(body)
 		}
 		h.Set("Content-Length", strconv.Itoa(len(body)))
+	} else if res.status != http.StatusNoContent { // a server says so to GET alone
+		h.Set("Content-Length", "0")
 	}
 	w.WriteHeader(res.status)
 	if body == nil || r.Method == http.MethodHead {

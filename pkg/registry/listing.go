@@ -31,6 +31,17 @@ func (l Listing) Offered() iter.Seq[Listed] {
 	}
 }
 
+// Newest is the version of the highest precedence that is offered and no
+// pre-release, if there is one.
+func (l Listing) Newest() (newest Listed, ok bool) {
+	for entry := range l.Offered() {
+		if !entry.Version.Prerelease() {
+			newest, ok = entry, true
+		}
+	}
+	return newest, ok
+}
+
 // With is the listing with an entry added, or replaced where it holds an older
 // revision of the same version. It reports whether anything changed; l itself
 // never does.

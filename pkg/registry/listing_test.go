@@ -75,6 +75,22 @@ func TestListingWithout(t *testing.T) {
 	}
 }
 
+func TestListingNewest(t *testing.T) {
+	for want, l := range map[string]Listing{
+		"1.10.0":  {{Version: version(t, "1.9.0")}, {Version: version(t, "1.10.0")}, {Version: version(t, "2.0.0-rc.1")}},
+		"1.0.0+b": {{Version: version(t, "1.0.0+b")}, {Version: version(t, "1.1.0"), Standing: Standing{State: Withdrawn}}},
+		"1.1.0":   {{Version: version(t, "1.0.0")}, {Version: version(t, "1.1.0"), Standing: Standing{State: Deprecated}}},
+		"":        {{Version: version(t, "1.0.0-rc.1")}, {Version: version(t, "1.0.0"), Standing: Standing{State: Withdrawn}}},
+	} {
+		if got, ok := l.Newest(); got.Version.String() != want || ok != (want != "") {
+			t.Errorf("the newest is %q, %t, want %q", got.Version, ok, want)
+		}
+	}
+	if got, ok := Listing(nil).Newest(); ok || got.Revision != 0 {
+		t.Errorf("the newest of nothing is %v", got)
+	}
+}
+
 func revisions(l Listing) (all []int) {
 	for _, entry := range l {
 		all = append(all, entry.Revision)

@@ -28,6 +28,10 @@ const (
 	maxArchive = 5 << 30
 
 	userAgent = "larder doctor"
+
+	// clientVersion is what both clients say beside that, each of itself: a
+	// registry may answer others otherwise.
+	clientVersion = "1.12.6"
 )
 
 // client sends requests as Terraform and OpenTofu do. Neither keeps a document

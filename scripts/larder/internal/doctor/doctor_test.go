@@ -59,6 +59,16 @@ func TestWell(t *testing.T) {
 	}
 }
 
+// Most registries say nothing of packages, and both clients install from them.
+func TestWithoutPackages(t *testing.T) {
+	l := newLive(t)
+	l.breaks = onPath(getProvider, replace(`"packages"`, `"x"`))
+	list := examine(t, l.options())
+	if bad := list.Count(findings.Warn) + list.Count(findings.Fail); bad > 0 || slices.Contains(checks(list, findings.OK), "provider.size") {
+		t.Errorf("%d findings are bad", bad)
+	}
+}
+
 // onPath breaks the answers to reading requests whose path ends with a suffix.
 func onPath(suffix string, breaks func(*reply)) func(*http.Request, *reply) {
 	return func(r *http.Request, a *reply) {
@@ -176,7 +186,12 @@ func TestBroken(t *testing.T) {
 		{"provider.fields", "a short shasum", onPath(getProvider, replace(`"shasum":"`, `"shasum":"0`))},
 		{"provider.fields", "an old protocol", onPath(getProvider, replace(`"5.0"`, `"4.0"`))},
 		{"provider.fields", "no download_url", onPath(getProvider, replace(`"download_url"`, `"x"`))},
-		{"provider.fields", "packages", onPath(getProvider, replace(`"os"`, `"packages":{"linux_amd64":{}},"os"`))},
+		{"provider.fields", "packages of another platform", onPath(getProvider, replace(`"packages":{"`+thisPlatform().String(), `"packages":{"plan9_mips`))},
+		{"provider.fields", "packages of no platform", onPath(getProvider, replace(`"packages":{`, `"packages":{"linux":{},`))},
+		{"provider.fields", "packages without a size", onPath(getProvider, replace(`"package_size"`, `"x"`))},
+		{"provider.fields", "packages with another zh", onPath(getProvider, replace(`"zh:`, `"zh:0`))},
+		{"provider.fields", "packages with a hash of no kind", onPath(getProvider, replace(`"hashes":[`, `"hashes":["00",`))},
+		{"provider.size", "another", onPath(getProvider, replace(`"package_size":`, `"package_size":1`))},
 		{"provider.keys", "none", onPath(getProvider, replace(`"gpg_public_keys"`, `"x"`))},
 		{"provider.keys", "null", onPath(getProvider, replace(`"gpg_public_keys":[`, `"gpg_public_keys":[null,`))},
 		{"provider.keys", "a trust signature", onPath(getProvider, replace(`"trust_signature":""`, `"trust_signature":"x"`))},
@@ -199,7 +214,7 @@ func TestBroken(t *testing.T) {
 			}
 		}},
 	}
-	also := map[string][]string{"provider.shasum": {"provider.signature"}}
+	also := map[string][]string{"provider.shasum": {"provider.signature"}, "provider.checksum": {"provider.size"}}
 	l := newLive(t)
 	for _, tt := range tests {
 		t.Run(tt.check+"/"+tt.name, func(t *testing.T) {

@@ -17,6 +17,7 @@ const (
 
 // api asks at a protocol, with the token.
 func (v *visit) api(ctx context.Context, method string, u *url.URL, headers ...string) (answer, error) {
+	headers = append(headers, "X-Terraform-Version", clientVersion)
 	if v.Token != "" {
 		headers = append(headers, "Authorization", "Bearer "+v.Token)
 	}

@@ -43,9 +43,17 @@ type packageDocument struct {
 			TrustSignature string `json:"trust_signature"`
 		} `json:"gpg_public_keys"`
 	} `json:"signing_keys"`
-	Packages map[string]json.RawMessage
+	Packages map[string]platformPackage
 
 	download, shasums, signature *url.URL // resolved
+}
+
+// platformPackage is what OpenTofu's own registry says of a package. OpenTofu
+// installs nothing that contradicts it, and where a registry says nothing of any
+// package it asks for nothing.
+type platformPackage struct {
+	Hashes      []string
+	PackageSize int64 `json:"package_size"`
 }
 
 // checkProvider installs a provider.
@@ -71,7 +79,18 @@ func (v *visit) checkProvider(ctx context.Context, p Provider) {
 		return
 	}
 	v.checkTrust(ctx, document)
-	v.checkArchive(ctx, "provider", document.download, strings.ToLower(document.SHASum))
+	if got := v.checkArchive(ctx, "provider", document.download, strings.ToLower(document.SHASum)); got != nil && len(document.Packages) > 0 {
+		v.checkPackageSize(got.size, document.Packages[platform.String()].PackageSize)
+	}
+}
+
+func (v *visit) checkPackageSize(size, stated int64) {
+	const check = "provider.size"
+	if size != stated {
+		v.Fail(check, "say in packages how many bytes the package has, or leave packages out: OpenTofu compares", "package_size is %d, and the package has %d bytes", stated, size)
+		return
+	}
+	v.OK(check, "%d bytes, as packages says", size)
 }
 
 // checkProviderVersions lists a provider. The documents are by version key.
@@ -164,7 +183,7 @@ func (d *packageDocument) problems(at *url.URL, filename string, platform regist
 	require(d.Filename == filename, "filename is %s and not %s", quote(d.Filename), filename)
 	require(hexSHA256.MatchString(d.SHASum), "shasum is %s, and not 64 lower-case hexadecimal digits", quote(d.SHASum))
 	require(usableProtocols(d.Protocols), "protocols are %s: there must be one of 5.0 to 6.x", quote(strings.Join(d.Protocols, ", ")))
-	require(len(d.Packages) == 0, "packages is not empty, and OpenTofu refuses what it does not say exactly")
+	wrong = append(wrong, d.packageProblems(platform)...)
 	for _, field := range []struct {
 		name, text string
 		resolved   **url.URL
@@ -176,6 +195,32 @@ func (d *packageDocument) problems(at *url.URL, filename string, platform regist
 		u, err := at.Parse(field.text)
 		require(err == nil && field.text != "" && u.Scheme == "https", "%s is no https URL", field.name)
 		*field.resolved = u
+	}
+	return wrong
+}
+
+// packageProblems says what OpenTofu refuses in packages, which may be left out.
+func (d *packageDocument) packageProblems(platform registry.Platform) (wrong []string) {
+	for name, p := range d.Packages {
+		os, arch, _ := strings.Cut(name, "_")
+		if _, err := registry.ParsePlatform(os, arch); err != nil {
+			wrong = append(wrong, fmt.Sprintf("packages has %s, which is no platform", quote(name)))
+		}
+		for _, hash := range p.Hashes {
+			if scheme, _, ok := strings.Cut(hash, ":"); !ok || scheme == "" {
+				wrong = append(wrong, fmt.Sprintf("packages has %s, which is no hash", quote(hash)))
+			}
+		}
+	}
+	of, said := d.Packages[platform.String()]
+	switch {
+	case len(d.Packages) == 0:
+	case !said:
+		wrong = append(wrong, fmt.Sprintf("packages has nothing of %s", platform))
+	case of.PackageSize <= 0:
+		wrong = append(wrong, fmt.Sprintf("package_size of %s is %d", platform, of.PackageSize))
+	case !slices.Contains(of.Hashes, "zh:"+d.SHASum):
+		wrong = append(wrong, fmt.Sprintf("packages has no zh: of %s that is the shasum", platform))
 	}
 	return wrong
 }

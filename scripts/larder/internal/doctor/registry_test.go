@@ -227,7 +227,7 @@ func (l *live) publishWidget(t *testing.T) {
 	}
 	_ = w.Close()
 	s := registry.ProviderVersion{Address: widgetProvider, Version: version("1.0.0"), Revision: 2}
-	pkg := registry.Package{Platform: thisPlatform(), SHA256: hexSum(archive.Bytes()), Sequence: 1}
+	pkg := registry.Package{Platform: thisPlatform(), SHA256: hexSum(archive.Bytes()), H1: "h1:widget=", Size: int64(archive.Len()), Sequence: 1}
 	sums, err := shasums.New(map[string]string{widgetProvider.PackageFilename(s.Version, pkg.Platform): pkg.SHA256})
 	if err != nil {
 		t.Fatal(err)
