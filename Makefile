@@ -47,7 +47,7 @@ check: ## formatting, go.mod, vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; fi
 	@go mod tidy -diff >/dev/null || { echo "go.mod or go.sum is not tidy, run go mod tidy" >&2; exit 1; }
-	@go vet ./...
+	@go vet ./... && go vet -C tools/mutants ./...
 	@$(TOOL) staticcheck ./...
 
 .PHONY: check-templates
@@ -59,6 +59,7 @@ check-templates: ## lint template.yaml, adopt.yaml and infra/; installs the lint
 unit: ## unit tests and fuzz seeds with the race detector, and without it those that take long with it
 	@echo "== unit tests with the race detector"
 	@CGO_ENABLED=1 go test -race -short ./...
+	@go test -C tools/mutants ./...
 	@echo "== unit tests that it leaves out"
 	@LARDER_FAULTS=catalog go test $$(grep -rl --include='*_test.go' 'testing\.Short()' [a-z]* | xargs dirname | sort -u | sed 's|^|./|')
 
@@ -110,6 +111,11 @@ fuzz: need-go ## every fuzz target for FUZZTIME (10s)
 .PHONY: faults
 faults: need-all dynamodb ## let every call of publishing go wrong in turn, on all engines, and print the table; takes minutes
 	@LARDER_FAULTS=all go test -count=1 -timeout=60m -v -run '^TestEveryCallMayFail$$' ./pkg/publish
+
+.PHONY: mutants
+mutants: need-go ## break the code of ROOM=pkg/... in small ways, and say what its tests do not notice; MUTANTS="-sample 40" for less
+	@go build -C tools/mutants -o $(abspath $(CACHE))/bin/mutants .
+	@$(CACHE)/bin/mutants $(MUTANTS) $(ROOM)
 
 .PHONY: vuln
 vuln: need-go ## known vulnerabilities in the dependencies; asks an online database, which is why `make test` does not

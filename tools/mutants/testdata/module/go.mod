@@ -1,0 +1,3 @@
+module tiny.example
+
+go 1.26.0
