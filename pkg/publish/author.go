@@ -63,6 +63,9 @@ func (p *Publisher) finishRelease(ctx context.Context, s *registry.ProviderVersi
 	if err := p.settle(ctx, s); err != nil {
 		return err
 	}
+	if err := p.completeManifest(ctx, file.upload); err != nil {
+		return err
+	}
 	counterpart, err := p.findCounterpart(ctx, file)
 	if err != nil || counterpart == nil {
 		return err
@@ -123,9 +126,7 @@ func (p *Publisher) findCounterpart(ctx context.Context, f releaseFile) (*releas
 	if f.upload.kind == releaseSHA256SUMS {
 		name, u.kind = u.provider.SignatureFilename(u.version), releaseSignature
 	}
-	flat := providersFolder + u.provider.String()
-	folders := []string{path.Dir(f.object.Key), flat, flat + "/" + u.version.String()}
-	for _, folder := range folders {
+	for _, folder := range append([]string{path.Dir(f.object.Key)}, u.folders()...) {
 		object, err := p.bucket.Head(ctx, folder+"/"+name)
 		if errors.Is(err, registry.ErrNotFound) {
 			continue
@@ -222,6 +223,9 @@ func (p *Publisher) adoptPair(ctx context.Context, s *registry.ProviderVersion, 
 	err = p.extend(ctx, s, func() (*registry.Record, error) { return p.decideRelease(ctx, s, u.version, sums, signature, key) })
 	if err == nil {
 		err = p.settle(ctx, s)
+	}
+	if err == nil {
+		err = p.completeManifest(ctx, u)
 	}
 	if status, _, failed := conclude(err); failed == nil && status == Rejected {
 		return err, wait("its SHA256SUMS was rejected: upload a right one")

@@ -63,6 +63,12 @@ func (u upload) String() string {
 	}
 }
 
+// folders are where the files of a provider's release may lie.
+func (u upload) folders() []string {
+	flat := providersFolder + u.provider.String()
+	return []string{flat, flat + "/" + u.version.String()}
+}
+
 // parseKey reads the key of an upload. What lies where packages belong but
 // breaks their rules is rejected, anything else that is no upload is ignored:
 // the error is a [verdict].

@@ -27,6 +27,7 @@ type sent struct {
 	subject  string // the address: "acme/vpc/aws" or "acme/widget"
 	version  string // as written
 	platform string // of a package
+	says     string // the protocol of a manifest, or of the one in a package
 	h1       string // of a module: of its files, unwrapped
 
 	object  string // its object version, once it is in the bucket
@@ -58,11 +59,12 @@ var (
 	sentVersions  = []string{"1.0.0", "1.0.0", "1.0.0+a", "1.1.0", "1.1.0", "2.0.0-rc.1", "10.0.0"}
 	sentPlatforms = []string{"linux_amd64", "darwin_arm64", "windows_amd64"}
 	sentTypes     = []string{"widget", "gadget"}
-	sentManifests = []string{
-		`{"version":1,"metadata":{"protocol_versions":["6.0"]}}`,
-		`{"version":1,"metadata":{"protocol_versions":["5.1"]}}`,
-	}
+	sentProtocols = []string{"6.0", "6.0", "5.1", "4.0"}
 )
+
+func manifestOf(protocol string) []byte {
+	return fmt.Appendf(nil, `{"version":1,"metadata":{"protocol_versions":[%q]}}`, protocol)
+}
 
 func oneOf[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
 
@@ -150,13 +152,22 @@ func providerName(typ, version, rest string) string {
 
 func (s *sender) packageOf(typ, version string) *sent {
 	u := &sent{kind: sentPackage, subject: s.namespace + "/" + typ, version: version, platform: oneOf(s.Rand, sentPlatforms)}
-	u.body = packageBody(typ, u.platform, s.content())
+	content := s.content()
+	if chance(s.Rand, 8) {
+		content = "6.0"
+		u.says = content
+	}
+	u.body = packageBody(typ, u.platform, content)
 	u.key = s.folder(typ, version) + providerName(typ, version, u.platform+".zip")
 	return u
 }
 
 func packageBody(typ, platform, content string) []byte {
-	return zipOf(map[string]string{"terraform-provider-" + typ: platform + content})
+	files := map[string]string{"terraform-provider-" + typ: platform + content}
+	if content == "6.0" {
+		files["terraform-registry-manifest.json"] = string(manifestOf(content))
+	}
+	return zipOf(files)
 }
 
 // folder is a provider's, with or without that of the version.
@@ -169,10 +180,11 @@ func (s *sender) folder(typ, version string) string {
 }
 
 func (s *sender) manifest(typ, version string) *sent {
+	protocol := oneOf(s.Rand, sentProtocols)
 	return &sent{
-		kind: sentManifest, subject: s.namespace + "/" + typ, version: version,
+		kind: sentManifest, subject: s.namespace + "/" + typ, version: version, says: protocol,
 		key:  s.folder(typ, version) + providerName(typ, version, "manifest.json"),
-		body: []byte(oneOf(s.Rand, append(sentManifests, sentManifests[0]))),
+		body: manifestOf(protocol),
 	}
 }
 
@@ -236,7 +248,7 @@ func (s *sender) sums(typ, version string) []byte {
 		}
 	}
 	if chance(s.Rand, 50) {
-		list([]byte(sentManifests[0]), "manifest.json")
+		list(manifestOf("6.0"), "manifest.json")
 	}
 	if chance(s.Rand, 5) {
 		lines.WriteString("\n")
@@ -328,7 +340,7 @@ func (m *model) provider(identity string, uploads []*sent, got registry.Provider
 		case have == u.sha:
 			statuses[u] = publish.Published
 			accepted[name] = true
-		case have == "" && !u.expired && (!byAuthor || m.lists(sums, u)):
+		case have == "" && !u.expired && (!byAuthor || m.lists(sums, u)) && !contradicted(u, got):
 			m.Errorf("%s has no %s, which was uploaded", identity, name)
 		}
 	}
@@ -345,10 +357,19 @@ func (m *model) provider(identity string, uploads []*sent, got registry.Provider
 // lists says whether an author's SHA256SUMS lets an upload in.
 func (m *model) lists(sums string, u *sent) bool {
 	name := u.key[strings.LastIndex(u.key, "/")+1:]
-	if strings.Contains(sums, u.sha+"  "+name+"\n") {
-		return true
+	return strings.Contains(sums, u.sha+"  "+name+"\n")
+}
+
+// contradicted says whether what is published keeps a package or a manifest out
+// by the protocols that either says, all of which was uploaded at about the same
+// time.
+func contradicted(u *sent, got registry.ProviderVersion) bool {
+	if u.kind == sentPackage {
+		return u.says != "" && got.Manifest != nil && got.Manifest.Protocols[0] != u.says
 	}
-	return u.kind == sentManifest && !strings.Contains(sums, "  "+name+"\n")
+	other := slices.ContainsFunc(got.Packages, func(pkg registry.Package) bool { return len(pkg.Protocols) > 0 && pkg.Protocols[0] != u.says })
+	byAuthor := got.Release != nil && got.Release.Author
+	return other || u.says == "4.0" && len(got.Packages) > 0 && !byAuthor
 }
 
 // release checks what is served of an author, and returns the statuses of the

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,12 +63,17 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 		}
 		return true, nil
 	}
-	return false, p.checkAuthorLists(ctx, s, s.Address.PackageFilename(v, pkg.Platform), pkg.SHA256, true)
+	if s.Manifest != nil {
+		if err := checkInside(s.Address.PackageFilename(v, pkg.Platform), pkg, s.Manifest.Protocols); err != nil {
+			return false, err
+		}
+	}
+	return false, p.checkAuthorLists(ctx, s, s.Address.PackageFilename(v, pkg.Platform), pkg.SHA256)
 }
 
 // checkAuthorLists rejects a file that the author's SHA256SUMS, where one is
-// served, lists with another checksum or, if it must, not at all.
-func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVersion, name, sha256 string, must bool) error {
+// served, does not list, or lists with another checksum.
+func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVersion, name, sha256 string) error {
 	if s.Release == nil || !s.Release.Author {
 		return nil
 	}
@@ -81,7 +85,7 @@ func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVe
 	if err != nil {
 		return fmt.Errorf("read the author's SHA256SUMS: %w", err)
 	}
-	if err := checkListed(sums, name, sha256, must); err != nil {
+	if err := checkListed(sums, name, sha256, true); err != nil {
 		return reject("%v", err)
 	}
 	return nil
@@ -157,49 +161,4 @@ func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
 		return fmt.Errorf("store %s: %w", key, err)
 	}
 	return nil
-}
-
-func (p *Publisher) publishManifest(ctx context.Context, u upload, object Object, o *Outcome) error {
-	data, err := p.readAll(ctx, object.Key, object.Version, u.maxSize())
-	if err != nil {
-		return gone(err)
-	}
-	o.SHA256 = hexSHA256(data)
-	protocols, err := parseManifest(data)
-	if err != nil {
-		return err
-	}
-	s, err := p.loadProvider(ctx, u.provider, u.version)
-	if err != nil {
-		return err
-	}
-	manifest := registry.Manifest{SHA256: o.SHA256, Protocols: protocols}
-	err = p.extend(ctx, s, func() (*registry.Record, error) {
-		switch {
-		case s.Revision > 0 && s.Version != u.version:
-			return nil, rejectMetadata(s.Address, s.Version, u.version)
-		case s.Manifest != nil && s.Manifest.SHA256 == manifest.SHA256:
-			return nil, nil
-		case s.Manifest != nil:
-			return nil, reject("provider %s %s has a registry manifest already, with other bytes (sha256 %s): a published version never changes", s.Address, s.Version, s.Manifest.SHA256)
-		}
-		if err := p.checkAuthorLists(ctx, s, u.provider.ManifestFilename(u.version), manifest.SHA256, false); err != nil {
-			return nil, err
-		}
-		return &registry.Record{Kind: registry.KindManifest, Version: u.version, Upload: object.Key, By: object.By, Manifest: &manifest}, nil
-	})
-	if err != nil {
-		return err
-	}
-	return p.settle(ctx, s)
-}
-
-// parseManifest returns the protocol versions of a registry manifest, or rejects
-// it.
-func parseManifest(data []byte) ([]string, error) {
-	protocols, err := archive.ParseManifest(bytes.TrimSpace(data))
-	if err != nil {
-		return nil, reject("it is not a registry manifest: %v", err)
-	}
-	return protocols, nil
 }

@@ -29,6 +29,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -117,7 +118,7 @@ func passing(o Outcome) bool {
 		return true
 	}
 	u, err := parseKey(o.Key)
-	return err == nil && o.Status == Rejected && (u.kind == releaseSHA256SUMS || u.kind == releaseSignature)
+	return err == nil && o.Status == Rejected && slices.Contains([]kind{releaseSHA256SUMS, releaseSignature, releaseManifest}, u.kind)
 }
 
 // decide takes an upload as far as it can go.

@@ -150,7 +150,7 @@ func TestProtocolsAreRightInWhateverOrderTheyBecomeKnown(t *testing.T) {
 	}
 	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 	w.upload(packageKey("1.1.0", "linux_amd64"), withManifest)
-	w.upload(packageKey("1.2.0", "linux_amd64"), withManifest)
+	w.upload(packageKey("1.2.0", "linux_amd64"), widget("a"))
 	w.want(w.upload(manifestKey("1.2.0"), manifest), publish.Published)
 	w.want(w.upload(manifestKey("1.3.0"), manifest), publish.Published)
 	if got := w.listed("acme/widget"); len(got) != 3 {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -156,6 +157,15 @@ var scenarios = []scenario{
 				w.upload(f.key, f.body)
 			}
 			return w.uploaded(event, r.inOrder("author.asc")...)
+		},
+		end: endsWithTheAuthorsRelease,
+	},
+	{
+		name: "a manifest that waits for the author's release",
+		prepare: func(w *world, r release, event eventOf) []step {
+			w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "darwin_arm64.zip", "author.asc")), publish.Published)
+			w.first(r.namespace, time.Now().Add(-time.Hour))
+			return w.uploaded(event, r.inOrder("manifest.json", "SHA256SUMS", "SHA256SUMS.sig")...)
 		},
 		end: endsWithTheAuthorsRelease,
 	},

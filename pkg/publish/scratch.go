@@ -64,21 +64,27 @@ func (p *Publisher) fetch(ctx context.Context, o Object) (*scratch, error) {
 	})
 }
 
-// readAll reads a small object. A larger one is rejected.
+// readAll is what a small object holds. A larger one is rejected.
 func (p *Publisher) readAll(ctx context.Context, key, version string, limit int64) ([]byte, error) {
+	data, _, err := p.readObject(ctx, key, version, limit)
+	return data, err
+}
+
+// readObject reads and describes a small object. A larger one is rejected.
+func (p *Publisher) readObject(ctx context.Context, key, version string, limit int64) ([]byte, Object, error) {
 	body, described, err := p.bucket.Open(ctx, key, version)
 	if err != nil {
-		return nil, err
+		return nil, Object{}, err
 	}
 	defer body.Close() //nolint:errcheck // read only
 	if err := checkSize(described.Size, limit); err != nil {
-		return nil, err
+		return nil, Object{}, err
 	}
 	data, err := io.ReadAll(io.LimitReader(body, limit))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
+		return nil, Object{}, fmt.Errorf("read %s: %w", key, err)
 	}
-	return data, nil
+	return data, described, nil
 }
 
 func hexSHA256(data []byte) string {

@@ -1,0 +1,149 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// A release's manifest says which protocols its packages speak, and clients
+// refuse a package whose protocols they do not speak. So a manifest can take a
+// version away from its users, and nobody signs it but an author whose SHA256SUMS
+// lists it. Once a package is accepted, a manifest that nobody signed changes
+// nothing that is served: docs/decisions/0020-manifests.md.
+
+// manifestTime is how long after a version's first package a manifest that nobody
+// signed may still be uploaded to say what the packages do not: the files of a
+// release are uploaded one after another, in any order.
+const manifestTime = 15 * time.Minute
+
+func (p *Publisher) publishManifest(ctx context.Context, u upload, object Object, o *Outcome) error {
+	data, described, err := p.readObject(ctx, object.Key, object.Version, u.maxSize())
+	if err != nil {
+		return gone(err)
+	}
+	o.SHA256 = hexSHA256(data)
+	protocols, err := parseManifest(data)
+	if err != nil {
+		return err
+	}
+	s, err := p.loadProvider(ctx, u.provider, u.version)
+	if err != nil {
+		return err
+	}
+	manifest := registry.Manifest{SHA256: o.SHA256, Protocols: protocols}
+	err = p.extend(ctx, s, func() (*registry.Record, error) {
+		if published, err := p.manifestPublished(ctx, s, u.version, manifest, described.Modified); published || err != nil {
+			return nil, err
+		}
+		return &registry.Record{Kind: registry.KindManifest, Version: u.version, Upload: object.Key, By: object.By, Manifest: &manifest}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return p.settle(ctx, s)
+}
+
+// parseManifest returns the protocol versions of a registry manifest, or rejects
+// it.
+func parseManifest(data []byte) ([]string, error) {
+	protocols, err := archive.ParseManifest(bytes.TrimSpace(data))
+	if err != nil {
+		return nil, reject("it is not a registry manifest: %v", err)
+	}
+	return protocols, nil
+}
+
+// manifestPublished says whether this very manifest is the version's. The error
+// is why it cannot be, or not yet.
+func (p *Publisher) manifestPublished(ctx context.Context, s *registry.ProviderVersion, v registry.Version, m registry.Manifest, uploaded time.Time) (bool, error) {
+	switch {
+	case s.Revision > 0 && s.Version != v:
+		return false, rejectMetadata(s.Address, s.Version, v)
+	case s.Manifest != nil && s.Manifest.SHA256 == m.SHA256:
+		return true, nil
+	case s.Manifest != nil:
+		return false, reject("provider %s %s has a registry manifest already, with other bytes (sha256 %s): a published version never changes", s.Address, s.Version, s.Manifest.SHA256)
+	}
+	for _, pkg := range s.Packages {
+		if err := checkInside(s.Address.PackageFilename(s.Version, pkg.Platform), pkg, m.Protocols); err != nil {
+			return false, err
+		}
+	}
+	if s.Release != nil && s.Release.Author {
+		return false, p.checkAuthorLists(ctx, s, s.Address.ManifestFilename(v), m.SHA256)
+	}
+	return false, p.checkUnsigned(ctx, s, m.Protocols, uploaded)
+}
+
+// checkInside rejects a package and a release's manifest that contradict each
+// other.
+func checkInside(name string, pkg registry.Package, protocols []string) error {
+	if len(pkg.Protocols) == 0 || slices.Equal(pkg.Protocols, protocols) {
+		return nil
+	}
+	return reject("the release's manifest says protocols %s, and the %s in %s says %s: they must say the same", list(protocols), archive.ManifestName, name, list(pkg.Protocols))
+}
+
+// checkUnsigned says why a manifest that nobody signed cannot say the protocols of
+// a version, or not yet.
+func (p *Publisher) checkUnsigned(ctx context.Context, s *registry.ProviderVersion, protocols []string, uploaded time.Time) error {
+	at := slices.IndexFunc(s.Packages, func(pkg registry.Package) bool { return !slices.Equal(s.Protocols(pkg), protocols) })
+	if at < 0 {
+		return nil
+	}
+	served := s.Protocols(s.Packages[at])
+	if !slices.ContainsFunc(protocols, spoken) {
+		return reject("it says protocols %s, which no client speaks, and provider %s %s is published with %s: a published version never changes, but for a manifest that its author's signed SHA256SUMS lists", list(protocols), s.Address, s.Version, list(served))
+	}
+	first, err := p.firstPackage(ctx, s)
+	if err != nil {
+		return err
+	}
+	if uploaded.Sub(first) <= manifestTime {
+		return nil
+	}
+	return wait("it says protocols %s, and provider %s %s is published with %s: it waits for a SHA256SUMS that lists it, signed by its author. Or put it into the zips of a new version, as %s", list(protocols), s.Address, s.Version, list(served), archive.ManifestName)
+}
+
+// spoken says whether clients of today can install a package of a protocol.
+func spoken(protocol string) bool {
+	major, _, _ := strings.Cut(protocol, ".")
+	return major == "5" || major == "6"
+}
+
+func list(protocols []string) string { return strings.Join(protocols, " and ") }
+
+// firstPackage is when the first package of a version was accepted.
+func (p *Publisher) firstPackage(ctx context.Context, s *registry.ProviderVersion) (time.Time, error) {
+	first := slices.MinFunc(s.Packages, func(a, b registry.Package) int { return a.Sequence - b.Sequence })
+	key := registry.RecordKey(s.Address.LogPrefix(s.Version), first.Sequence)
+	data, err := p.readAll(ctx, key, "", maxStateDocument)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read record: %w", err)
+	}
+	var r registry.Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return time.Time{}, fmt.Errorf("read record %s: %w", key, err)
+	}
+	return r.Time, nil
+}
+
+// completeManifest publishes a manifest that waited for the author's release,
+// which is served now.
+func (p *Publisher) completeManifest(ctx context.Context, u upload) error {
+	for _, folder := range u.folders() {
+		key := folder + "/" + u.provider.ManifestFilename(u.version)
+		if err := p.PublishKey(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
