@@ -17,7 +17,6 @@ CURRENT_CLIENTS := tofu-1.12.6 terraform-1.5.7
 OLDER_CLIENTS   := tofu-1.6.3 tofu-1.8.11 tofu-1.9.4 tofu-1.10.10
 PROVIDER        := terraform-provider-time-0.14.2
 RELEASE         := goreleaser-2.8.0 sources-$(PROVIDER)
-IDENTITY        := dex-0.0.0-20260806151424-ab64ed778070
 
 TOOL := go tool -modfile=tools/go.mod
 
@@ -39,7 +38,7 @@ build: larder ## build it and the functions: build/<function>/bootstrap for Lamb
 	@functions/build $(CACHE)/functions
 
 .PHONY: test
-test: need-all dynamodb check check-templates unit e2e ## everything: format, vet, staticcheck, unit tests with -race, then end to end with the real CLIs
+test: need-all dynamodb keycloak check check-templates unit e2e ## everything: format, vet, staticcheck, unit tests with -race, then end to end with the real CLIs
 
 .PHONY: check
 check: ## formatting, go.mod, vet and staticcheck
@@ -67,12 +66,19 @@ unit: ## unit tests and fuzz seeds with the race detector, and without it those 
 dynamodb: ## fetch Amazon's DynamoDB Local for the tests, once
 	@internal/dynamotest/fetch
 
+.PHONY: keycloak
+keycloak: ## fetch Keycloak, with which the tests log in, once
+	@internal/keycloaktest/fetch
+
 # Both doors to the registry: `larder serve`, and the functions as template.yaml deploys them.
 DOORS ?= node aws
 
 # The result of an end-to-end run is never taken from Go's test cache: that cache does not see the binaries.
 E2E = LARDER_E2E=$(abspath $(LARDER)) LARDER_E2E_FUNCTIONS=$(abspath $(CACHE)/functions) \
   LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -parallel=4 -timeout=20m ./e2e
+
+# Has a Keycloak start beside a command, and stops it afterwards: all tests share it that the command runs.
+WITH_KEYCLOAK := $(CACHE)/bin/with-keycloak
 
 # The clients against a node that is given an origin on this machine, which no setting can do.
 E2E_PULL = LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -timeout=10m \
@@ -81,16 +87,21 @@ E2E_PULL = LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -timeout=10m 
 .PHONY: e2e-binaries
 e2e-binaries: larder
 	@functions/build $(CACHE)/functions
+	@go build -o $(WITH_KEYCLOAK) ./internal/keycloaktest/with
 
 .PHONY: e2e
-e2e: e2e-binaries dynamodb ## end to end by DOORS (node aws): the AWS CLI, Terraform and OpenTofu
-	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(RELEASE) $(IDENTITY) $(CURRENT_CLIENTS)
+e2e: e2e-binaries dynamodb keycloak ## end to end by DOORS (node aws): the AWS CLI, Terraform and OpenTofu
+	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(RELEASE) $(CURRENT_CLIENTS)
+	@$(WITH_KEYCLOAK) $(MAKE) doors
+	@echo "== end to end, pulling through"
+	@LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E_PULL)
+
+.PHONY: doors
+doors:
 	@for door in $(DOORS); do \
 	  echo "== end to end, door: $$door"; \
 	  LARDER_E2E_DOOR=$$door LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E); \
 	done
-	@echo "== end to end, pulling through"
-	@LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E_PULL)
 
 .PHONY: test-clients
 test-clients: need-all e2e-binaries dynamodb ## end to end over older clients too; renews the README's table of tested clients

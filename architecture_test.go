@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"functions/internal":        {"functions/internal/", "pkg/"},
 	"internal/s3test":           {},
 	"internal/dynamotest":       {},
+	"internal/keycloaktest":     {"internal/keycloaktest"},
 	"internal/kmstest":          {},
 	"internal/lambdatest":       {},
 	"internal/templatetest":     {},
@@ -68,7 +69,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/kmstest", "internal/lambdatest", "internal/awstest"},
+	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/awstest"},
 }
 
 type goPackage struct {

@@ -145,13 +145,19 @@ func (j job) isDenied(t *testing.T, c client, r *registry) {
 	w.refuses(t, isUnauthorized, "init", "-input=false")
 }
 
-// exchange asks for a token for the identity of a repository of owner, as curl does.
+// exchange asks for a token for the identity of a repository of owner.
 func (r *registry) exchange(t testing.TB, i *issuer, owner string) answer {
 	t.Helper()
 	identity, err := i.identity("test", gitHubClaims(owner, "infra"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r.exchangeIdentity(t, identity)
+}
+
+// exchangeIdentity asks for a token for an identity, as curl does.
+func (r *registry) exchangeIdentity(t testing.TB, identity string) answer {
+	t.Helper()
 	form := url.Values{
 		"grant_type":         {"urn:ietf:params:oauth:grant-type:token-exchange"},
 		"subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,13 +161,21 @@ func (w workspace) kept(t testing.TB, host string) string {
 	return file.Credentials[host].Token
 }
 
-// logIn goes to where a client wants the person to go, as one whom Dex knows.
+// logIn goes to where a client wants the person to go, as one whom Keycloak knows.
 func (b *browser) logIn(t testing.TB, url, email string) {
 	t.Helper()
 	b.open(t, url)
-	b.write(t, "#login", email)
+	b.write(t, "#username", email)
 	b.write(t, "#password", password)
-	b.click(t, "#submit-login")
+	b.click(t, "#kc-login")
+}
+
+// logOut has Keycloak ask again who it is.
+func (b *browser) logOut(t testing.TB, c *company) {
+	t.Helper()
+	b.open(t, c.Issuer()+"/protocol/openid-connect/logout")
+	b.click(t, "#kc-logout")
+	b.sees(t, "You are logged out")
 }
 
 const (
@@ -175,24 +184,24 @@ const (
 )
 
 // What everybody needs who logs in: a provider of one's own, and a module and a provider of acme to install.
-func startForLogin(t testing.TB, hostname, secret string) (*registry, *dex) {
+func startForLogin(t testing.TB, hostname, secret string) (*registry, *company) {
 	t.Helper()
 	needBrowser(t)
-	d := planDex(t, secret)
-	r := startClosed(t, setUp{hostname: hostname, provider: d})
-	d.start(t, r.host)
+	provider := newCompany(t, secret)
+	r := startClosed(t, setUp{hostname: hostname, provider: provider})
+	provider.register(t, r.host)
 	publishAcme(t, r)
 	r.operate(t, "trust", "add", "platform", "--login", "--claim", "groups=platform",
 		"--scope", "read modules:acme/*", "--scope", "read providers:acme/widget", "--lifetime", "30d")
-	return r, d
+	return r, provider
 }
 
 // People log in with the real clients and a real browser, by way of a real provider of identities, and install with
 // what they get: at a registry with a name, which is another site to the browser, and has a secret with the provider.
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	r, d := startForLogin(t, ownHostname, "a secret of the registry's")
-	b := openBrowser(t, r.resolver(), r.listen, d.addr)
+	r, provider := startForLogin(t, ownHostname, "a secret of the registry's")
+	b := provider.openBrowser(t, r)
 	const login = `"login.v1":{"client":"terraform-cli","grant_types":["authz_code"],"authz":"/v1/login","token":"/v1/token","ports":[10000,10010]}`
 	checkSays(t, string(r.askAs(t, "not-a-token", "/.well-known/terraform.json").body), login)
 	forEachClient(t, func(t *testing.T, c client) {
@@ -217,6 +226,7 @@ func TestLogin(t *testing.T) {
 		w.run(t, "init", "-input=false")
 		checkSays(t, r.operate(t, "token", "list"), "terraform login", ada, "login", "read modules:acme/*, read providers:acme/widget")
 		w.logOut(t, r, token)
+		b.logOut(t, provider)
 	})
 }
 
@@ -243,8 +253,8 @@ func (w workspace) logOut(t testing.TB, r *registry, token string) {
 // Afterwards both can log in as somebody else. The registry has an address, and no secret with the provider.
 func TestLoginThatGivesNothing(t *testing.T) {
 	t.Parallel()
-	r, d := startForLogin(t, "", "")
-	b := openBrowser(t, r.resolver(), r.listen, d.addr)
+	r, provider := startForLogin(t, "", "")
+	b := provider.openBrowser(t, r)
 	forEachClient(t, func(t *testing.T, c client) {
 		w := c.workspace(t, r, acmeConfig).atHome(t)
 		waiting := w.login(t, r.host)
@@ -252,6 +262,7 @@ func TestLoginThatGivesNothing(t *testing.T) {
 		b.sees(t, "You have no access here", bob, "Ask those who run "+r.host, "Ctrl-C", `Ctrl-\`)
 		waiting.waits(t)
 		waiting.interrupt(t)
+		b.logOut(t, provider)
 
 		waiting = w.login(t, r.host)
 		b.logIn(t, waiting.url(t), ada)
@@ -264,11 +275,62 @@ func TestLoginThatGivesNothing(t *testing.T) {
 		}
 
 		waiting = w.login(t, r.host)
-		b.logIn(t, waiting.url(t), ada)
+		b.open(t, waiting.url(t)) // for the provider knows who it is
 		b.click(t, allow)
 		waiting.succeeds(t)
 		w.run(t, "init", "-input=false")
+		b.logOut(t, provider)
 	})
+}
+
+// A provider signs by another key from one login to the next, and the registry learns of it by itself: people log in,
+// and pipelines get tokens, also with what was signed before. Who is known to the provider is asked by the registry alone.
+func TestProviderRotatesItsKeys(t *testing.T) {
+	t.Parallel()
+	r, provider := startForLogin(t, ownHostname, "a secret of the registry's")
+	r.operate(t, "trust", "add", "pipeline", "--issuer", provider.Issuer(), "--audience", "https://"+r.host,
+		"--claim", "azp=pipeline", "--scope", "read modules:acme/*")
+	b := provider.openBrowser(t, r)
+	w := clients[0].workspace(t, r, acmeConfig).atHome(t)
+	waiting := w.login(t, r.host)
+	b.logIn(t, waiting.url(t), ada)
+	b.click(t, allow)
+	waiting.succeeds(t)
+	first, before := w.kept(t, r.host), provider.identity(t)
+
+	if err := provider.RotateKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after := provider.identity(t)
+	if signedBy(after) == signedBy(before) {
+		t.Fatal("the provider signs by the same key")
+	}
+	waiting = w.login(t, r.host)
+	b.open(t, waiting.url(t))
+	b.sees(t, "Allow access?", ada)
+	b.click(t, allow)
+	waiting.succeeds(t)
+	if second := w.kept(t, r.host); second == first {
+		t.Error("the client keeps the token of its first login")
+	}
+	w.run(t, "init", "-input=false")
+	for _, identity := range []string{before, after} {
+		if a := r.exchangeIdentity(t, identity); a.status != http.StatusOK {
+			t.Errorf("the exchange is answered %d: %s", a.status, a.body)
+		}
+	}
+}
+
+// signedBy is what an identity token says of its signature: the header, which names the key.
+func signedBy(token string) string {
+	header, _, _ := strings.Cut(token, ".")
+	return header
+}
+
+// openBrowser starts a browser for a registry and its provider.
+func (c *company) openBrowser(t testing.TB, r *registry) *browser {
+	t.Helper()
+	return openBrowser(t, r.resolver(), r.listen, strings.TrimPrefix(c.URL, "https://"))
 }
 
 // What the browser is told of the registry: under its name it is where it really listens.

@@ -1,6 +1,6 @@
 // Package e2e proves the registry from outside: uploads by the real AWS CLI, installs by the real Terraform and
-// OpenTofu, signatures by GnuPG, logins by a real browser at a real provider of identities (Dex). It knows the contracts
-// and nothing of the code.
+// OpenTofu, signatures by GnuPG, logins by a real browser at a real provider of identities (Keycloak). It knows the
+// contracts and nothing of the code.
 //
 // There are two doors to the same registry, and a run has one of them: the real `larder serve`, or the functions as
 // template.yaml deploys them. All tests are for both, but for those that begin with startNode or startStack.
@@ -20,6 +20,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/awstest"
 	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/internal/keycloaktest"
 )
 
 // The settings, which the Makefile gives.
@@ -63,7 +64,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	code := dynamotest.Run(all{m})
+	code := dynamotest.Run(withKeycloak{all{m}})
 	if code == 0 && renew {
 		if err := renewTable(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -85,6 +86,12 @@ func (a all) Run() int {
 	}
 	return code
 }
+
+// withKeycloak are tests that may want a Keycloak.
+type withKeycloak struct{ all }
+
+// Run runs them, and stops the Keycloak afterwards.
+func (w withKeycloak) Run() int { return keycloaktest.Run(w.all) }
 
 // findClients returns the clients that are wanted, each of which must be there, and the Terraform on PATH if there
 // is one.

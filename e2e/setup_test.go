@@ -12,7 +12,7 @@ import (
 // setUp is how a registry of a test's own is to be, where that is not as usual.
 type setUp struct {
 	hostname string     // its own; empty, it has that by which it is reached
-	provider *dex       // with which people log in; nil, they do not
+	provider *company   // with which people log in; nil, they do not
 	issuers  *authority // of the issuers that it can reach, beside the provider
 }
 
@@ -42,9 +42,9 @@ func (s setUp) settings(t testing.TB) map[string]string {
 	}
 	if s.provider != nil {
 		maps.Copy(all, map[string]string{
-			"SSL_CERT_FILE":          s.provider.ca.file,
-			"LARDER_LOGIN_ISSUER":    s.provider.issuer,
-			"LARDER_LOGIN_CLIENT_ID": dexClient,
+			"SSL_CERT_FILE":          s.provider.ca,
+			"LARDER_LOGIN_ISSUER":    s.provider.Issuer(),
+			"LARDER_LOGIN_CLIENT_ID": s.provider.client,
 			"LARDER_LOGIN_SCOPES":    loginScopes,
 		})
 		if s.provider.secret != "" {
@@ -66,9 +66,9 @@ func (s setUp) deployment(t testing.TB) awstest.Config {
 		c.Trusted = readFile(t, s.issuers.file)
 	}
 	if s.provider != nil {
-		c.Trusted = readFile(t, s.provider.ca.file)
+		c.Trusted = readFile(t, s.provider.ca)
 		c.Login = &awstest.Login{
-			Issuer: s.provider.issuer, ClientID: dexClient, Secret: s.provider.secret, Scopes: loginScopes,
+			Issuer: s.provider.Issuer(), ClientID: s.provider.client, Secret: s.provider.secret, Scopes: loginScopes,
 		}
 	}
 	return c
