@@ -19,11 +19,16 @@
 //     together take at most [MaxNames] bytes, and the central directory of a
 //     zip at most [MaxDirectory].
 //   - Names are relative, in UTF-8, with forward slashes: no leading "/", no
-//     drive letter, no backslash, no control character, no empty, "." or ".."
-//     segment, at most [MaxName] bytes. In a module archive a leading "./" is
-//     no part of the name.
-//   - No two names are equal, nor equal but for case, folders included, and no
-//     file is also a folder.
+//     backslash, no empty, "." or ".." segment, at most [MaxName] bytes, and
+//     [MaxSegment] in each segment. In a module archive a leading "./" is no
+//     part of the name.
+//   - Names can be seen and be made on every system: no control, format or
+//     other invisible characters, none that Unicode gives no meaning, none of
+//     <>:"|?*, no dot or space at the end of a segment, no segment that Windows
+//     takes for a device (NUL, com1.txt) or that has the form of its short names
+//     (MODULE~1.TF).
+//   - No two names are equal, nor equal but for case or for how Unicode spells
+//     them, folders included, and no file is also a folder.
 //   - Everything is a regular file or a folder: no symbolic or hard links, no
 //     devices, no pipes, no sparse files. A pax global header, which git puts
 //     into its tarballs, is not an entry.
@@ -72,8 +77,13 @@ const (
 	// MaxEntries is how many files and folders an archive may hold, counting
 	// the folders that have no entry of their own.
 	MaxEntries = 2 * MaxFiles
-	// MaxName is how long the full name of a file or folder may be.
-	MaxName = 1024
+	// MaxName is how long the full name of a file or folder may be. On macOS a
+	// path has room for twice as much, where clients put their own folders in
+	// front of it.
+	MaxName = 512
+	// MaxSegment is how long a name may be between two slashes: no file system
+	// takes more.
+	MaxSegment = 255
 	// MaxNames is how long all names of an archive may be together.
 	MaxNames = 4 << 20
 	// MaxDirectory is how large the central directory of a zip may be.

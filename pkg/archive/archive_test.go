@@ -5,12 +5,20 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 func TestFormat(t *testing.T) {
@@ -80,43 +88,120 @@ func TestAllViolationsAreReported(t *testing.T) {
 	}
 }
 
-// TestNames holds the rules on names, which are the same for every archive.
+// accents are as many marks in a row as a name may hold.
+var accents = strings.Repeat("\u0301", maxMarks)
+
+// nameRules are the rules on names, with those that are accepted.
+var nameRules = []struct {
+	rule  string
+	names []string
+	want  string // "" when accepted
+}{
+	{"plain", []string{"main.tf", "modules/", "modules/x/main.tf", "modules/x/"}, ""},
+	{"spaces and unicode", []string{"a b.tf", " a.tf", "größe/日本.tf", "ßs.tf", "naïve.tf", "...x", "..a/..b", "c-/d"}, ""},
+	{"signs", []string{"a@b+c=d,e;f.tf", "{{x}}/[y]/(z)/$a/#b/%20/'c'/`d`/&/!/^", "~", "main.tf~", "~$a.doc", "_.tf"}, ""},
+	{"hidden", []string{".gitignore", ".github/workflows/x.yml", ".terraform.lock.hcl", "-"}, ""},
+	{"as macOS calls screenshots", []string{"Screenshot at 3.00.00\u202fPM.png", "a\u00a0b"}, ""},
+	{"emoji", []string{"\u26a0\ufe0f.md", "\U0001f600.md"}, ""},
+	{"30 marks", []string{"e" + accents}, ""},
+	{"31 marks", []string{"e" + accents + "\u0301"}, `has more than 30 combining marks in a row in its name; rename it.`},
+	{"31 marks, with what is passed over", []string{"e" + accents + "\ufe0f\u0301"}, `more than 30 combining marks`},
+	{"longest", []string{strings.Repeat(strings.Repeat("n", MaxSegment-1)+"/", 3)[:MaxName]}, ""},
+	{"longest between slashes", []string{"a/" + strings.Repeat("n", MaxSegment) + "/b"}, ""},
+	{"too long", []string{strings.Repeat("n/", MaxName/2) + "n"}, "has a name of 513 bytes; at most 512 are accepted."},
+	{"too long between slashes", []string{"a/" + strings.Repeat("n", MaxSegment+1) + "/b"}, "has a file or folder in its name that is 256 bytes long; file systems take at most 255."},
+	{"parent", []string{"../main.tf"}, `".." segment`},
+	{"parent inside", []string{"a/../../main.tf"}, `".." segment`},
+	{"parent at the end", []string{"a/.."}, `".." segment`},
+	{"dot", []string{"a/./main.tf"}, `"." segment`},
+	{"absolute", []string{"/main.tf"}, "absolute"},
+	{"drive", []string{"C:/main.tf"}, `"C:/main.tf" has ':' in its name, which Windows accepts in none; rename it.`},
+	{"drive, relative", []string{"c:main.tf"}, "has ':' in its name"},
+	{"stream of a file", []string{"main.tf:x"}, "has ':' in its name"},
+	{"backslash", []string{`modules\main.tf`}, "has a backslash in its name; names are written with forward slashes."},
+	{"UNC", []string{`\\host\share\main.tf`}, "backslash"},
+	{"less", []string{"a<b"}, "has '<' in its name, which Windows"},
+	{"greater", []string{"a>b"}, "has '>' in its name, which Windows"},
+	{"quotation mark", []string{`a"b`}, `has '"' in its name, which Windows`},
+	{"bar", []string{"a|b"}, "has '|' in its name, which Windows"},
+	{"question mark", []string{"a?b"}, "has '?' in its name, which Windows"},
+	{"asterisk", []string{"a*b"}, "has '*' in its name, which Windows"},
+	{"newline", []string{"main\n.tf"}, `"main\n.tf" has a control character (U+000A) in its name; rename it.`},
+	{"delete", []string{"main\x7f.tf"}, "control character (U+007F)"},
+	{"C1 control", []string{"main\u0085.tf"}, "control character (U+0085)"},
+	{"right to left", []string{"main\u202eft.exe"}, `"main\u202eft.exe" has the invisible character U+202E in its name; rename it.`},
+	{"isolate", []string{"main\u2066.tf"}, "invisible character U+2066"},
+	{"zero width space", []string{"main\u200b.tf"}, "invisible character U+200B"},
+	{"zero width joiner", []string{"main\u200d.tf"}, "invisible character U+200D"},
+	{"soft hyphen", []string{"main\u00ad.tf"}, "invisible character U+00AD"},
+	{"byte order mark", []string{"\ufeffmain.tf"}, "invisible character U+FEFF"},
+	{"tag", []string{"main\U000e0041.tf"}, "invisible character U+E0041"},
+	{"line separator", []string{"main\u2028.tf"}, "invisible character U+2028"},
+	{"paragraph separator", []string{"main\u2029.tf"}, "invisible character U+2029"},
+	{"grapheme joiner", []string{"main\u034f.tf"}, "invisible character U+034F"},
+	{"Hangul filler", []string{"main\u3164.tf"}, "invisible character U+3164"},
+	{"blank Braille", []string{"main\u2800.tf"}, "invisible character U+2800"},
+	{"private use", []string{"main\uf03a.tf"}, `"main\uf03a.tf" has U+F03A in its name, to which Unicode 15.0.0 gives no meaning; rename it.`},
+	{"unassigned", []string{"main\u0378.tf"}, "has U+0378 in its name, to which"},
+	{"no character", []string{"main\uffff.tf"}, "has U+FFFF in its name, to which"},
+	{"dot at the end", []string{"main.tf."}, `"main.tf." has "main.tf." in its name, which ends in a dot or a space: Windows drops that; rename it.`},
+	{"dots alone", []string{"..."}, `has "..." in its name, which ends in a dot`},
+	{"dot at the end of a folder", []string{"a/b./main.tf"}, `"a/b./main.tf" has "b." in its name, which ends in a dot`},
+	{"space at the end", []string{"main.tf "}, `has "main.tf " in its name, which ends in a dot or a space`},
+	{"space at the end of a folder", []string{"a /main.tf"}, `has "a " in its name, which ends in a dot or a space`},
+	{"another space at the end", []string{"main.tf\u00a0"}, `has "main.tf\u00a0" in its name, which ends in a dot or a space`},
+	{"device", []string{"nul"}, `"nul" has "nul" in its name, which Windows takes for a device, whatever its extension; rename it.`},
+	{"CON", []string{"CON"}, "a device"},
+	{"PRN", []string{"Prn"}, "a device"},
+	{"AUX as a folder", []string{"modules/aux/main.tf"}, `has "aux" in its name, which Windows takes for a device`},
+	{"device with an extension", []string{"aux.tf"}, "a device"},
+	{"device with extensions", []string{"nul.tar.gz"}, "a device"},
+	{"device and spaces", []string{"con  .tf"}, "a device"},
+	{"first of the ports", []string{"COM1"}, "a device"},
+	{"last of the ports", []string{"com9.tf"}, "a device"},
+	{"printer port", []string{"LPT1.tf"}, "a device"},
+	{"superscript 1", []string{"com¹"}, "a device"},
+	{"superscript 2", []string{"lpt².tf"}, "a device"},
+	{"superscript 3", []string{"LPT³"}, "a device"},
+	{"console input", []string{"conin$"}, "a device"},
+	{"console output", []string{"CONOUT$.tf"}, "a device"},
+	{"nearly devices", []string{"console.tf", "com", "com0", "com10", "lpt.tf", "xcon", "con-x", "null.tf", "auxiliary/con_x.tf", "conin", "a.con"}, ""},
+	{"short name", []string{"MODULE~1.TF"}, `"MODULE~1.TF" has "MODULE~1.TF" in its name, which has the form of the short names that Windows gives to files with long ones; rename it.`},
+	{"short name of a folder", []string{"a/progra~1/x"}, `has "progra~1" in its name, which has the form`},
+	{"short name of two digits", []string{"modul~12.t"}, "the form of the short names"},
+	{"nearly short names", []string{"modules~1.tf", "main~0.tf", "main~.tf", "main~1.tofu", "main~1.t.f", "main.tf~1", "main~1x.tf", "main.tf.~1~"}, ""},
+	{"not UTF-8", []string{"main\xff.tf"}, `"main\xff.tf" has a name that is not valid UTF-8`},
+	{"overlong UTF-8", []string{"a\xc0\xafb.tf"}, "not valid UTF-8"},
+	{"empty segment", []string{"a//main.tf"}, "empty segment"},
+	{"folder with an empty segment", []string{"main.tf", "a//"}, "empty segment"},
+	{"duplicate file", []string{"a.tf", "b.tf", "a.tf"}, `"a.tf" appears more than once`},
+	{"duplicate folder", []string{"a/", "a/b.tf", "a/"}, `"a" appears more than once`},
+	{"case of a file", []string{"README.md", "readme.md"}, `"README.md" and "readme.md" differ only in case`},
+	{"case of a folder", []string{"Modules/a.tf", "modules/b.tf"}, `"Modules" and "modules" differ only in case`},
+	{"case beyond ASCII", []string{"GRÖSSE.tf", "grösse.tf"}, "differ only in case"},
+	{"case with two lower forms", []string{"\u03c3.tf", "\u03c2.tf"}, "differ only in case"},
+	{"case of a file and a folder", []string{"Modules", "modules/b.tf"}, `"Modules" and "modules" differ only in case`},
+	{"composed and decomposed", []string{"caf\u00e9.tf", "cafe\u0301.tf"}, `"caf\u00e9.tf" and "cafe\u0301.tf" are two spellings of one name, which not every file system can tell apart; rename one.`},
+	{"composed and decomposed folders", []string{"caf\u00e9/a.tf", "cafe\u0301/b.tf"}, `"caf\u00e9" and "cafe\u0301" are two spellings`},
+	{"a file and a folder in two spellings", []string{"caf\u00e9", "cafe\u0301/b.tf"}, `"caf\u00e9" and "cafe\u0301" are two spellings`},
+	{"composed and decomposed in two cases", []string{"CAF\u00c9.tf", "cafe\u0301.tf"}, "two spellings"},
+	{"marks in another order", []string{"a\u0323\u0302.tf", "a\u0302\u0323.tf"}, "two spellings"},
+	{"Kelvin", []string{"k.tf", "\u212a.tf"}, "differ only in case"},
+	{"long s", []string{"s.tf", "\u017f.tf"}, "differ only in case"},
+	{"sharp s", []string{"stra\u00dfe.tf", "STRASSE.tf"}, "two spellings"},
+	{"ligature", []string{"\ufb01le.tf", "file.tf"}, "two spellings"},
+	{"iota below", []string{"\u1fc3.tf", "\u0397\u0399.tf"}, "two spellings"},
+	{"a capital with a dot", []string{"\u0130.tf", "I\u0307.tf"}, "two spellings"},
+	{"as text and as an emoji", []string{"\u26a0.md", "\u26a0\ufe0f.md"}, `\u26a0\ufe0f.md" are two spellings`},
+	{"an accent behind what is passed over", []string{"\u00e9.md", "e\ufe0f\u0301.md"}, "two spellings"},
+	{"file, then folder", []string{"a", "a/b.tf"}, `"a" is both a file and a folder`},
+	{"folder, then file", []string{"a/b.tf", "a"}, `"a" is both a file and a folder`},
+	{"folder entry and file", []string{"b.tf", "a/", "a"}, `"a" is both a file and a folder`},
+}
+
+// TestNames shows that the rules on names are the same for every archive.
 func TestNames(t *testing.T) {
-	for _, test := range []struct {
-		rule  string
-		names []string
-		want  string // "" when accepted
-	}{
-		{"plain", []string{"main.tf", "modules/", "modules/x/main.tf", "modules/x/"}, ""},
-		{"spaces and unicode", []string{"a b.tf", "größe/日本.tf", "...", "..a/b..", "c-/d"}, ""},
-		{"longest", []string{strings.Repeat("n", MaxName)}, ""},
-		{"too long", []string{strings.Repeat("n", MaxName+1)}, "has a name of 1025 bytes; at most 1024"},
-		{"parent", []string{"../main.tf"}, `".." segment`},
-		{"parent inside", []string{"a/../../main.tf"}, `".." segment`},
-		{"parent at the end", []string{"a/.."}, `".." segment`},
-		{"dot", []string{"a/./main.tf"}, `"." segment`},
-		{"absolute", []string{"/main.tf"}, "absolute"},
-		{"drive", []string{"C:/main.tf"}, "drive letter"},
-		{"drive, relative", []string{"c:main.tf"}, "drive letter"},
-		{"backslash", []string{`modules\main.tf`}, "backslash"},
-		{"UNC", []string{`\\host\share\main.tf`}, "backslash"},
-		{"newline", []string{"main\n.tf"}, `"main\n.tf" has a control character`},
-		{"delete", []string{"main\x7f.tf"}, "control character"},
-		{"C1 control", []string{"main\u0085.tf"}, "control character"},
-		{"not UTF-8", []string{"main\xff.tf"}, `"main\xff.tf" has a name that is not valid UTF-8`},
-		{"overlong UTF-8", []string{"a\xc0\xafb.tf"}, "not valid UTF-8"},
-		{"empty segment", []string{"a//main.tf"}, "empty segment"},
-		{"folder with an empty segment", []string{"main.tf", "a//"}, "empty segment"},
-		{"duplicate file", []string{"a.tf", "b.tf", "a.tf"}, `"a.tf" appears more than once`},
-		{"duplicate folder", []string{"a/", "a/b.tf", "a/"}, `"a" appears more than once`},
-		{"case of a file", []string{"README.md", "readme.md"}, `"README.md" and "readme.md" differ only in case`},
-		{"case of a folder", []string{"Modules/a.tf", "modules/b.tf"}, `"Modules" and "modules" differ only in case`},
-		{"case beyond ASCII", []string{"GRÖSSE.tf", "grösse.tf"}, "differ only in case"},
-		{"case with two lower forms", []string{"\u03c3.tf", "\u03c2.tf"}, "differ only in case"},
-		{"file, then folder", []string{"a", "a/b.tf"}, `"a" is both a file and a folder`},
-		{"folder, then file", []string{"a/b.tf", "a"}, `"a" is both a file and a folder`},
-		{"folder entry and file", []string{"b.tf", "a/", "a"}, `"a" is both a file and a folder`},
-	} {
+	for _, test := range nameRules {
 		members := files(test.names...)
 		provider := zipOf(t, append(members, files("terraform-provider-widget")...)...)
 		_, providerErr := checkProviderBytes(provider)
@@ -130,6 +215,65 @@ func TestNames(t *testing.T) {
 				}
 				wantViolation(t, err, test.want)
 			})
+		}
+	}
+}
+
+// TestNamesInWrapper shows that a name that is not accepted is no more so in a
+// folder that would be unwrapped.
+func TestNamesInWrapper(t *testing.T) {
+	for _, test := range nameRules {
+		members := files("x.tf")
+		for _, name := range test.names {
+			if test.want != "" || len("w/"+name) <= MaxName {
+				members = append(members, files(name)...)
+			}
+		}
+		wrapped := slices.Clone(members)
+		for i := range wrapped {
+			wrapped[i].name = "w/" + wrapped[i].name
+		}
+		for _, format := range []Format{Zip, TarGz} {
+			t.Run(test.rule+"/"+format.String(), func(t *testing.T) {
+				data := archiveOf(t, format, wrapped...)
+				got, err := checkModuleBytes(data, format)
+				if test.want != "" {
+					wantViolation(t, err, "")
+					return
+				}
+				check(t, err)
+				if want := hashDir(t, members...); got.H1 != want || got.Wrapper != "w" {
+					t.Errorf("got %+v; want h1 %s of the folder w", got, want)
+				}
+				wantSameModule(t, data, unwrapBytes(t, data, format, "w"), format)
+			})
+		}
+	}
+}
+
+// TestFold goes through all characters that a name may hold. What is one to a file
+// system in some way has one form, whichever way that is.
+func TestFold(t *testing.T) {
+	for r := rune(1); r <= unicode.MaxRune; r++ {
+		if !utf8.ValidRune(r) || characterProblem(r) != "" {
+			continue
+		}
+		name := "a" + string(r)
+		folded := fold(name)
+		same := []string{
+			folded, norm.NFC.String(name), norm.NFD.String(name), cases.Fold().String(name),
+			strings.ToUpper(name), strings.ToUpper(cases.Fold().String(name)), name + "\ufe0f",
+		}
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			same = append(same, "A"+string(other))
+		}
+		for _, other := range same {
+			if got := fold(other); got != folded {
+				t.Errorf("%+q is %+q, but %+q is %+q", name, folded, other, got)
+			}
+		}
+		if strings.Count(folded, "/") != strings.Count(name, "/") {
+			t.Errorf("%+q is %+q, with other slashes", name, folded)
 		}
 	}
 }
@@ -215,6 +359,16 @@ func TestZipEntries(t *testing.T) {
 }
 
 func TestZipFolderWithContent(t *testing.T) {
+	main := stored("main.tf", "hidden")
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		folder := &zip.FileHeader{Name: "modules_", Method: method, CRC32: main.CRC32}
+		data := bytes.ReplaceAll(rawZip(t, []byte("hidden"), main, folder), []byte("modules_"), []byte("modules/"))
+		_, err := checkModuleBytes(data, Zip)
+		wantViolation(t, err, map[uint16]string{
+			zip.Store:   `"modules/" is a folder, but has content`,
+			zip.Deflate: `The content of "modules/" is damaged`,
+		}[method])
+	}
 	data := bytes.ReplaceAll(zipOf(t, files("main_")...), []byte("main_"), []byte("main/"))
 	_, err := checkModuleBytes(data, Zip)
 	wantViolation(t, err, `"main/" is a folder, but has content`)
@@ -386,14 +540,17 @@ func TestFlippedAnywhere(t *testing.T) {
 	wantViolation(t, err, "does not match its gzip checksum")
 }
 
-// TestReadErrors fails each read in turn. The archive is never blamed for it.
+// TestReadErrors fails each read in turn, from there on and alone. The archive is
+// never blamed for it, but for one that ends too early.
 func TestReadErrors(t *testing.T) {
 	broken := errors.New("disk on fire")
 	for _, format := range []Format{Zip, TarGz} {
 		data := archiveOf(t, format, files("w/", "w/main.tf", "w/modules/x.tf")...)
+		rules := moduleRules()
+		rules.ratioFree = 0 // so that unwrapping is part of the check
 		for name, do := range map[string]func(context.Context, io.ReaderAt) error{
 			"check": func(ctx context.Context, r io.ReaderAt) error {
-				_, err := CheckModule(ctx, r, int64(len(data)), format)
+				_, err := checkModule(inspect(ctx, r, int64(len(data)), rules), format)
 				return err
 			},
 			"unwrap": func(ctx context.Context, r io.ReaderAt) error {
@@ -403,9 +560,14 @@ func TestReadErrors(t *testing.T) {
 			counted := &meter{ReaderAt: bytes.NewReader(data)}
 			check(t, do(context.Background(), counted))
 			for n := 1; n <= counted.reads; n++ {
-				err := do(context.Background(), &meter{ReaderAt: bytes.NewReader(data), n: n, err: broken})
-				if !errors.Is(err, broken) || errors.As(err, new(Violations)) {
-					t.Fatalf("%s %v, read %d fails: %v; want %v", name, format, n, err, broken)
+				for _, once := range []bool{false, true} {
+					err := do(context.Background(), &meter{ReaderAt: bytes.NewReader(data), n: n, err: broken, once: once})
+					if !errors.Is(err, broken) || errors.As(err, new(Violations)) {
+						t.Fatalf("%s %v, read %d fails (alone: %v): %v; want %v", name, format, n, once, err, broken)
+					}
+					if err := do(context.Background(), &meter{ReaderAt: bytes.NewReader(data), n: n, err: io.EOF, once: once}); err == nil {
+						t.Fatalf("%s %v, ends in read %d (alone: %v), and nobody says so", name, format, n, once)
+					}
 				}
 			}
 			for n := 1; n < counted.reads; n++ {
@@ -417,4 +579,93 @@ func TestReadErrors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLargeFiles compares the h1 hash of files that are hashed beside the reading
+// with what dirhash makes of them, and shows that damage at their end is found.
+func TestLargeFiles(t *testing.T) {
+	random := make([]byte, 3<<20+17)
+	_, err := rand.NewChaCha8([32]byte{1}).Read(random)
+	check(t, err)
+	members := []member{{name: "terraform-provider-widget", body: string(random)}}
+	for i, size := range []int{smallFile - 1, smallFile, smallFile + 1, 2 * smallFile} {
+		members = append(members, member{name: fmt.Sprintf("%d.tf", i), body: string(random[i : i+size])})
+	}
+	wantFiles, wantExpanded := count(members)
+	for _, format := range []Format{Zip, TarGz} {
+		m, err := checkModuleBytes(archiveOf(t, format, members...), format)
+		check(t, err)
+		if want := (Module{H1: hashDir(t, members...), Files: wantFiles, Expanded: wantExpanded}); m != want {
+			t.Errorf("%v: got %+v; want %+v", format, m, want)
+		}
+	}
+	data := zipOf(t, members...)
+	p, err := checkProviderBytes(data)
+	check(t, err)
+	if want := hashZip(t, data); p.H1 != want {
+		t.Errorf("h1 is %s; dirhash says %s", p.H1, want)
+	}
+	damaged := stored("main.tf", string(random))
+	damaged.CRC32++
+	_, err = checkModuleBytes(rawZip(t, random, damaged), Zip)
+	wantViolation(t, err, `The content of "main.tf" does not match its checksum: the archive is damaged.`)
+}
+
+// TestOverlap shows that no two files of a zip may share a byte, whichever they
+// are, and that they may lie side by side.
+func TestOverlap(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		spans [3]span
+		want  string
+	}{
+		{"side by side", [3]span{{0, 4}, {4, 4}, {8, 4}}, ""},
+		{"in another order", [3]span{{8, 4}, {0, 4}, {4, 4}}, ""},
+		{"the first two", [3]span{{0, 4}, {3, 4}, {8, 4}}, `"0.tf" and "1.tf" share the same bytes of the archive.`},
+		{"the last two", [3]span{{0, 4}, {4, 4}, {7, 4}}, `"1.tf" and "2.tf" share the same bytes of the archive.`},
+		{"the same", [3]span{{0, 4}, {4, 4}, {4, 4}}, `"1.tf" and "2.tf" share`},
+		{"one in another", [3]span{{0, 12}, {4, 2}, {12, 4}}, `"0.tf" and "1.tf" share`},
+		{"first and last", [3]span{{0, 4}, {8, 4}, {3, 1}}, `"0.tf" and "2.tf" share`},
+		{"nothing among others", [3]span{{0, 4}, {2, 0}, {4, 4}}, ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			_, err := checkModuleBytes(sharedZip(t, test.spans[:]), Zip)
+			if test.want == "" {
+				check(t, err)
+				return
+			}
+			var violations Violations
+			if !errors.As(err, &violations) || len(violations) != 1 || !strings.HasPrefix(violations[0], test.want) {
+				t.Errorf("got %v; want %s", err, test.want)
+			}
+		})
+	}
+}
+
+type span struct{ start, length int }
+
+// sharedZip returns a zip of stored files, 0.tf and so on, whose contents are
+// where spans say in 16 bytes behind all local headers. Each header leads there as
+// if it had an extra field.
+func sharedZip(t *testing.T, spans []span) []byte {
+	t.Helper()
+	const headerLen = 30 + len("0.tf")
+	var buf bytes.Buffer
+	zw := zip.NewWriter(&buf)
+	for i, s := range spans {
+		h := stored(fmt.Sprintf("%d.tf", i), strings.Repeat("x", s.length))
+		h.CompressedSize64 = h.UncompressedSize64
+		_, err := zw.CreateRaw(h)
+		check(t, err)
+	}
+	check(t, zw.Close())
+	headers := len(spans) * headerLen
+	data := slices.Concat(buf.Bytes()[:headers], bytes.Repeat([]byte("x"), 16), buf.Bytes()[headers:])
+	for i, s := range spans {
+		extra := headers + s.start - (i+1)*headerLen
+		binary.LittleEndian.PutUint16(data[i*headerLen+28:], uint16(extra))
+	}
+	directory := data[len(data)-22+16:]
+	binary.LittleEndian.PutUint32(directory, binary.LittleEndian.Uint32(directory)+16)
+	return data
 }

@@ -251,12 +251,13 @@ func hashDir(t testing.TB, members ...member) string {
 }
 
 // A meter counts what is read of an archive, and from the n-th read on fails
-// with err, if that is set.
+// with err, if that is set, or in that one alone.
 type meter struct {
 	io.ReaderAt
 	reads, bytes int
 	n            int
 	err          error
+	once         bool
 	fail         func()
 }
 
@@ -265,7 +266,7 @@ func (m *meter) ReadAt(p []byte, off int64) (int, error) {
 	if m.fail != nil && m.reads == m.n {
 		m.fail()
 	}
-	if m.err != nil && m.reads >= m.n {
+	if m.err != nil && (m.reads == m.n || m.reads > m.n && !m.once) {
 		return 0, m.err
 	}
 	n, err := m.ReaderAt.ReadAt(p, off)

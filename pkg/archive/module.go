@@ -36,12 +36,40 @@ func checkModule(in *inspection, format Format) (Module, error) {
 		return Module{}, err
 	}
 	m := Module{Files: len(in.files), Expanded: in.expanded, Wrapper: in.wrapper()}
+	if err := in.checkUnwrapped(format, m.Wrapper); err != nil {
+		return Module{}, err
+	}
 	prefix := ""
 	if m.Wrapper != "" {
 		prefix = m.Wrapper + "/"
 	}
 	m.H1 = in.h1(prefix, nil)
 	return m, nil
+}
+
+// checkUnwrapped judges what unwrapping will make by the one rule that depends on
+// more than the entries: it may be so much smaller that it expands to too much.
+func (in *inspection) checkUnwrapped(format Format, wrapper string) error {
+	if wrapper == "" || in.expanded <= in.rules.ratioFree {
+		return nil
+	}
+	var unwrapped counter
+	if err := unwrap(in.src, format, wrapper, &unwrapped); err != nil {
+		return err
+	}
+	if in.expanded > in.rules.ratioFree+in.rules.ratio*int64(unwrapped) {
+		in.violate("Without the folder %s around it, the module expands to more than %d times the size of its archive, beyond the first %s.",
+			quote(wrapper), in.rules.ratio, bytesText(in.rules.ratioFree))
+	}
+	return in.verdict()
+}
+
+// A counter counts the bytes that are written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
 }
 
 // wrapper returns the only top-level folder, if it is one that is a module.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -221,6 +222,30 @@ func wantSameModule(t *testing.T, wrapped, unwrapped []byte, format Format) {
 	}
 }
 
+// TestUnwrappedRatio shows that a module that expands to too much of what
+// unwrapping makes is rejected, at the limit and by a byte more.
+func TestUnwrappedRatio(t *testing.T) {
+	members := []member{{name: "w/main.tf", body: strings.Repeat("x", 1<<20)}, {name: "w/" + strings.Repeat("n", 200)}}
+	_, expanded := count(members)
+	for _, format := range []Format{Zip, TarGz} {
+		data := archiveOf(t, format, members...)
+		made := int64(len(unwrapBytes(t, data, format, "w")))
+		if made >= int64(len(data)) {
+			t.Fatalf("%v: unwrapping %d bytes makes %d", format, len(data), made)
+		}
+		rules := moduleRules()
+		rules.ratio, rules.ratioFree = 2, expanded-2*made
+		m, err := checkModule(inspect(context.Background(), bytes.NewReader(data), int64(len(data)), rules), format)
+		check(t, err)
+		if m.Wrapper != "w" {
+			t.Errorf("%v: got %+v", format, m)
+		}
+		rules.ratioFree--
+		_, err = checkModule(inspect(context.Background(), bytes.NewReader(data), int64(len(data)), rules), format)
+		wantViolation(t, err, fmt.Sprintf(`Without the folder "w" around it, the module expands to more than 2 times the size of its archive, beyond the first %s.`, bytesText(rules.ratioFree)))
+	}
+}
+
 // FuzzCheckModule feeds zips, tar.gz files, and tars that are compressed here,
 // as no fuzzer gets past the checksum of gzip.
 func FuzzCheckModule(f *testing.F) {
@@ -248,8 +273,7 @@ func FuzzCheckModule(f *testing.F) {
 			wantViolation(t, err, "")
 			return
 		}
-		// Compressed anew, a larger one can come to be beyond MaxRatio.
-		if m.Wrapper != "" && m.Expanded <= RatioFree {
+		if m.Wrapper != "" {
 			wantSameModule(t, data, unwrapBytes(t, data, format, m.Wrapper), format)
 		}
 	})

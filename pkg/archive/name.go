@@ -2,13 +2,22 @@ package archive
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 // nameProblem says what is wrong with the name of a file or folder, or "". It
 // completes a sentence that begins with the name.
+//
+// Most rules are those of file systems on which a name would be another: it
+// would overwrite a file that nobody thought of, or nobody could make it. They
+// hold for each segment by itself, so what unwrapping leaves of a name keeps
+// them, too.
 func nameProblem(name string) string {
 	switch {
 	case name == "":
@@ -17,40 +26,110 @@ func nameProblem(name string) string {
 		return fmt.Sprintf("has a name of %d bytes; at most %d are accepted.", len(name), MaxName)
 	case !utf8.ValidString(name):
 		return "has a name that is not valid UTF-8."
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return "has a control character in its name."
-	case strings.Contains(name, `\`):
-		return "has a backslash in its name; names are written with forward slashes."
 	case strings.HasPrefix(name, "/"):
 		return `has an absolute name; names are relative to the root of the archive.`
-	case hasDriveLetter(name):
-		return "has a name that begins with a drive letter; names are relative to the root of the archive."
+	}
+	for _, r := range name {
+		if problem := characterProblem(r); problem != "" {
+			return problem
+		}
 	}
 	for segment := range strings.SplitSeq(name, "/") {
-		switch segment {
-		case "":
-			return `has an empty segment in its name ("//", or "/" at the end of a file's name).`
-		case ".", "..":
-			return fmt.Sprintf("has a %q segment in its name; names lead straight down from the root of the archive.", segment)
+		if problem := segmentProblem(segment); problem != "" {
+			return problem
 		}
 	}
 	return ""
 }
 
-func hasDriveLetter(name string) bool {
-	return len(name) >= 2 && name[1] == ':' && (name[0]|0x20) >= 'a' && (name[0]|0x20) <= 'z'
+// characterProblem says why no name may hold a character, or "".
+func characterProblem(r rune) string {
+	switch {
+	case unicode.IsControl(r):
+		return fmt.Sprintf("has a control character (%U) in its name; rename it.", r)
+	case r == '\\':
+		return "has a backslash in its name; names are written with forward slashes."
+	case strings.ContainsRune(`<>:"|?*`, r):
+		return fmt.Sprintf("has %q in its name, which Windows accepts in none; rename it.", r)
+	case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point), r == blank:
+		return fmt.Sprintf("has the invisible character %U in its name; rename it.", r)
+	case !unicode.IsGraphic(r): // what is left: for private use, or unassigned
+		return fmt.Sprintf("has %U in its name, to which Unicode %s gives no meaning; rename it.", r, unicode.Version)
+	default:
+		return ""
+	}
 }
+
+// blank is the pattern of Braille without a dot: a symbol to Unicode, and
+// nothing to the eye.
+const blank = '\u2800'
+
+// segmentProblem says why no file or folder may be called so, or "".
+func segmentProblem(segment string) string {
+	last, _ := utf8.DecodeLastRuneInString(segment)
+	switch {
+	case segment == "":
+		return `has an empty segment in its name ("//", or "/" at the end of a file's name).`
+	case segment == "." || segment == "..":
+		return fmt.Sprintf("has a %q segment in its name; names lead straight down from the root of the archive.", segment)
+	case len(segment) > MaxSegment:
+		return fmt.Sprintf("has a file or folder in its name that is %d bytes long; file systems take at most %d.", len(segment), MaxSegment)
+	case last == '.' || unicode.IsSpace(last):
+		return fmt.Sprintf("has %s in its name, which ends in a dot or a space: Windows drops that; rename it.", quote(segment))
+	case deviceName.MatchString(segment):
+		return fmt.Sprintf("has %s in its name, which Windows takes for a device, whatever its extension; rename it.", quote(segment))
+	case isShortName(segment):
+		return fmt.Sprintf("has %s in its name, which has the form of the short names that Windows gives to files with long ones; rename it.", quote(segment))
+	case strings.ContainsRune(decompose(segment), joiner):
+		return fmt.Sprintf("has more than %d combining marks in a row in its name; rename it.", maxMarks)
+	default:
+		return ""
+	}
+}
+
+// deviceName matches what Windows takes for a device in any folder: spaces
+// before the first dot do not count, nor does what follows it.
+var deviceName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|(com|lpt)[1-9¹²³]|conin\$|conout\$) *(\.|$)`)
+
+// isShortName reports whether a name is such as MODULE~1.TF. Windows gives one
+// to modules.tf.json, and who then writes MODULE~1.TF overwrites that.
+func isShortName(segment string) bool {
+	base, _, _ := strings.Cut(segment, ".")
+	return shortName.MatchString(segment) && utf8.RuneCountInString(base) <= 8
+}
+
+var shortName = regexp.MustCompile(`^[^.]*~[1-9][0-9]*(\.[^.]{0,3})?$`)
+
+// decompose returns a name in the form of Unicode in which the letter é is two,
+// and without what says how the character before it is drawn.
+func decompose(name string) string {
+	return norm.NFD.String(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Variation_Selector, r) {
+			return -1
+		}
+		return r
+	}, name))
+}
+
+// A name with more marks in a row than Unicode's Stream-Safe Text Format has
+// (UAX #15) is decomposed with a joiner between them, and so not to one form.
+const (
+	maxMarks = 30
+	joiner   = '\u034f'
+)
 
 // quote quotes a name for a message, with anything unprintable escaped and the
 // middle of a long one left out.
-func quote(name string) string {
+func quote(name string) string { return fmt.Sprintf("%q", shorten(name)) }
+
+func shorten(name string) string {
 	const most = 100
 	if len(name) > most {
 		head := strings.ToValidUTF8(name[:most/2], "")
 		tail := strings.ToValidUTF8(name[len(name)-most/2:], "")
 		name = head + "..." + tail
 	}
-	return fmt.Sprintf("%q", name)
+	return name
 }
 
 // A tree is the names of an archive as a file system will see them.
@@ -100,7 +179,7 @@ func (t *tree) put(folded string, n node) string {
 	case !found:
 		t.nodes[folded] = n
 	case old.name != n.name:
-		return fmt.Sprintf("%s and %s differ only in case, which not every file system can tell apart.", quote(old.name), quote(n.name))
+		return clashText(old.name, n.name)
 	case (old.kind == file) != (n.kind == file):
 		return fmt.Sprintf("%s is both a file and a folder.", quote(n.name))
 	case old.kind != impliedFolder && n.kind != impliedFolder:
@@ -109,6 +188,14 @@ func (t *tree) put(folded string, n node) string {
 		t.nodes[folded] = n
 	}
 	return ""
+}
+
+// clashText says that two names are one to some file system.
+func clashText(a, b string) string {
+	if strings.EqualFold(a, b) {
+		return fmt.Sprintf("%s and %s differ only in case, which not every file system can tell apart.", quote(a), quote(b))
+	}
+	return fmt.Sprintf("%+q and %+q are two spellings of one name, which not every file system can tell apart; rename one.", shorten(a), shorten(b))
 }
 
 // top returns the only top-level entry, and false when there are several or
@@ -125,7 +212,18 @@ func (t *tree) top() (node, bool) {
 	return only, count == 1
 }
 
-// fold maps names that a case-insensitive file system takes for one to one
-// string. The way through upper case joins letters that have two lower-case
-// forms.
-func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+// fold maps names that some file system takes for one to one string: some ignore
+// case, some keep the letter é as two, and some pass over what cannot be seen. The
+// way through upper case joins letters that have two lower-case forms, and folding
+// joins ß and ss.
+func fold(name string) string {
+	if isASCII(name) {
+		return strings.ToLower(name)
+	}
+	name = strings.ToLower(strings.ToUpper(decompose(name)))
+	return norm.NFD.String(cases.Fold().String(name))
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
+}

@@ -50,6 +50,8 @@ func TestCheckProviderRejects(t *testing.T) {
 		want    string
 	}{
 		{"no executable", files("README.md"), `The zip holds no executable: a file named terraform-provider-widget, followed by nothing, "_" or ".", must lie at the top level of the zip.`},
+		{"a file of another name that begins with a dot", files(".gitignore"), "The zip holds no executable: a file named"},
+		{"a file of another name that begins with _", files("_x"), "The zip holds no executable: a file named"},
 		{"in a folder", files("README.md", "dist/terraform-provider-widget_v1"), `The executable "dist/terraform-provider-widget_v1" lies in a folder: `},
 		{"another type", files("terraform-provider-gadget_v1"), `"terraform-provider-gadget_v1" is not an executable of this provider: a file named terraform-provider-widget`},
 		{"longer type", files("terraform-provider-widgets"), `"terraform-provider-widgets" is not an executable of this provider`},

@@ -23,8 +23,13 @@ const zipEpoch = 1<<5 | 1
 // The archive is one that [CheckModule] has accepted, and wrapper the
 // [Module.Wrapper] that it returned. What is written before an error is of no
 // use. Errors are those of r, w and ctx, or say that the archive is another.
+// What it makes keeps all rules, and is the same module: each rule on names holds
+// for any part of a path, and CheckModule has seen how large the archive becomes.
 func Unwrap(ctx context.Context, r io.ReaderAt, size int64, format Format, wrapper string, w io.Writer) error {
-	src := newSource(ctx, r, size)
+	return unwrap(newSource(ctx, r, size), format, wrapper, w)
+}
+
+func unwrap(src *source, format Format, wrapper string, w io.Writer) error {
 	var err error
 	switch format {
 	case Zip:
@@ -36,6 +41,9 @@ func Unwrap(ctx context.Context, r io.ReaderAt, size int64, format Format, wrapp
 	}
 	if src.err != nil {
 		err = src.err // not what a decoder made of it
+	}
+	if err == nil && src.short {
+		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
 		return fmt.Errorf("unwrapping the module in %s: %w", quote(wrapper), err)
