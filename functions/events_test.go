@@ -82,7 +82,7 @@ var answers = map[string]map[string]answer{
 		"provider-upper-case":   {404, "in lower case"},
 		"percent":               {404, `\"acme/100%\" is not a provider address`},
 		"percent-zz":            {404, `\"acme/%zz\" is not a provider address`},
-		"nul":                   {400, `\"a%00b\" cannot be part of an address`},
+		"zero-byte":             {400, `\"a%00b\" cannot be part of an address`},
 		"hash":                  {404, `\"acme/a#b\" is not a provider address`},
 		"question-mark":         {404, `\"acme/a?b\" is not a provider address`},
 		"encoded-dots":          {404, `\"acme/%2e%2e\" is not a provider address`},
