@@ -275,10 +275,7 @@ type Claims map[string]any
 // Fits says whether a rule trusts what was said of somebody. That it was said by
 // the rule's issuer to the rule's audience is for the caller to know.
 func (r Rule) Fits(claims Claims) bool {
-	return len(r.Claims) > 0 && !slices.ContainsFunc(r.Claims, func(c Claim) bool {
-		value, ok := claims[c.Name]
-		return !ok || !c.fits(value)
-	})
+	return len(r.Claims) > 0 && !slices.ContainsFunc(r.Claims, func(c Claim) bool { return !c.fits(claims[c.Name]) })
 }
 
 // Grant is what rules give.

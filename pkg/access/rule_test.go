@@ -2,6 +2,7 @@ package access
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -45,6 +46,8 @@ func TestClaims(t *testing.T) {
 		{"repo:acme/*", `"repo:acme"`, false},
 		{"repo:acme/*", `"repo:acme//x"`, false},
 		{"repo:acme/*", `"repo:acme:x"`, false},
+		{"repo:acme:*", `"repo:acme::x"`, false},
+		{"repo:acme:*", `"repo:acme:/x"`, false},
 		{"repo:acme/*", `"xrepo:acme/widget"`, false},
 		{"repo:acme/*", `"evil/repo:acme/widget"`, false},
 		{"repo:acme/*", `"repo:evil/x:repo:acme/widget"`, false},
@@ -97,6 +100,12 @@ func TestWhatIsNoClaim(t *testing.T) {
 			t.Errorf("%.60q is the claim %v", text, claim)
 		}
 	}
+	if _, err := ParseClaim("repository_owner"); err == nil || !strings.Contains(err.Error(), "write NAME=PATTERN") {
+		t.Errorf("it is not said how a claim is written: %v", err)
+	}
+	if _, err := ParseClaim("sub=" + strings.Repeat("a", maxText)); err != nil {
+		t.Errorf("the longest pattern: %v", err)
+	}
 	if claim, err := ParseClaim("cognito:groups=a=b"); err != nil || claim != (Claim{"cognito:groups", "a=b"}) || claim.String() != "cognito:groups=a=b" {
 		t.Errorf("%+v, %v", claim, err)
 	}
@@ -137,6 +146,9 @@ func TestRules(t *testing.T) {
 	for _, change := range []func(*Rule){
 		func(*Rule) {}, claims("sub=repo:acme/*"), claims("sub=repo:acme/widget:*"), claims("repository=acme/*"), claims("repository_id=1"), claims("ref=x", "repository_owner=acme"),
 		gitlab("namespace_path=acme"), gitlab("sub=project_path:acme/*"), gitlab("project_id=1"),
+		func(r *Rule) { r.Claims = manyClaims(maxClaims) }, func(r *Rule) { r.Scopes = manyScopes(t, MaxScopes) },
+		func(r *Rule) { r.Lifetime = Duration(MinLifetime) }, func(r *Rule) { r.Lifetime = Duration(MaxPipelineLifetime) },
+		func(r *Rule) { people(r); r.Lifetime = Duration(MaxPersonLifetime) },
 		func(r *Rule) { r.Issuer = "https://gitlab.example.com"; r.Claims = []Claim{{"ref", "main"}} },
 		func(r *Rule) { r.Issuer = "https://gitlab.example.com:8443/x" },
 		func(r *Rule) {
@@ -157,7 +169,7 @@ func TestRules(t *testing.T) {
 	for want, changes := range map[string][]func(*Rule){
 		"everybody can have an identity": {
 			claims("ref=refs/heads/main"), claims("sub=repo:*/widget:ref:x"), claims("sub=repo:*"), claims("sub=*:acme"), claims("repository=*/widget"), claims("actor=alice"),
-			claims("workflow=x", "repository_owner=*"), gitlab("ref=main"), gitlab("sub=project_path:*/x"), gitlab("namespace_path=*/x"), gitlab("repository_owner=acme"),
+			claims("sub=environment:prod"), claims("sub=repo:"), gitlab("sub=project_path:"), claims("workflow=x", "repository_owner=*"), gitlab("ref=main"), gitlab("sub=project_path:*/x"), gitlab("namespace_path=*/x"), gitlab("repository_owner=acme"),
 			func(r *Rule) { r.Issuer += "/"; r.Claims = []Claim{{"ref", "x"}} },
 			func(r *Rule) {
 				r.Issuer = "https://agent.buildkite.com"
@@ -172,27 +184,85 @@ func TestRules(t *testing.T) {
 				r.Claims = []Claim{{"terraform_workspace_name", "prod"}}
 			},
 			func(r *Rule) {
+				r.Issuer = "https://app.terraform.io"
+				r.Claims = []Claim{{"sub", "organization:*"}}
+			},
+			func(r *Rule) {
 				r.Issuer = "https://accounts.google.com"
 				r.Claims = []Claim{{"email_verified", "true"}}
 			},
 		},
-		"trusts everybody": {claims("sub=*"), claims("sub=*", "ref=*/*")},
-		"1 to 20 claims":   {claims(), func(r *Rule) { r.Claims = make([]Claim, maxClaims+1) }},
+		"trusts everybody": {claims("sub=*"), claims("sub=*", "ref=*/*"), claims("sub=*:*")},
+		"1 to 20 claims":   {claims(), func(r *Rule) { r.Claims = manyClaims(maxClaims + 1) }},
 		"next to other":    {claims("sub=acme*")},
 		"not a name":       {func(r *Rule) { r.Name = "" }, func(r *Rule) { r.Name = "Acme" }, func(r *Rule) { r.Name = "a b" }, func(r *Rule) { r.Name = "-a" }},
 		"not an issuer": {
 			func(r *Rule) { r.Issuer = "" }, func(r *Rule) { r.Issuer = "http://gitlab.example.com" }, func(r *Rule) { r.Issuer = "gitlab.com" },
-			func(r *Rule) { r.Issuer = "https://u:p@gitlab.com" }, func(r *Rule) { r.Issuer = "https://gitlab.com?x" }, func(r *Rule) { r.Issuer = "https://" + strings.Repeat("a", maxText) },
+			func(r *Rule) { r.Issuer = "https://u:p@gitlab.com" }, func(r *Rule) { r.Issuer = "https://gitlab.com?x" },
+			func(r *Rule) { r.Issuer = "https://gitlab.example.com#x" }, func(r *Rule) { r.Issuer = "https:///x" }, func(r *Rule) { r.Issuer = "https://[::1" }, func(r *Rule) { r.Issuer = "https://" + strings.Repeat("a", maxText) },
 		},
 		"no audience":        {func(r *Rule) { r.Audience = "" }, func(r *Rule) { r.Audience = "a\nb" }},
-		"scopes":             {func(r *Rule) { r.Scopes = nil }},
-		"lifetime":           {func(r *Rule) { r.Lifetime = 0 }, func(r *Rule) { r.Lifetime = Duration(MaxPipelineLifetime + 1) }, func(r *Rule) { people(r); r.Lifetime = Duration(MaxPersonLifetime + 1) }},
+		"scopes":             {func(r *Rule) { r.Scopes = nil }, func(r *Rule) { r.Scopes = manyScopes(t, MaxScopes+1) }},
+		"lifetime":           {func(r *Rule) { r.Lifetime = 0 }, func(r *Rule) { r.Lifetime = Duration(MinLifetime - 1) }, func(r *Rule) { r.Lifetime = Duration(MaxPipelineLifetime + 1) }, func(r *Rule) { people(r); r.Lifetime = Duration(MaxPersonLifetime + 1) }},
 		"for pipelines":      {func(r *Rule) { r.Use = "x" }},
 		"neither issuer nor": {func(r *Rule) { people(r); r.Issuer = "https://gitlab.com" }, func(r *Rule) { people(r); r.Audience = "x" }},
 	} {
 		for i, change := range changes {
 			if err := rule(t, change).Validate(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s, %d: %v", want, i, err)
+			}
+		}
+	}
+}
+
+func manyClaims(n int) []Claim {
+	all := make([]Claim, n)
+	for i := range all {
+		all[i] = Claim{"repository_owner", "acme"}
+	}
+	return all
+}
+
+func manyScopes(t *testing.T, n int) Scopes {
+	t.Helper()
+	var all Scopes
+	for i := range n {
+		scope, err := ParseScope(fmt.Sprintf("read providers:acme-%d/*", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, scope)
+	}
+	return all
+}
+
+// TestOwners is every claim that tells whose an identity is, of every issuer that
+// everybody can have one from, and what else its value may be.
+func TestOwners(t *testing.T) {
+	for issuer, rows := range map[string]string{
+		"https://token.actions.githubusercontent.com": `sub=repo:acme/* repository=acme/widget repository_owner=acme repository_id=1
+			repository_owner_id=1 enterprise=acme enterprise_id=1`,
+		"https://gitlab.com":          `sub=project_path:acme/* project_path=acme/widget project_id=1 namespace_path=acme namespace_id=1`,
+		"https://agent.buildkite.com": `sub=organization:acme:* organization_slug=acme organization_id=1 pipeline_id=1`,
+		"https://app.terraform.io": `sub=organization:acme:* terraform_organization_name=acme terraform_organization_id=1
+			terraform_workspace_id=1`,
+		"https://accounts.google.com": `sub=1 email=deploy@acme.example hd=acme.example`,
+	} {
+		for claim := range strings.FieldsSeq(rows) {
+			change := func(claim string) func(*Rule) {
+				return func(r *Rule) { claims(claim)(r); r.Issuer = issuer }
+			}
+			if err := rule(t, change(claim)).Validate(); err != nil {
+				t.Errorf("%s, %s: %v", issuer, claim, err)
+			}
+			name, _, _ := strings.Cut(claim, "=")
+			for _, other := range []string{"*/acme", "acme_" + claim} {
+				if other == "*/acme" {
+					other = name + "=" + other
+				}
+				if err := rule(t, change(other)).Validate(); err == nil || !strings.Contains(err.Error(), "everybody can have an identity") {
+					t.Errorf("%s, %s: %v", issuer, other, err)
+				}
 			}
 		}
 	}
@@ -206,6 +276,10 @@ func TestGranted(t *testing.T) {
 			r.Name, r.Scopes, r.Lifetime = "main", widget, Duration(time.Minute)
 			r.Claims = append(r.Claims, Claim{"ref", "main"})
 		}),
+		rule(t, func(r *Rule) {
+			r.Name = "long" // and comes after a shorter one
+			r.Claims = []Claim{{"ref", "main"}}
+		}),
 		rule(t, func(r *Rule) { r.Name = "other"; r.Claims = []Claim{{"repository_owner", "other"}} }),
 	}
 	for _, tt := range []struct {
@@ -213,7 +287,7 @@ func TestGranted(t *testing.T) {
 		want   string
 	}{
 		{Claims{"repository_owner": "acme", "ref": "x"}, "[acme] read providers:acme/* 15m0s"},
-		{Claims{"repository_owner": "acme", "ref": "main"}, "[acme main] read providers:acme/*, read modules:* 1m0s"},
+		{Claims{"repository_owner": "acme", "ref": "main"}, "[acme main long] read providers:acme/*, read modules:* 1m0s"},
 		{Claims{"repository_owner": "stranger"}, "[]  0s"},
 		{nil, "[]  0s"},
 	} {
@@ -233,6 +307,9 @@ func TestRuleAsText(t *testing.T) {
 	var again Rule
 	if err := json.Unmarshal(data, &again); err != nil || !reflect.DeepEqual(again, r) || !strings.Contains(string(data), `"lifetime":"15m0s"`) {
 		t.Errorf("%s is read as %+v, %v", data, again, err)
+	}
+	if err := json.Unmarshal([]byte(`{"lifetime":"for ever"}`), &again); err == nil {
+		t.Error("what is no lifetime was read")
 	}
 }
 

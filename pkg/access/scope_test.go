@@ -79,6 +79,11 @@ func TestScopes(t *testing.T) {
 			t.Errorf("%q allows %s: %v", tt.scopes, tt.resource, got)
 		}
 	}
+	for _, short := range []Scope{{Providers, nil}, {Providers, []string{"acme"}}} { // which nobody can write
+		if short.allows(Resource{Providers, "acme/widget"}) {
+			t.Errorf("%q allows something", short)
+		}
+	}
 	if (Scopes{{}}).Allow(Resource{}) || (Scopes{{}}).Allow(Resource{Providers, "acme/widget"}) {
 		t.Error("the zero Scope allows something")
 	}
@@ -86,31 +91,36 @@ func TestScopes(t *testing.T) {
 
 func TestWhatIsNoScope(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                             "begins with read",
-		"read":                         "begins with read",
-		"read ":                        "for modules:",
-		"Read *":                       "begins with read",
-		"write providers:*":            "begins with read",
-		" read *":                      "begins with read",
-		"read  providers:*":            "for modules:",
-		"read *:*":                     "for modules:",
-		"read **":                      "for modules:",
-		"read providers":               "for modules:",
-		"read provider:acme/*":         "for modules:",
-		"read providers:":              "no part",
-		"read providers:acme":          "has 2 parts",
-		"read providers:acme/":         "no part",
-		"read providers:/widget":       "no part",
-		"read providers:acme/w/x":      "has 2 parts",
-		"read providers:acme/*/*":      "has 2 parts",
-		"read providers:acme*":         "whole part",
-		"read providers:acme/w*":       "whole part",
-		"read providers:acme-*/widget": "whole part",
-		"read providers:acme/wid get":  "no part",
-		"read providers:acme/wíd":      "no part",
-		"read providers:acme/*\n":      "whole part",
-		"read modules:acme/vpc":        "has 3 parts",
-		"read modules:acme/*/":         "no part",
+		"":                                             "begins with read",
+		"read":                                         "begins with read",
+		"read ":                                        "for modules:",
+		"Read *":                                       "begins with read",
+		"write providers:*":                            "begins with read",
+		" read *":                                      "begins with read",
+		"read  providers:*":                            "for modules:",
+		"read *:*":                                     "for modules:",
+		"read **":                                      "for modules:",
+		"read providers":                               "for modules:",
+		"read provider:acme/*":                         "for modules:",
+		"read providers:":                              "no part",
+		"read providers:acme":                          "has 2 parts",
+		"read providers:acme/":                         "no part",
+		"read providers:/widget":                       "no part",
+		"read providers:acme/w/x":                      "has 2 parts",
+		"read providers:acme/*/*":                      "has 2 parts",
+		"read providers:acme*":                         "whole part",
+		"read providers:acme/w*":                       "whole part",
+		"read providers:acme-*/widget":                 "whole part",
+		"read providers:acme/wid get":                  "no part",
+		"read providers:acme/wíd":                      "no part",
+		"read providers:acme/a`":                       "no part",
+		"read providers:acme/a{":                       "no part",
+		"read providers:acme/a:":                       "no part",
+		"read providers:acme/a@":                       "no part",
+		"read providers:acme/a,":                       "no part",
+		"read providers:acme/*\n":                      "whole part",
+		"read modules:acme/vpc":                        "has 3 parts",
+		"read modules:acme/*/":                         "no part",
 		"read mirror:example.com:8443/acme/widget":     "no part",
 		"read providers:" + strings.Repeat("a", 400):   "begins with read",
 		"read providers:acme/*, read modules:acme/*":   "whole part",
@@ -123,8 +133,28 @@ func TestWhatIsNoScope(t *testing.T) {
 	if _, err := ParseScopes(nil); err == nil {
 		t.Error("no scopes are scopes")
 	}
-	if _, err := ParseScopes(make([]string, MaxScopes+1)); err == nil {
+	many := make([]string, MaxScopes+1)
+	for i := range many {
+		many[i] = "read *"
+	}
+	if _, err := ParseScopes(many); err == nil {
 		t.Error("too many scopes are scopes")
+	}
+	for name, texts := range map[string][]string{
+		"the most":         many[1:],
+		"the longest":      {"read providers:acme/" + strings.Repeat("a", maxScope-len("read providers:acme/"))},
+		"of every letter":  {"read providers:az/09-_."},
+		"of upper letters": {"read providers:AZ/w"},
+	} {
+		if _, err := ParseScopes(texts); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := ParseScopes([]string{"read *", "read"}); err == nil {
+		t.Error("what is no scope is one beside another")
+	}
+	if _, err := ParseScope("read providers:acme/" + strings.Repeat("a", maxScope+1-len("read providers:acme/"))); err == nil {
+		t.Error("a scope is longer than the longest")
 	}
 }
 

@@ -3,6 +3,7 @@ package access
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"reflect"
 	"regexp"
 	"strings"
@@ -35,7 +36,8 @@ func TestWhatIsNoToken(t *testing.T) {
 	if err != nil || id.String() != "fffc8891"+id.String()[8:] {
 		t.Fatalf("%s, %v", id, err)
 	}
-	bad := []string{"", "larder_", "x", good + "A", " " + good, good + "\n", strings.ToLower(good), "Larder_" + good[7:], strings.Repeat("A", 1<<20), "ghp_" + good[4:]}
+	signed := func(text string) string { return text + checksum(text) }
+	bad := []string{signed(good[:33] + "A"), signed(good[:32]), signed("lardar_" + good[7:33]), signed("larder-" + good[7:33]), "", "larder_", "x", good + "A", " " + good, good + "\n", strings.ToLower(good), "Larder_" + good[7:], strings.Repeat("A", 1<<20), "ghp_" + good[4:]}
 	for i := range good {
 		bad = append(bad, good[:i]+good[i+1:], good[:i]+"7"+good[i+1:], good[:i]+"é"+good[i+1:])
 	}
@@ -54,19 +56,34 @@ func TestWhatIsNoToken(t *testing.T) {
 
 func TestAuthenticate(t *testing.T) {
 	const good = "larder_MHWKFS3BTX7SQE536XUEBSTWWC5BELGNQ"
-	for _, header := range []string{"Bearer " + good, "bearer " + good, "BEARER   " + good + " "} {
+	longest := "Bearer" + strings.Repeat(" ", maxHeader-len("Bearer"+good)) + good
+	for _, header := range []string{"Bearer " + good, "bearer " + good, "BEARER   " + good + " ", longest} {
 		if id, ok := Authenticate([]string{header}).Token(); !ok || id.Short() != "fffc8891" {
 			t.Errorf("%q is not taken", header)
 		}
 	}
-	for name, headers := range map[string][]string{
-		"none": nil, "empty": {""}, "no secret": {"Bearer"}, "empty secret": {"Bearer "}, "short": {"bearer x"}, "basic": {"Basic " + good},
-		"bare": {good}, "two": {"Bearer " + good, "Bearer " + good}, "joined": {"Bearer " + good + ", Bearer " + good},
-		"long": {"Bearer " + strings.Repeat(" ", maxHeader) + good}, "tab": {"Bearer\t" + good}, "with more": {"Bearer " + good + " x"},
+	const none, many, another, foreign = "there is no token", "there is more than one Authorization header",
+		"the Authorization header has no bearer token", "what was sent is not a token of this registry"
+	for _, tt := range []struct {
+		name    string
+		headers []string
+		why     string
+	}{
+		{"none", nil, none},
+		{"empty", []string{""}, another},
+		{"no secret", []string{"Bearer"}, foreign},
+		{"empty secret", []string{"Bearer "}, foreign},
+		{"short", []string{"bearer x"}, foreign},
+		{"basic", []string{"Basic " + good}, another},
+		{"bare", []string{good}, another},
+		{"two", []string{"Bearer " + good, "Bearer " + good}, many},
+		{"joined", []string{"Bearer " + good + ", Bearer " + good}, many},
+		{"long", []string{"Bearer " + strings.Repeat(" ", maxHeader-len("Bearer "+good)) + " " + good}, another},
+		{"tab", []string{"Bearer\t" + good}, another},
+		{"with more", []string{"Bearer " + good + " x"}, foreign},
 	} {
-		c := Authenticate(headers)
-		if _, ok := c.Token(); ok || c.IsAnyone() || strings.Contains(c.Why(), good) {
-			t.Errorf("%s: %+v", name, c)
+		if c := Authenticate(tt.headers); c.id != (ID{}) || c.IsAnyone() || c.Why() != tt.why {
+			t.Errorf("%s: %+v; want %s", tt.name, c, tt.why)
 		}
 	}
 	if _, ok := Anyone.Token(); ok || !Anyone.IsAnyone() || (Caller{}).IsAnyone() {
@@ -91,6 +108,7 @@ func TestTokenAsText(t *testing.T) {
 		t.Error("it does not expire when it should")
 	}
 	for name, spoil := range map[string]func(*Token){
+		"many scopes": func(token *Token) { token.Scopes = manyScopes(t, MaxScopes+1) }, "a name that is no text": func(t *Token) { t.Name = "a\xff" },
 		"no name": func(t *Token) { t.Name = " " }, "a name like another": func(t *Token) { t.Name = "ci " }, "a name to confuse": func(t *Token) { t.Name = "a\u202eb" }, "a long name": func(t *Token) { t.Name = strings.Repeat("a", MaxName+1) },
 		"no owner": func(t *Token) { t.Owner = "" }, "two lines": func(t *Token) { t.Owner = "a\nb" }, "no scopes": func(t *Token) { t.Scopes = nil },
 		"no ID": func(t *Token) { t.ID = ID{} }, "no time": func(t *Token) { t.Created = time.Time{} }, "expired": func(t *Token) { t.Expires = t.Created },
@@ -101,10 +119,88 @@ func TestTokenAsText(t *testing.T) {
 			t.Errorf("%s: it is valid", name)
 		}
 	}
-	for _, text := range []string{`"` + id.Short() + `"`, `"x"`, `1`, `"` + id.String() + `00"`} {
+	most := token
+	most.Name, most.Owner, most.Scopes = strings.Repeat("é", MaxName), strings.Repeat("a", MaxName), manyScopes(t, MaxScopes)
+	if err := most.Validate(); err != nil {
+		t.Errorf("with the most of everything: %v", err)
+	}
+	for _, text := range []string{`"` + id.String() + `0"`, `"` + id.Short() + `"`, `"x"`, `1`, `"` + id.String() + `00"`} {
 		if err := json.Unmarshal([]byte(text), &id); err == nil {
 			t.Errorf("%s is an ID", text)
 		}
+	}
+}
+
+// TestListedUntil: what expired is listed for a while, and for less long if every
+// job of a pipeline has one.
+func TestListedUntil(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		token Token
+		want  time.Time
+	}{
+		{Token{Origin: ByOperator}, time.Time{}},
+		{Token{Origin: ByExchange}, time.Time{}},
+		{Token{Origin: ByOperator, Expires: at}, at.Add(7 * 24 * time.Hour)},
+		{Token{Origin: ByLogin, Expires: at}, at.Add(7 * 24 * time.Hour)},
+		{Token{Origin: ByExchange, Expires: at}, at.Add(24 * time.Hour)},
+	} {
+		if got := tt.token.ListedUntil(); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.token, got, tt.want)
+		}
+	}
+}
+
+// TestLookup: nothing else is looked at for a token that is not wanted.
+func TestLookup(t *testing.T) {
+	token := &Token{Name: "ci"}
+	for _, tt := range []struct {
+		name   string
+		wanted func(*Token) bool
+		found  *Token
+		want   bool
+	}{
+		{"for whoever", nil, nil, true},
+		{"for whoever has one", nil, token, true},
+		{"wanted", func(t *Token) bool { return t == token }, token, true},
+		{"not wanted", func(t *Token) bool { return t != token }, token, false},
+		{"none", func(t *Token) bool { return t != nil }, nil, false},
+	} {
+		l := Lookup{Wanted: tt.wanted}
+		if got := l.Found(tt.found); got != tt.want || l.Token != tt.found {
+			t.Errorf("%s: %v, %+v", tt.name, got, l.Token)
+		}
+	}
+}
+
+// TestTickets: each has a secret of its own, and is good for one purpose.
+func TestTickets(t *testing.T) {
+	seen := map[string]bool{}
+	for range 100 {
+		secret, id := NewTicket("login")
+		if len(secret) != 26 || seen[secret] || id != TicketID("login", secret) || id == TicketID("code", secret) {
+			t.Fatalf("%q, %v", secret, id)
+		}
+		seen[secret] = true
+	}
+}
+
+// TestAuditLine is the whole line of a decision.
+func TestAuditLine(t *testing.T) {
+	var out strings.Builder
+	logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	LogTo(logger)(t.Context(), Decision{Who: `token "ci"`, What: "read *", Allowed: true, Why: "by rule acme"})
+	LogTo(logger)(t.Context(), Decision{Who: "nobody", What: "read *", Why: "there is no token"})
+	const want = `level=INFO msg=access who="token \"ci\"" what="read *" allowed=true why="by rule acme"
+level=INFO msg=access who=nobody what="read *" allowed=false why="there is no token"
+`
+	if out.String() != want {
+		t.Errorf("%s", &out)
 	}
 }
 
