@@ -211,11 +211,14 @@ func (p *Publisher) adoptPair(ctx context.Context, s *registry.ProviderVersion, 
 	}
 	key, err := p.verify(ctx, u.provider.Namespace, sums.data, signature.data)
 	if unknown := (*signing.UnknownIssuerError)(nil); errors.As(err, &unknown) {
-		pending := wait("the signature is by key %s, which is not under %s%s/ yet, or has expired; until it comes, the registry's own SHA256SUMS is served", unknown.KeyID, keysFolder, u.provider.Namespace)
+		pending := wait("the signature is by key %s, which is not under %s%s/ yet; until it comes, the registry's own SHA256SUMS is served", unknown.KeyID, keysFolder, u.provider.Namespace)
 		return pending, pending
 	}
 	if invalid := (*signing.InvalidSignatureError)(nil); errors.As(err, &invalid) {
 		return wait("its signature was rejected: upload a right one"), reject("%v", err)
+	}
+	if status, _, _ := conclude(err); status == Rejected {
+		return wait("its signature was rejected: upload a right one"), err
 	}
 	if err != nil {
 		return err, err
@@ -283,13 +286,4 @@ func checkListed(sums shasums.Sums, name, sha256 string, must bool) error {
 	default:
 		return nil
 	}
-}
-
-// verify finds the namespace's key that made a signature.
-func (p *Publisher) verify(ctx context.Context, namespace string, document, signature []byte) (signing.PublicKey, error) {
-	keys, err := p.authorKeys(ctx, namespace)
-	if err != nil {
-		return signing.PublicKey{}, err
-	}
-	return signing.Verify(keys, document, signature)
 }

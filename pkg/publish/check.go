@@ -48,7 +48,7 @@ func (u upload) check(ctx context.Context, file io.ReaderAt, size int64) error {
 	case releaseManifest:
 		_, err = parseManifest(data)
 	case authorKeys:
-		_, err = parseKeys(data)
+		_, err = readKeys(data)
 	case mirrorDocument:
 		_, err = parseMirrorHashes(data)
 	default:

@@ -1,20 +1,22 @@
 package publish
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// authorKeys is every accepted key of a namespace, each in its newest form.
-func (p *Publisher) authorKeys(ctx context.Context, namespace string) ([]signing.PublicKey, error) {
-	var keys []signing.PublicKey
+// authorForms is every accepted form of the keys of a namespace. Of a key of which
+// a form cannot be read, there is none: it may be the one that counts.
+func (p *Publisher) authorForms(ctx context.Context, namespace string) ([]signing.PublicKey, error) {
+	var forms []signing.PublicKey
+	unreadable := map[string]bool{}
 	for object, err := range p.bucket.List(ctx, registry.AuthorKeysPrefix(namespace), "") {
 		if err != nil {
 			return nil, fmt.Errorf("list the keys of %s: %w", namespace, err)
@@ -23,26 +25,25 @@ func (p *Publisher) authorKeys(ctx context.Context, namespace string) ([]signing
 		if err != nil {
 			return nil, fmt.Errorf("read a key of %s: %w", namespace, err)
 		}
-		parsed, err := signing.ParseKeyFile(data)
-		if err != nil { // it has expired since
-			p.log.InfoContext(ctx, "an author's key cannot be used", "key", object.Key, "reason", err.Error())
-			continue
+		file, err := signing.ReadKeyFile(data)
+		if err != nil { // by rules that are newer than the key
+			p.log.WarnContext(ctx, "an author's key cannot be used", "key", object.Key, "reason", err.Error())
+			_, fingerprint, _ := registry.ParseAuthorKeyKey(object.Key)
+			unreadable[fingerprint] = true
 		}
-		keys = append(keys, parsed...)
+		forms = append(forms, file.Keys...)
 	}
-	return newestForms(keys), nil
+	return slices.DeleteFunc(forms, func(form signing.PublicKey) bool { return unreadable[form.Fingerprint] }), nil
 }
 
-// newestForms keeps of each key the form that its owner signed last. The order
-// in which the forms were uploaded says nothing.
-func newestForms(keys []signing.PublicKey) []signing.PublicKey {
-	slices.SortFunc(keys, func(a, b signing.PublicKey) int {
-		return cmp.Or(
-			cmp.Compare(a.Fingerprint, b.Fingerprint),
-			b.SelfSigned.Compare(a.SelfSigned),
-			cmp.Compare(a.ASCIIArmor, b.ASCIIArmor))
-	})
-	return slices.CompactFunc(keys, func(a, b signing.PublicKey) bool { return a.Fingerprint == b.Fingerprint })
+// authorKeys is every accepted key of a namespace, each in its newest form, also
+// those that cannot be used now.
+func (p *Publisher) authorKeys(ctx context.Context, namespace string) ([]signing.PublicKey, error) {
+	forms, err := p.authorForms(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return signing.NewestForms(forms)
 }
 
 // publishKeys takes a file of an author's public keys, and completes the
@@ -53,27 +54,170 @@ func (p *Publisher) publishKeys(ctx context.Context, u upload, object Object, o 
 		return gone(err)
 	}
 	o.SHA256 = hexSHA256(data)
-	keys, err := parseKeys(data)
+	file, err := readKeys(data)
 	if err != nil {
 		return err
 	}
-	for _, key := range keys {
-		armor := []byte(key.ASCIIArmor)
-		if err := p.create(ctx, registry.AuthorKeyKey(u.namespace, key.Fingerprint, hexSHA256(armor)), armor); err != nil {
+	found, err := p.judgeKeys(ctx, u.namespace, file)
+	if err != nil {
+		return err
+	}
+	if err := p.storeKeys(ctx, u.namespace, found); err != nil {
+		return err
+	}
+	if len(file.Keys) > 0 {
+		if err := p.completeRevocations(ctx, u.namespace); err != nil {
 			return err
 		}
 	}
-	return p.completeReleases(ctx, u.namespace)
+	if err := p.completeReleases(ctx, u.namespace); err != nil || len(found.news) == 0 {
+		return err
+	}
+	return &verdict{Published, found.news}
 }
 
-// parseKeys returns the keys of a file of public keys, or rejects it.
-func parseKeys(data []byte) ([]signing.PublicKey, error) {
-	keys, err := signing.ParseKeyFile(data)
+// readKeys returns what is in a file of public keys, or rejects it.
+func readKeys(data []byte) (signing.KeyFile, error) {
+	file, err := signing.ReadKeyFile(data)
 	var v signing.Violations
 	if errors.As(err, &v) {
-		return nil, &verdict{Rejected, v}
+		return signing.KeyFile{}, &verdict{Rejected, v}
 	}
-	return keys, err
+	return file, err
+}
+
+// judgedKeys is what becomes of a file of public keys.
+type judgedKeys struct {
+	forms   []signing.PublicKey // to be taken in
+	revoked []signing.PublicKey // not to be trusted any more
+	news    []string            // what its owner may not expect
+}
+
+// judgeKeys says what becomes of a file of public keys: it is taken in as a whole,
+// rejected as a whole, or has to wait.
+func (p *Publisher) judgeKeys(ctx context.Context, namespace string, file signing.KeyFile) (found judgedKeys, err error) {
+	known, err := p.authorForms(ctx, namespace)
+	if err != nil {
+		return found, err
+	}
+	var all problems
+	for _, key := range file.Keys {
+		if err := p.judgeKey(ctx, key, known, &found, &all); err != nil {
+			return found, err
+		}
+	}
+	var unknown []string
+	for _, revocation := range file.Revocations {
+		isKnown, err := found.revoke(revocation, slices.Concat(known, file.Keys))
+		all.add(err)
+		if !isKnown {
+			unknown = append(unknown, revocation.KeyID)
+		}
+	}
+	switch {
+	case len(all) > 0:
+		return found, all.verdict()
+	case len(unknown) > 0:
+		return found, wait("it revokes the key %s, which is not under %s%s/ yet: upload that key, or the key and its revocation as one (gpg --import this file, then gpg --armor --export)",
+			strings.Join(unknown, ", "), keysFolder, namespace)
+	}
+	return found, nil
+}
+
+// judgeKey adds a key to what is found, or says what is wrong with it. A revoked
+// key ends the trust in it whatever else is wrong. So does a form that cannot be
+// used, if it comes after another one or revokes a subkey.
+func (p *Publisher) judgeKey(ctx context.Context, key signing.PublicKey, known []signing.PublicKey, found *judgedKeys, all *problems) error {
+	if !key.Revoked.IsZero() {
+		found.end(key)
+		return nil
+	}
+	why, err := p.untrusted(ctx, key.Fingerprint)
+	if err != nil {
+		return err
+	}
+	problem := key.Problem(time.Now())
+	switch {
+	case why != "":
+		all.add(fmt.Errorf("key %s %s: sign with another key and upload that one", key.Fingerprint, why))
+	case problem == "":
+		found.forms = append(found.forms, key)
+	case key.RevokedSubkeys || comesAfterAnother(key, known):
+		found.forms = append(found.forms, key)
+		found.news = append(found.news, fmt.Sprintf("key %s is not trusted for new releases until there is a newer form of it: it %s", key.Fingerprint, problem))
+	default:
+		all.add(fmt.Errorf("key %s %s", key.KeyID, problem))
+	}
+	return nil
+}
+
+// comesAfterAnother says whether there is a form of a key that its owner signed
+// before this one.
+func comesAfterAnother(key signing.PublicKey, known []signing.PublicKey) bool {
+	return slices.ContainsFunc(known, func(form signing.PublicKey) bool {
+		return form.Fingerprint == key.Fingerprint && form.SelfSigned.Before(key.SelfSigned)
+	})
+}
+
+// end notes that a key is revoked.
+func (j *judgedKeys) end(key signing.PublicKey) {
+	j.revoked = append(j.revoked, key)
+	j.news = append(j.news, fmt.Sprintf("key %s is revoked by its owner, and is not trusted for new releases any more; what it has signed goes on being served. Sign with another key and upload that one", key.Fingerprint))
+}
+
+// revoke notes what a revocation certificate revokes, if its key is among those
+// that are known.
+func (j *judgedKeys) revoke(revocation signing.Revocation, known []signing.PublicKey) (isKnown bool, err error) {
+	for _, key := range known {
+		if key.KeyID != revocation.KeyID {
+			continue
+		}
+		isKnown = true
+		var revoked signing.PublicKey
+		if revoked, err = revocation.Revoke(key); err == nil {
+			j.end(revoked)
+			return true, nil
+		}
+	}
+	return isKnown, err
+}
+
+// storeKeys makes durable what was found in a file of public keys. What ends trust
+// comes first.
+func (p *Publisher) storeKeys(ctx context.Context, namespace string, found judgedKeys) error {
+	for _, key := range found.revoked {
+		if err := p.create(ctx, registry.RevokedKeyKey(key.Fingerprint), []byte(key.ASCIIArmor)); err != nil {
+			return err
+		}
+	}
+	for _, form := range found.forms {
+		armor := []byte(form.ASCIIArmor)
+		if err := p.create(ctx, registry.AuthorKeyKey(namespace, form.Fingerprint, hexSHA256(armor)), armor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completeRevocations publishes the revocation certificates of a namespace that
+// lie in the inbox and have waited for their key.
+func (p *Publisher) completeRevocations(ctx context.Context, namespace string) error {
+	for object, err := range p.bucket.List(ctx, keysFolder+namespace+"/", "") {
+		if err != nil {
+			return fmt.Errorf("list the keys of %s: %w", namespace, err)
+		}
+		last, err := p.readOutcome(ctx, object.Key)
+		if err != nil {
+			return err
+		}
+		if last.Status != Pending {
+			continue
+		}
+		if err := p.PublishKey(ctx, object.Key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // completeReleases publishes the signatures of a namespace that lie in the
@@ -91,4 +235,35 @@ func (p *Publisher) completeReleases(ctx context.Context, namespace string) erro
 		}
 	}
 	return nil
+}
+
+// holdsKeys says whether everything that a file of public keys holds was taken in.
+func (p *Publisher) holdsKeys(ctx context.Context, namespace string, data []byte) (bool, error) {
+	file, err := signing.ReadKeyFile(data)
+	if err != nil {
+		return false, nil
+	}
+	for _, key := range file.Keys {
+		prefix := registry.AuthorKeysPrefix(namespace) + key.Fingerprint + "/"
+		if !key.Revoked.IsZero() {
+			prefix = registry.RevokedKeyKey(key.Fingerprint)
+		}
+		if held, err := p.anyUnder(ctx, prefix); err != nil || !held {
+			return false, err
+		}
+	}
+	known, err := p.authorForms(ctx, namespace)
+	if err != nil {
+		return false, err
+	}
+	for _, revocation := range file.Revocations {
+		var found judgedKeys
+		if _, err := found.revoke(revocation, slices.Concat(known, file.Keys)); err != nil || len(found.revoked) == 0 {
+			return false, nil
+		}
+		if held, err := p.anyUnder(ctx, registry.RevokedKeyKey(found.revoked[0].Fingerprint)); err != nil || !held {
+			return false, err
+		}
+	}
+	return true, nil
 }

@@ -28,7 +28,7 @@ const (
 // The tags that an upload's object version gets.
 const (
 	StatusTag = "larder-status"
-	ReasonTag = "larder-reason" // of a rejected or pending upload; see [TagValue]
+	ReasonTag = "larder-reason" // of an upload with reasons that is not ignored; see [TagValue]
 )
 
 // Outcome is what became of one object version.
@@ -37,7 +37,7 @@ type Outcome struct {
 	Version string    `json:"version_id"`
 	Status  Status    `json:"status"`
 	Subject string    `json:"subject,omitempty"` // what was uploaded, such as "module acme/vpc/aws 1.2.3"
-	Reasons []string  `json:"reasons,omitempty"` // full sentences; all of them
+	Reasons []string  `json:"reasons,omitempty"` // full sentences; all of them. A published upload has some where it ends trust in a key
 	SHA256  string    `json:"sha256,omitempty"`  // of the object's bytes, where they were read
 	By      string    `json:"by,omitempty"`      // who uploaded it; see [Object]
 	Time    time.Time `json:"time"`
@@ -119,7 +119,7 @@ func (o Outcome) repeats(last Outcome) bool {
 
 func (p *Publisher) tag(ctx context.Context, o Outcome) error {
 	tags := map[string]string{StatusTag: string(o.Status), ReasonTag: ""}
-	if o.Status == Rejected || o.Status == Pending {
+	if o.Status != Ignored {
 		tags[ReasonTag] = TagValue(o.Reasons)
 	}
 	err := p.bucket.Tag(ctx, o.Key, o.Version, tags)

@@ -164,7 +164,7 @@ func (v verification) provider(ctx context.Context, s *registry.ProviderVersion,
 		return err
 	}
 	v.release(s, document, signature, step)
-	return nil
+	return v.tellEndedTrust(ctx, s, document, signature, step)
 }
 
 // document reads a SHA256SUMS or a signature. One that is not what was stored
@@ -252,8 +252,7 @@ func (v verification) upload(ctx context.Context, key string, step *Step) error 
 	return err
 }
 
-// isPublished says whether what an outcome says is published is. Of keys it is
-// enough that the namespace has some: which ones, a later upload decides.
+// isPublished says whether what an outcome says is published is.
 func (v verification) isPublished(ctx context.Context, o Outcome) (bool, error) {
 	u, err := parseKey(o.Key)
 	if err != nil {
@@ -264,7 +263,7 @@ func (v verification) isPublished(ctx context.Context, o Outcome) (bool, error) 
 		m, err := v.loadModule(ctx, u.module, u.version)
 		return err == nil && m.Archive.UploadSHA256 == o.SHA256, err
 	case authorKeys:
-		return v.anyUnder(ctx, registry.AuthorKeysPrefix(u.namespace))
+		return v.holdsUpload(ctx, u.namespace, o)
 	}
 	s, err := v.loadProvider(ctx, u.provider, u.version)
 	if err != nil {
@@ -281,4 +280,17 @@ func (v verification) isPublished(ctx context.Context, o Outcome) (bool, error) 
 	default:
 		return s.Release != nil && s.Release.Signature == o.SHA256, nil
 	}
+}
+
+// holdsUpload says whether the keys of an upload were taken in. Of an upload that
+// is gone nothing can be said.
+func (v verification) holdsUpload(ctx context.Context, namespace string, o Outcome) (bool, error) {
+	data, err := v.readAll(ctx, o.Key, o.Version, signing.MaxKeyFile)
+	if errors.Is(err, registry.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return v.holdsKeys(ctx, namespace, data)
 }

@@ -18,6 +18,7 @@ type Step struct {
 	Subject  string   // such as "module acme/vpc/aws 1.2.3"
 	Changed  bool     // the walk changed something of it
 	Problems []string // what is wrong with it, in full sentences
+	Notes    []string // what is right with it, and should be known
 }
 
 // Whole is the error that came with the step, if it is of the walk as a whole.

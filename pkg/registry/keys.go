@@ -135,16 +135,45 @@ func SignerKeyKey(signer string) string {
 	return Prefix + "keys/signers/" + signer + ".asc"
 }
 
+// AllAuthorKeysPrefix is where the accepted public keys of all authors lie.
+const AllAuthorKeysPrefix = Prefix + "keys/authors/"
+
 // AuthorKeysPrefix is where the accepted public keys of a namespace's authors
 // lie.
-func AuthorKeysPrefix(namespace string) string {
-	return Prefix + "keys/authors/" + namespace + "/"
-}
+func AuthorKeysPrefix(namespace string) string { return AllAuthorKeysPrefix + namespace + "/" }
 
 // AuthorKeyKey is where one accepted form of an author's public key lies: the
 // same key with a later expiry is another form.
 func AuthorKeyKey(namespace, fingerprint, sha256 string) string {
 	return AuthorKeysPrefix(namespace) + fingerprint + "/" + sha256 + ".asc"
+}
+
+// ParseAuthorKeyKey reads the key of an accepted form of an author's public key.
+func ParseAuthorKeyKey(key string) (namespace, fingerprint string, ok bool) {
+	rest, ok := strings.CutPrefix(key, AllAuthorKeysPrefix)
+	parts := strings.Split(rest, "/")
+	if !ok || len(parts) != 3 {
+		return "", "", false
+	}
+	return parts[0], parts[1], true
+}
+
+// UntrustedKeysPrefix is where it is kept which authors' keys are not trusted any
+// more, in whatever namespace.
+const UntrustedKeysPrefix = Prefix + "keys/untrusted/"
+
+// UntrustedKeyPrefix is where it is kept why an author's key is not trusted any
+// more.
+func UntrustedKeyPrefix(fingerprint string) string { return UntrustedKeysPrefix + fingerprint + "/" }
+
+// RevokedKeyKey is where an author's key lies with the revocation that its owner
+// has made.
+func RevokedKeyKey(fingerprint string) string { return UntrustedKeyPrefix(fingerprint) + "revoked.asc" }
+
+// DistrustedKeyKey is where it is kept that an operator has ended the trust in an
+// author's key.
+func DistrustedKeyKey(fingerprint string) string {
+	return UntrustedKeyPrefix(fingerprint) + "distrusted.json"
 }
 
 // OutcomeKey is where the outcome of an upload is written.

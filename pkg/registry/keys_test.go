@@ -23,10 +23,27 @@ func TestKeys(t *testing.T) {
 		OwnKeyKey("F0"):                       "registry/keys/own/F0.asc",
 		AuthorKeysPrefix("acme"):              "registry/keys/authors/acme/",
 		AuthorKeyKey("acme", "F0", "c3"):      "registry/keys/authors/acme/F0/c3.asc",
+		RevokedKeyKey("F0"):                   "registry/keys/untrusted/F0/revoked.asc",
+		DistrustedKeyKey("F0"):                "registry/keys/untrusted/F0/distrusted.json",
 		OutcomeKey("modules/a/b/c/1.0.0.zip"): "registry/outcomes/modules/a/b/c/1.0.0.zip.json",
 	} {
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestParseAuthorKeyKey(t *testing.T) {
+	for key, want := range map[string]bool{
+		AuthorKeyKey("acme", "F0", "c3"):          true,
+		"registry/keys/authors/acme/F0":           false,
+		"registry/keys/authors/acme/F0/c3/d4.asc": false,
+		OwnKeyKey("F0"):                           false,
+		RevokedKeyKey("F0"):                       false,
+	} {
+		namespace, fingerprint, ok := ParseAuthorKeyKey(key)
+		if ok != want || ok && (namespace != "acme" || fingerprint != "F0") || !ok && namespace+fingerprint != "" {
+			t.Errorf("%s reads as %q, %q, %v", key, namespace, fingerprint, ok)
 		}
 	}
 }

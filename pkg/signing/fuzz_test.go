@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
 // FuzzParseKeyFile holds that a key, once accepted, is a fixed point: its own
@@ -19,6 +20,7 @@ func FuzzParseKeyFile(f *testing.F) {
 	f.Add([]byte(fixedKey(f).PublicKey().ASCIIArmor))
 	f.Add([]byte(armored(f, openpgp.PrivateKeyType, exportPrivate(f, entity))))
 	f.Add([]byte("-----BEGIN PGP PUBLIC KEY BLOCK-----\nVersion: 1\n\nmA==\n=AAAA\n-----END PGP PUBLIC KEY BLOCK-----\n"))
+	f.Add([]byte(armored(f, openpgp.PublicKeyType, revocationOf(f, entity))))
 	f.Add([]byte("junk"))
 	f.Fuzz(func(t *testing.T, data []byte) { checkKeyFile(t, data) })
 }
@@ -30,12 +32,19 @@ func FuzzPackets(f *testing.F) {
 	f.Add(unarmored(f, export(f, entity)))
 	f.Add(unarmored(f, fixedKey(f).PublicKey().ASCIIArmor))
 	f.Add(exportPrivate(f, entity))
+	f.Add(append(unarmored(f, export(f, entity)), revocationOf(f, entity)...))
+	f.Add(revocationOf(f, entity))
+	revoked := author(f, at(created))
+	revoked.Revocations = []*packet.Signature{readSignature(f, revocationOf(f, revoked))}
+	f.Add(unarmored(f, export(f, revoked)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		checkKeyFile(t, []byte(armored(t, openpgp.PublicKeyType, data)))
 	})
 }
 
 func checkKeyFile(t *testing.T, data []byte) {
+	file, err := ReadKeyFile(data)
+	checkForms(t, file, err)
 	keys, err := parseKeyFileAt(now, data)
 	if err != nil {
 		var found Violations
@@ -55,6 +64,35 @@ func checkKeyFile(t *testing.T, data []byte) {
 		ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(key.ASCIIArmor))
 		if err != nil || len(ring) != 1 || ring[0].PrivateKey != nil {
 			t.Fatalf("a client reads %d keys, error %v", len(ring), err)
+		}
+	}
+}
+
+// checkForms holds that what is stored of a key reads as the same form of it
+// again, and that the newest of them is one of them.
+func checkForms(t *testing.T, file KeyFile, err error) {
+	if err != nil {
+		return
+	}
+	var live []PublicKey
+	for _, key := range file.Keys {
+		again, err := ReadKeyFile([]byte(key.ASCIIArmor))
+		if err != nil || len(again.Keys) != 1 || len(again.Revocations) > 0 || again.Keys[0] != key {
+			t.Fatalf("the key %+v reads as %+v, error %v", key, again, err)
+		}
+		if key.Revoked.IsZero() {
+			live = append(live, key)
+		}
+	}
+	newest, err := NewestForms(append(live, live...))
+	if err != nil || len(newest) != len(live) {
+		t.Fatalf("of %d keys the newest forms are %d, error %v", len(live), len(newest), err)
+	}
+	for _, revocation := range file.Revocations {
+		for _, key := range live {
+			if revoked, err := revocation.Revoke(key); err == nil && revoked.Fingerprint != key.Fingerprint {
+				t.Fatalf("%s revokes %s", revocation.KeyID, revoked.Fingerprint)
+			}
 		}
 	}
 }
@@ -82,7 +120,7 @@ func FuzzOpenKey(f *testing.F) {
 }
 
 // FuzzVerify holds that no signature but the true one verifies, and that
-// InspectSignature and Verify agree on what is one.
+// InspectSignature lets nothing through but what Verify reads as a signature.
 func FuzzVerify(f *testing.F) {
 	entity := author(f, at(created))
 	good := detachSign(f, entity, at(signed))
@@ -97,21 +135,25 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte(armored(f, openpgp.SignatureType, good)), document)
 	f.Add(append(good, good...), document)
 	f.Add(good[:20], []byte{})
+	f.Add(detachSign(f, entity, at(signed, func(c *packet.Config) { c.SigLifetimeSecs = 60 })), document)
 	f.Fuzz(func(t *testing.T, signature, text []byte) {
-		_, formErr := InspectSignature(signature)
+		issuer, formErr := InspectSignature(signature)
 		by, err := verifyAt(now, keys, text, signature)
-		switch {
-		case err == nil && string(text) != string(document):
+		if err == nil && string(text) != string(document) {
 			t.Fatalf("key %s verifies another document", by.KeyID)
-		case err == nil && formErr != nil:
-			t.Fatalf("Verify accepts what InspectSignature refuses: %v", formErr)
-		case formErr != nil && (err == nil || err.Error() != formErr.Error()):
-			t.Fatalf("Verify: %v; InspectSignature: %v", err, formErr)
+		}
+		if formErr == nil && (errors.Is(err, ErrSignatureForm) || errors.Is(err, ErrWeakHash) || len(issuer) != 16) {
+			t.Fatalf("InspectSignature says %q; Verify refuses the form: %v", issuer, err)
+		}
+		if _, issuerErr := Issuer(keys, signature); err == nil && issuerErr != nil {
+			t.Fatalf("it is verified, and its issuer is unknown: %v", issuerErr)
 		}
 		var unknown *UnknownIssuerError
 		var wrong *InvalidSignatureError
-		if err != nil && !errors.As(err, &unknown) && !errors.As(err, &wrong) {
-			t.Fatalf("error is %v", err)
+		for _, err := range []error{err, formErr} {
+			if err != nil && !errors.As(err, &unknown) && !errors.As(err, &wrong) {
+				t.Fatalf("error is %v", err)
+			}
 		}
 	})
 }

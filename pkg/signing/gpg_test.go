@@ -257,3 +257,75 @@ func (g gpg) revocation(fingerprint string) string {
 	}
 	return g.write("revocation.asc", bytes.Replace(data, []byte(":-----BEGIN"), []byte("-----BEGIN"), 1))
 }
+
+// What GnuPG writes when its user asks for more than a signature, and what of it
+// can be served.
+func TestGPGSignaturesWithOptions(t *testing.T) {
+	g := newGPG(t)
+	fingerprint := g.newKey("widget@example.com", "rsa2048", "sign", "0")
+	keys, err := ParseKeyFile(g.export(fingerprint))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		options []string
+		want    error // nil: it can be served
+		says    string
+	}{
+		"none":               {nil, nil, ""},
+		"a sender":           {[]string{"--sender", "widget@example.com"}, nil, ""},
+		"a notation":         {[]string{"--sig-notation", "release@example.com=1"}, nil, ""},
+		"a policy":           {[]string{"--sig-policy-url", "https://example.com/policy"}, nil, ""},
+		"a key server":       {[]string{"--sig-keyserver-url", "https://example.com/keys"}, nil, ""},
+		"no lifetime":        {[]string{"--default-sig-expire", "0"}, nil, ""},
+		"a lifetime":         {[]string{"--default-sig-expire", "1y"}, ErrSignatureLifetime, "gpg --default-sig-expire 0"},
+		"a critical note":    {[]string{"--sig-notation", "!release@example.com=1"}, ErrSignatureForm, "as critical"},
+		"a critical policy":  {[]string{"--sig-policy-url", "!https://example.com/policy"}, ErrSignatureForm, "as critical"},
+		"the key in a block": {[]string{"--include-key-block"}, ErrSignatureForm, "type 38"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			signature := gpg{t, g.home}.sign(fingerprint, append(test.options, "--detach-sign")...)
+			if _, err := Verify(keys, document, signature); err != nil && name != "a critical note" {
+				t.Errorf("it does not verify today: %v", err)
+			}
+			_, err := InspectSignature(signature)
+			if test.want == nil && err != nil {
+				t.Error(err)
+			}
+			if test.want != nil {
+				checkInvalid(t, err, test.want, test.says)
+			}
+		})
+	}
+}
+
+// A revocation comes as the key that is revoked, or alone, as gpg --gen-revoke
+// and the file that GnuPG makes with each key have it.
+func TestGPGRevocations(t *testing.T) {
+	g := newGPG(t)
+	fingerprint := g.newKey("widget@example.com", "ed25519", "sign", "0")
+	keys, err := ParseKeyFile(g.export(fingerprint))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared, err := os.ReadFile(g.revocation(fingerprint))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ReadKeyFile(prepared)
+	checkViolations(t, err, "line 1 is not part of an armored key: remove all text around")
+	lone := prepared[bytes.Index(prepared, []byte("-----BEGIN")):]
+	file, err := ReadKeyFile(lone)
+	if err != nil || len(file.Keys) > 0 || len(file.Revocations) != 1 || file.Revocations[0].KeyID != keys[0].KeyID {
+		t.Fatalf("the certificate reads as %+v, error %v", file, err)
+	}
+	revoked, err := file.Revocations[0].Revoke(keys[0])
+	if err != nil || revoked.Fingerprint != fingerprint || revoked.Revoked.IsZero() {
+		t.Errorf("the revoked key is %+v, error %v", revoked, err)
+	}
+	g.run("--import", g.revocation(fingerprint))
+	exported, err := ReadKeyFile(g.export(fingerprint))
+	if err != nil || len(exported.Keys) != 1 || exported.Keys[0] != revoked {
+		t.Errorf("the key that is exported then reads as %+v, error %v; want %+v", exported, err, revoked)
+	}
+}

@@ -99,6 +99,7 @@ func TestPublicKeyIsStable(t *testing.T) {
 		Fingerprint: "4F819F9572CA00E0A842483CE29C0AF441B1C040",
 		ASCIIArmor:  string(golden),
 		SelfSigned:  created,
+		created:     created,
 	}
 	if public != want {
 		t.Errorf("PublicKey() = %+v, want %+v", public, want)

@@ -36,25 +36,61 @@ func (v *Violations) add(format string, args ...any) {
 	}
 }
 
-// ParseKeyFile reads an author's public keys: one or more armored blocks of one
-// or more keys each, as gpg --armor --export writes them, with nothing but white
-// space around the blocks. It returns every key, in the file's order, checked
-// and armored alone; encryption subkeys, images and other people's signatures
-// are left out.
+// A KeyFile is what an author uploads.
+type KeyFile struct {
+	// Keys are the public keys, in the file's order, each checked and armored
+	// alone. What keeps one from being used now, its Problem says.
+	Keys []PublicKey
+	// Revocations are the revocation certificates that stand without a key.
+	Revocations []Revocation
+}
+
+// ReadKeyFile reads an author's public keys: one or more armored blocks of one
+// or more keys each, as gpg --armor --export writes them, or of one revocation
+// certificate, as gpg --gen-revoke writes it, with nothing but white space around
+// the blocks. Encryption subkeys, images and other people's signatures are left
+// out.
 //
-// A file is taken whole or not at all: a private key, a revoked or expired one,
-// one that cannot sign, or one of a kind that clients cannot use, spoils the
-// file. The error is a [Violations].
+// A file is taken whole or not at all: a private key, one that cannot be read,
+// or one of a kind that clients cannot use, spoils the file. The error is a
+// [Violations]. Whether a key has expired or is revoked is another question, for
+// [PublicKey.Problem].
+func ReadKeyFile(data []byte) (KeyFile, error) {
+	return readKeyFile(data, func(PublicKey) string { return "" })
+}
+
+// ParseKeyFile is [ReadKeyFile] for keys that have to be fit for use: one of
+// which [PublicKey.Problem] says something spoils the file, and so does a
+// revocation certificate.
 func ParseKeyFile(data []byte) ([]PublicKey, error) {
 	return parseKeyFileAt(time.Now(), data)
 }
 
 func parseKeyFileAt(now time.Time, data []byte) ([]PublicKey, error) {
+	file, err := readKeyFile(data, func(key PublicKey) string { return key.Problem(now) })
+	if err == nil && len(file.Revocations) > 0 {
+		err = Violations{"the file holds a revocation certificate"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return file.Keys, nil
+}
+
+func readKeyFile(data []byte, judge func(PublicKey) string) (file KeyFile, err error) {
 	var found Violations
-	var keys []PublicKey
 	seen := make(map[string]bool)
 	for i, group := range readKeyGroups(data, &found) {
-		key, problems := group.check(now)
+		if group.isRevocation() {
+			if err := file.addRevocation(group); err != nil {
+				found.add("revocation certificate number %d %v", i+1, err)
+			}
+			continue
+		}
+		key, problems := group.read()
+		if len(problems) == 0 {
+			problems = nonEmpty(judge(key))
+		}
 		if seen[key.Fingerprint] {
 			problems = append(problems, "stands in the file more than once")
 		}
@@ -63,13 +99,20 @@ func parseKeyFileAt(now time.Time, data []byte) ([]PublicKey, error) {
 		}
 		if len(problems) == 0 {
 			seen[key.Fingerprint] = true
-			keys = append(keys, key)
+			file.Keys = append(file.Keys, key)
 		}
 	}
 	if len(found) > 0 {
-		return nil, found
+		return KeyFile{}, found
 	}
-	return keys, nil
+	return file, nil
+}
+
+func nonEmpty(problem string) []string {
+	if problem == "" {
+		return nil
+	}
+	return []string{problem}
 }
 
 // readKeyGroups returns the packets of the file, key by key, and adds to found

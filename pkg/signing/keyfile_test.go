@@ -220,6 +220,10 @@ func TestParseKeyFileRejectsFiles(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	userID := []byte{0xc0 | tagUserID, 3, 'A', 'd', 'a'}
+	unreadable := []byte{0xc0 | tagSignature, 1, 3}
+	anonymous := bytes.Clone(withoutIssuer(t))
+	anonymous[3] = byte(packet.SigTypeKeyRevocation)
 	const exposed = "consider the key exposed, revoke it, and upload the output of gpg --armor --export"
 	tests := map[string]struct {
 		file string
@@ -253,8 +257,13 @@ func TestParseKeyFileRejectsFiles(t *testing.T) {
 		"no blank line":          {strings.Replace(good, "\n\n", "\n", 1), []string{"lacks the blank line"}},
 		"no keys":                {lines[0] + "\n" + lines[len(lines)-2], []string{"the file holds no keys"}},
 		"signature block":        {armored(t, openpgp.SignatureType, detachSign(t, entity, at(signed))), []string{"is not a PGP PUBLIC KEY BLOCK"}},
-		"signature, named key":   {armored(t, openpgp.PublicKeyType, detachSign(t, entity, at(signed))), []string{"does not begin with a public key"}},
+		"signature, named key":   {armored(t, openpgp.PublicKeyType, detachSign(t, entity, at(signed))), []string{"certificate number 1 is a signature of another kind"}},
 		"message, named key":     {armored(t, openpgp.PublicKeyType, message.Bytes()), []string{"does not begin with a public key"}},
+		"signature, then key":    {armored(t, openpgp.PublicKeyType, append(detachSign(t, entity, at(signed)), body...)), []string{"is a signature of another kind"}},
+		"signature, then user":   {armored(t, openpgp.PublicKeyType, append(detachSign(t, entity, at(signed)), userID...)), []string{"does not begin with a public key", "is a signature of another kind"}},
+		"unreadable signature":   {armored(t, openpgp.PublicKeyType, unreadable), []string{"certificate number 1 cannot be read"}},
+		"anonymous revocation":   {armored(t, openpgp.PublicKeyType, anonymous), []string{"does not name the key that it revokes"}},
+		"revocation alone":       {armored(t, openpgp.PublicKeyType, revocationOf(t, author(t, at(created)))), []string{"holds a revocation certificate"}},
 		"key, then message":      {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), message.Bytes()...)), []string{"holds something else than public keys"}},
 		"twice the same":         {good + good, []string{"stands in the file more than once"}},
 		"certificate of the web": {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", []string{"is not a PGP PUBLIC KEY BLOCK"}},
@@ -308,7 +317,7 @@ func TestParseKeyFileRejectsKeys(t *testing.T) {
 			entity := author(t, at(created))
 			revokeIdentities(t, entity)
 			return entity
-		}, "no user ID that is not revoked"},
+		}, "no user ID that is not revoked: to end the trust"},
 		"expired": {func(t *testing.T) *openpgp.Entity {
 			return author(t, at(created, lifetime(24*time.Hour)))
 		}, "expired on 2025-01-02 12:00:00 UTC: extend it"},

@@ -44,10 +44,17 @@ func readOwnKey(armored string) (*openpgp.Entity, PublicKey, error) {
 	if len(found) > 0 {
 		return nil, PublicKey{}, found
 	}
-	if len(groups) != 1 {
+	if len(groups) != 1 || groups[0].isRevocation() {
 		return nil, PublicKey{}, fmt.Errorf("it holds %d keys instead of one", len(groups))
 	}
-	entity, problems := groups[0].entity()
+	primary, revocation, problem := groups[0].primary()
+	if revocation != nil {
+		problem = "is revoked"
+	}
+	if problem != "" {
+		return nil, PublicKey{}, fmt.Errorf("%s %s", groups[0].label(1), problem)
+	}
+	entity, problems := groups[0].entity(primary)
 	if len(problems) > 0 {
 		return nil, PublicKey{}, fmt.Errorf("%s %s", groups[0].label(1), problems[0])
 	}

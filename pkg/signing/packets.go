@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
@@ -29,8 +28,13 @@ const (
 var errPrivateKey = errors.New("holds a private key")
 
 // A keyGroup is the packets of one key: the section of the primary key, then
-// those of its user IDs, images and subkeys.
+// those of its user IDs, images and subkeys. A signature that stands before any
+// key, as a revocation certificate does, is a group of its own, whose section has
+// no head.
 type keyGroup []section
+
+// isRevocation reports whether the group is no key, but a signature alone.
+func (g keyGroup) isRevocation() bool { return g[0].head == nil }
 
 // A section is a packet and the signatures that follow it.
 type section struct {
@@ -75,8 +79,11 @@ func appendPacket(groups []keyGroup, p *packet.OpaquePacket) ([]keyGroup, error)
 	if p.Tag == tagPublicKey {
 		return append(groups, keyGroup{{head: p}}), nil
 	}
-	if len(groups) == 0 {
-		return nil, errors.New("does not begin with a public key")
+	if p.Tag == tagSignature && (len(groups) == 0 || groups[len(groups)-1].isRevocation()) {
+		return append(groups, keyGroup{{signatures: []*packet.OpaquePacket{p}}}), nil
+	}
+	if len(groups) == 0 || groups[len(groups)-1].isRevocation() {
+		return groups, errors.New("does not begin with a public key")
 	}
 	group := &groups[len(groups)-1]
 	switch p.Tag {
@@ -99,34 +106,46 @@ func (g keyGroup) label(number int) string {
 	return fmt.Sprintf("key number %d", number)
 }
 
-// check returns the key for publication, or what keeps it from being used at
-// the time now.
-func (g keyGroup) check(now time.Time) (PublicKey, []string) {
-	entity, problems := g.entity()
+// read returns the key for publication, or what keeps it from being used at all.
+func (g keyGroup) read() (PublicKey, []string) {
+	primary, revocation, problem := g.primary()
+	if problem != "" {
+		return PublicKey{}, []string{problem}
+	}
+	if revocation != nil {
+		return exported(revokedKey(primary, revocation))
+	}
+	entity, problems := g.entity(primary)
 	if len(problems) > 0 {
 		return PublicKey{}, problems
 	}
 	c := newCertificate(entity)
-	if problems := c.problems(now); len(problems) > 0 {
-		return PublicKey{}, problems
+	if len(c.identities) == 0 {
+		return PublicKey{}, []string{"has no user ID that is not revoked: to end the trust in a key, revoke the key itself"}
 	}
-	key, err := c.export()
+	return exported(c.export())
+}
+
+func exported(key PublicKey, err error) (PublicKey, []string) {
 	if err != nil {
 		return PublicKey{}, []string{fmt.Sprintf("cannot be written for publication (%v)", err)}
 	}
 	return key, nil
 }
 
-// entity verifies the self-signatures and returns the key in go-crypto's form,
-// without what does not serve to verify documents.
-func (g keyGroup) entity() (*openpgp.Entity, []string) {
+// primary returns the primary key, and its revocation if there is one.
+func (g keyGroup) primary() (*packet.PublicKey, *packet.Signature, string) {
 	primary, problem := parseKey(g[0].head)
 	if problem != "" {
-		return nil, []string{problem}
+		return nil, nil, problem
 	}
-	if problem := g[0].checkPrimary(); problem != "" {
-		return nil, []string{problem}
-	}
+	revocation, problem := g[0].revocation(primary)
+	return primary, revocation, problem
+}
+
+// entity verifies the self-signatures and returns the key in go-crypto's form,
+// without what does not serve to verify documents.
+func (g keyGroup) entity(primary *packet.PublicKey) (*openpgp.Entity, []string) {
 	packets := []packet.Packet{primary}
 	var problems []string
 	for _, s := range g[1:] {
@@ -186,17 +205,27 @@ func (s section) parseSignatures() (signatures []*packet.Signature, complete boo
 	return signatures, complete
 }
 
-// checkPrimary looks for revocations of the whole key. One by somebody else, or
-// by a forger, counts as well: who uploads the key can leave it out.
-func (s section) checkPrimary() string {
+// revocation returns the revocation of the whole key that the key itself has
+// made, if there is one. One that cannot be verified must not pass for none.
+func (s section) revocation(primary *packet.PublicKey) (*packet.Signature, string) {
 	signatures, complete := s.parseSignatures()
-	switch {
-	case slices.ContainsFunc(signatures, ofType(packet.SigTypeKeyRevocation)):
-		return "is revoked: sign with another key and upload that one"
-	case !complete:
-		return "carries a signature, perhaps its revocation, that cannot be read"
+	foreign := false
+	for _, signature := range signatures {
+		if signature.SigType != packet.SigTypeKeyRevocation {
+			continue
+		}
+		if primary.VerifyRevocationSignature(signature) == nil {
+			return signature, ""
+		}
+		foreign = true
 	}
-	return ""
+	switch {
+	case foreign:
+		return nil, "carries a revocation that the key itself has not made: revoke it with the key, or have an operator run larder keys distrust"
+	case !complete:
+		return nil, "carries a signature, perhaps its revocation, that cannot be read"
+	}
+	return nil, ""
 }
 
 // keep returns what of the section serves to verify documents.

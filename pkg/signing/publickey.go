@@ -43,6 +43,34 @@ type PublicKey struct {
 	// Expires is when the key stops making valid signatures, its subkeys
 	// included. Zero: never.
 	Expires time.Time
+	// Revoked is when the owner has revoked the key, as the revocation says. Zero:
+	// it is not revoked. A revoked key's ASCIIArmor is the primary key and the
+	// revocation.
+	Revoked time.Time
+	// RevokedSubkeys is whether the owner has revoked a signing subkey.
+	RevokedSubkeys bool
+
+	created    time.Time
+	cannotSign bool // neither the primary key nor a subkey
+}
+
+// Problem says what keeps clients from verifying what the key signs at a time,
+// in plain words, or "".
+func (k PublicKey) Problem(now time.Time) string {
+	switch {
+	case !k.Revoked.IsZero():
+		return "is revoked: sign with another key and upload that one"
+	case k.cannotSign:
+		return "cannot sign: neither the primary key nor a subkey that is not revoked is marked for signing"
+	case k.created.After(now.Add(clockSkew)):
+		return fmt.Sprintf("was created in the future, on %s: check the clock of the machine that made it",
+			k.created.Format(timeLayout))
+	case !k.Expires.IsZero() && !now.Before(k.Expires):
+		return fmt.Sprintf("expired on %s: extend it (gpg --quick-set-expire %[2]s 2y, and for subkeys "+
+			"gpg --quick-set-expire %[2]s 2y '*') and upload the output of gpg --armor --export again",
+			k.Expires.Format(timeLayout), k.Fingerprint)
+	}
+	return ""
 }
 
 // A certificate is what this package keeps of an OpenPGP key: what clients need
@@ -92,27 +120,6 @@ func compareIdentities(a, b *openpgp.Identity) int {
 	)
 }
 
-// problems returns what keeps clients from verifying with the key at the time
-// now, in plain words.
-func (c certificate) problems(now time.Time) []string {
-	if len(c.identities) == 0 {
-		return []string{"has no user ID that is not revoked"}
-	}
-	if !c.canSign() {
-		return []string{"cannot sign: neither the primary key nor a subkey that is not revoked is marked for signing"}
-	}
-	if created := c.primary.CreationTime; created.After(now.Add(clockSkew)) {
-		return []string{fmt.Sprintf("was created in the future, on %s: check the clock of the machine that made it",
-			created.UTC().Format(timeLayout))}
-	}
-	if expires := c.expires(); !expires.IsZero() && !now.Before(expires) {
-		return []string{fmt.Sprintf("expired on %s: extend it (gpg --quick-set-expire %[2]s 2y, and for subkeys "+
-			"gpg --quick-set-expire %[2]s 2y '*') and upload the output of gpg --armor --export again",
-			expires.Format(timeLayout), fingerprint(c.primary))}
-	}
-	return nil
-}
-
 func (c certificate) canSign() bool {
 	return c.identities[0].SelfSignature.FlagSign || slices.ContainsFunc(c.subkeys, func(subkey openpgp.Subkey) bool {
 		return len(subkey.Revocations) == 0
@@ -120,7 +127,7 @@ func (c certificate) canSign() bool {
 }
 
 // expires returns when the last key that may sign expires, or the primary key
-// if that is earlier. Zero: never.
+// if that is earlier. Zero: never, or no key may sign.
 func (c certificate) expires() time.Time {
 	primary := c.identities[0].SelfSignature
 	primaryEnd := end(c.primary, primary)
@@ -132,6 +139,9 @@ func (c certificate) expires() time.Time {
 		if len(subkey.Revocations) == 0 {
 			ends = append(ends, earlier(primaryEnd, end(subkey.PublicKey, subkey.Sig)))
 		}
+	}
+	if len(ends) == 0 {
+		return time.Time{}
 	}
 	return slices.MaxFunc(ends, compareEnds)
 }
@@ -189,29 +199,62 @@ func (c certificate) selfSigned() (latest time.Time) {
 // export returns the certificate for publication. Equal certificates give equal
 // bytes.
 func (c certificate) export() (PublicKey, error) {
-	var text bytes.Buffer
-	w, err := armor.Encode(&text, openpgp.PublicKeyType, nil)
+	text, err := armorKey(c.packets())
 	if err != nil {
-		return PublicKey{}, err
-	}
-	if err := c.serialize(w); err != nil {
-		return PublicKey{}, fmt.Errorf("write public key: %w", err)
-	}
-	if err := w.Close(); err != nil {
 		return PublicKey{}, err
 	}
 	return PublicKey{
 		KeyID:       keyID(c.primary.KeyId),
 		Fingerprint: fingerprint(c.primary),
-		ASCIIArmor:  text.String() + "\n",
+		ASCIIArmor:  text,
 		SelfSigned:  c.selfSigned(),
 		Expires:     c.expires(),
+		RevokedSubkeys: slices.ContainsFunc(c.subkeys, func(subkey openpgp.Subkey) bool {
+			return len(subkey.Revocations) > 0
+		}),
+		created:    c.primary.CreationTime.UTC(),
+		cannotSign: !c.canSign(),
+	}, nil
+}
+
+// revokedKey is a key of which nothing counts any more but that its owner has
+// revoked it.
+func revokedKey(primary *packet.PublicKey, revocation *packet.Signature) (PublicKey, error) {
+	text, err := armorKey([]serializer{primary, revocation})
+	if err != nil {
+		return PublicKey{}, err
+	}
+	at := revocation.CreationTime.UTC()
+	return PublicKey{
+		KeyID:       keyID(primary.KeyId),
+		Fingerprint: fingerprint(primary),
+		ASCIIArmor:  text,
+		SelfSigned:  at,
+		Revoked:     at,
+		created:     primary.CreationTime.UTC(),
 	}, nil
 }
 
 type serializer interface{ Serialize(io.Writer) error }
 
-func (c certificate) serialize(w io.Writer) error {
+func armorKey(packets []serializer) (string, error) {
+	var text bytes.Buffer
+	w, err := armor.Encode(&text, openpgp.PublicKeyType, nil)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range packets {
+		if err := p.Serialize(w); err != nil {
+			return "", fmt.Errorf("write public key: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return "", err
+	}
+	return text.String() + "\n", nil
+}
+
+func (c certificate) packets() []serializer {
 	packets := []serializer{c.primary}
 	for _, identity := range c.identities {
 		packets = append(packets, identity.UserId, identity.SelfSignature)
@@ -223,12 +266,7 @@ func (c certificate) serialize(w io.Writer) error {
 		}
 		packets = append(packets, subkey.Sig)
 	}
-	for _, p := range packets {
-		if err := p.Serialize(w); err != nil {
-			return err
-		}
-	}
-	return nil
+	return packets
 }
 
 // unusable says why clients cannot verify with a key of this kind, or "".

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -24,6 +23,8 @@ var (
 	ErrWeakHash = errors.New("signature with a weak hash")
 	// ErrSignatureMismatch: not made over these bytes, or not by this key.
 	ErrSignatureMismatch = errors.New("signature does not match the document")
+	// ErrSignatureLifetime: it is valid for a while, and not for good.
+	ErrSignatureLifetime = errors.New("signature with a lifetime")
 	// ErrSignatureTime: expired, or made in the future or before its key.
 	ErrSignatureTime = errors.New("signature is not valid at this time")
 	// ErrKeyExpired: the key that made the signature has expired.
@@ -59,12 +60,20 @@ func (e *UnknownIssuerError) Error() string {
 	return fmt.Sprintf("no public key for the signature: it was made with key %s", e.KeyID)
 }
 
-// InspectSignature checks the form of a signature and returns the ID of the key
-// that made it, perhaps a subkey: 16 upper-case hexadecimal digits. It needs
-// neither key nor document. The error is an *[InvalidSignatureError].
+// InspectSignature checks the form of a signature that is to be served, and
+// returns the ID of the key that made it, perhaps a subkey: 16 upper-case
+// hexadecimal digits. It needs neither key nor document. What it lets through,
+// no client refuses, also not at a later date; [Verify] takes what clients take
+// today. The error is an *[InvalidSignatureError].
 func InspectSignature(signature []byte) (issuerKeyID string, err error) {
-	parsed, err := parseSignature(signature)
+	parsed, contents, err := parseSignature(signature)
 	if err != nil {
+		return "", err
+	}
+	if !hasPlainLength(signature) {
+		return "", invalid(ErrSignatureForm, "its length is not written as GnuPG reads it: %s", adviceBinary)
+	}
+	if err := checkSubpackets(contents, *parsed.IssuerKeyId); err != nil {
 		return "", err
 	}
 	return keyID(*parsed.IssuerKeyId), nil
@@ -81,15 +90,15 @@ func Verify(keys []PublicKey, document, signature []byte) (by PublicKey, err err
 }
 
 func verifyAt(now time.Time, keys []PublicKey, document, signature []byte) (PublicKey, error) {
-	parsed, err := parseSignature(signature)
+	parsed, _, err := parseSignature(signature)
 	if err != nil {
 		return PublicKey{}, err
 	}
 	var failure error
 	for _, key := range keys {
-		ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(key.ASCIIArmor))
+		ring, err := readRing(key)
 		if err != nil {
-			return PublicKey{}, fmt.Errorf("read public key %s: %w", key.KeyID, err)
+			return PublicKey{}, err
 		}
 		made := ring.KeysById(*parsed.IssuerKeyId)
 		if len(made) == 0 {
@@ -113,6 +122,8 @@ func verify(now time.Time, ring openpgp.EntityList, made openpgp.Key, parsed *pa
 	_, err := openpgp.CheckDetachedSignature(ring, bytes.NewReader(document), bytes.NewReader(signature), config(now))
 	id, at := keyID(made.PublicKey.KeyId), parsed.CreationTime.UTC().Format(timeLayout)
 	switch {
+	case isRevoked(made):
+		return invalid(ErrKeyRevoked, "%s: sign again with another key", id)
 	case err == nil && parsed.CreationTime.Before(made.PublicKey.CreationTime):
 		return invalid(ErrSignatureTime, "it was made on %s, before its key %s: check the clock of the machine that signs", at, id)
 	case err == nil:
@@ -124,39 +135,56 @@ func verify(now time.Time, ring openpgp.EntityList, made openpgp.Key, parsed *pa
 	case errors.Is(err, pgperrors.ErrSignatureExpired) && parsed.CreationTime.After(now):
 		return invalid(ErrSignatureTime, "it was made on %s, in the future: check the clock of the machine that signs", at)
 	case errors.Is(err, pgperrors.ErrSignatureExpired) && parsed.SigExpired(now):
-		return invalid(ErrSignatureTime, "it was made on %s and has expired: sign again", at)
+		return invalid(ErrSignatureTime, "it was made on %s and has expired: sign again with gpg --default-sig-expire 0", at)
 	case errors.Is(err, pgperrors.ErrKeyExpired), errors.Is(err, pgperrors.ErrSignatureExpired):
 		return invalid(ErrKeyExpired, "%s: extend it and upload the public key again", id)
 	}
 	return invalid(ErrSignatureMismatch, "it names the key %s, but document or signature are not as they were signed (%v)", id, err)
 }
 
-// parseSignature reads one binary signature of version 4 over a document.
-func parseSignature(data []byte) (*packet.Signature, error) {
+// isRevoked reports whether a key is revoked, whatever date the revocation has:
+// a date is what its maker wrote.
+func isRevoked(key openpgp.Key) bool {
+	return len(key.Revocations) > 0 || len(key.Entity.Revocations) > 0
+}
+
+// parseSignature reads one binary signature of version 4 over a document, and
+// returns the contents of its packet, too.
+func parseSignature(data []byte) (*packet.Signature, []byte, error) {
 	p, err := readOnlyPacket(data)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := checkSignatureHeader(p.Contents); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	parsed, err := p.Parse()
 	signature, ok := parsed.(*packet.Signature)
 	if err != nil || !ok {
-		return nil, invalid(ErrSignatureForm, "it is damaged (%v)", err)
+		return nil, nil, invalid(ErrSignatureForm, "it is damaged (%v)", err)
 	}
 	if signature.IssuerKeyId == nil {
-		return nil, invalid(ErrSignatureForm, "it does not name the key that made it")
+		return nil, nil, invalid(ErrSignatureForm, "it does not name the key that made it")
 	}
 	if !isWhole(signature, p) {
-		return nil, invalid(ErrSignatureForm, "it has bytes that are no part of the signature")
+		return nil, nil, invalid(ErrSignatureForm, "it has bytes that are no part of the signature")
 	}
-	return signature, nil
+	return signature, p.Contents, nil
+}
+
+const adviceBinary = "make it with gpg --detach-sign, without --armor"
+
+// hasPlainLength reports whether the header of a packet says how long it is:
+// GnuPG reads no signature that ends where the file does, or comes in pieces.
+func hasPlainLength(data []byte) bool {
+	if newFormat := data[0]&0x40 != 0; newFormat {
+		return data[1] < 224 || data[1] == 255
+	}
+	return data[0]&3 != 3
 }
 
 // readOnlyPacket returns the one signature packet that data must be.
 func readOnlyPacket(data []byte) (*packet.OpaquePacket, error) {
-	const advice = "make it with gpg --detach-sign, without --armor"
 	if len(data) == 0 {
 		return nil, invalid(ErrSignatureForm, "it is empty")
 	}
@@ -164,15 +192,15 @@ func readOnlyPacket(data []byte) (*packet.OpaquePacket, error) {
 		return nil, invalid(ErrSignatureForm, "it has %d bytes, more than the %d that are allowed", len(data), MaxSignature)
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte(beginMark)) {
-		return nil, invalid(ErrSignatureForm, "it is armored text, which clients cannot read: %s", advice)
+		return nil, invalid(ErrSignatureForm, "it is armored text, which clients cannot read: %s", adviceBinary)
 	}
 	reader := bytes.NewReader(data)
 	p, err := packet.NewOpaqueReader(reader).Next()
 	switch {
 	case err != nil:
-		return nil, invalid(ErrSignatureForm, "it is damaged or was cut short: %s", advice)
+		return nil, invalid(ErrSignatureForm, "it is damaged or was cut short: %s", adviceBinary)
 	case p.Tag != tagSignature:
-		return nil, invalid(ErrSignatureForm, "it holds something else (an OpenPGP packet of type %d): %s", p.Tag, advice)
+		return nil, invalid(ErrSignatureForm, "it holds something else (an OpenPGP packet of type %d): %s", p.Tag, adviceBinary)
 	case reader.Len() > 0:
 		return nil, invalid(ErrSignatureForm, "it holds more than one signature, or other bytes after it: sign with one key, once")
 	}

@@ -38,6 +38,11 @@ func TestVerifyAccepts(t *testing.T) {
 			if err != nil || by != key {
 				t.Fatalf("by %s, error %v; want %s", by.KeyID, err, key.KeyID)
 			}
+			if name == "with a life to come" {
+				_, err := InspectSignature(signature)
+				checkInvalid(t, err, ErrSignatureLifetime, "gpg --default-sig-expire 0")
+				return
+			}
 			made, _ := test.entity.SigningKey(test.config.Now())
 			if id, err := InspectSignature(signature); err != nil || id != keyID(made.PublicKey.KeyId) {
 				t.Errorf("InspectSignature() = %s, %v", id, err)

@@ -1,0 +1,435 @@
+package publish_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+const authorFile = "keys/acme/author.asc"
+
+// exported is an author's key as gpg --armor --export writes it.
+func exported(t *testing.T, author *openpgp.Entity) []byte {
+	t.Helper()
+	return armored(t, openpgp.PublicKeyType, author.Serialize)
+}
+
+// revoked is an author's key after its owner has revoked it.
+func revoked(t *testing.T, author *openpgp.Entity) []byte {
+	t.Helper()
+	gone := *author
+	if err := gone.RevokeKey(packet.KeyRetired, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	return exported(t, &gone)
+}
+
+// certificate is a revocation without the key, as gpg --gen-revoke writes it.
+func certificate(t *testing.T, author *openpgp.Entity) []byte {
+	t.Helper()
+	gone := *author
+	if err := gone.RevokeKey(packet.KeyCompromised, "stolen", nil); err != nil {
+		t.Fatal(err)
+	}
+	return armored(t, openpgp.PublicKeyType, func(w io.Writer) error { return gone.Revocations[0].Serialize(w) })
+}
+
+func fingerprintOf(author *openpgp.Entity) string {
+	return fmt.Sprintf("%X", author.PrimaryKey.Fingerprint)
+}
+
+// release uploads a release of acme/widget without a key, and returns the outcome
+// of its signature, which comes last.
+func (w *world) release(author *openpgp.Entity, version string) publish.Outcome {
+	w.Helper()
+	r := signedBy(w.T, author, version)
+	return w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig"))
+}
+
+// wantRegistrysOwn wants a version to be served with the registry's signature.
+func (w *world) wantRegistrysOwn(version string) {
+	w.Helper()
+	if s := w.provider("acme", "widget", version); s.Release == nil || s.Release.Author || s.Release.Keys[0].KeyID != w.key.PublicKey().KeyID {
+		w.Errorf("%s is served with %+v, want the registry's own signature", version, s.Release)
+	}
+}
+
+// A signature that ends to be valid would take the version away from everybody on
+// that day, and no other signature could take its place.
+func TestSignaturesWithALifetimeAreRejected(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{})
+	w.upload(authorFile, exported(t, author))
+	r := newReleaseOf(t, "acme", "1.0.0")
+	for _, order := range [][]string{{"SHA256SUMS", "SHA256SUMS.sig"}, {"SHA256SUMS.sig", "SHA256SUMS"}} {
+		var signature bytes.Buffer
+		if err := openpgp.DetachSign(&signature, author, bytes.NewReader(r.sums), &packet.Config{SigLifetimeSecs: 365 * 24 * 60 * 60}); err != nil {
+			t.Fatal(err)
+		}
+		r.signature = signature.Bytes()
+		w.uploadFiles(r.inOrder(append([]string{"linux_amd64.zip"}, order...)...))
+		if got := w.status(r.sumsKey() + ".sig"); got != publish.Rejected {
+			t.Errorf("%q: the signature is %s", order, got)
+		}
+		var o publish.Outcome
+		if err := json.Unmarshal(w.read(registry.OutcomeKey(r.sumsKey()+".sig")), &o); err != nil {
+			t.Fatal(err)
+		}
+		w.want(o, publish.Rejected, "lifetime", "gpg --default-sig-expire 0")
+		w.wantRegistrysOwn("1.0.0")
+	}
+	w.want(w.release(author, "1.0.0"), publish.Published)
+	w.authorsKey("1.0.0")
+}
+
+// Of a key's forms the one that its owner signed last counts. That it has expired
+// does not bring back one that has not.
+func TestAnExpiredFormDoesNotBringBackAnOlderOne(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{})
+	w.want(w.upload(authorFile, exported(t, author)), publish.Published)
+	r := signedBy(t, author, "1.0.0")
+	// It was accepted, and expired an hour ago.
+	file, err := signing.ReadKeyFile(expiring(t, author, time.Now().Add(-time.Hour)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := file.Keys[0]
+	w.put(registry.AuthorKeyKey("acme", short.Fingerprint, strings.Repeat("0", 64)), []byte(short.ASCIIArmor))
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Pending, short.KeyID, "expired on", "gpg --quick-set-expire")
+	w.wantRegistrysOwn("1.0.0")
+	w.want(w.upload("keys/acme/longer.asc", expiring(t, author, time.Now().AddDate(1, 0, 0))), publish.Published)
+	w.authorsKey("1.0.0")
+}
+
+// An expired form is taken where it ends what an older one allowed, however often
+// it comes, and is rejected where it ends nothing.
+func TestAnExpiredFormThatIsUploaded(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{})
+	forever, r := exported(t, author), signedBy(t, author, "1.0.0")
+	expired := expiring(t, author, time.Now().Add(-time.Hour))
+	w.want(w.upload(authorFile, expired), publish.Rejected, "expired on", "extend it")
+	w.want(w.upload(authorFile, forever), publish.Published)
+	for range 2 {
+		w.want(w.upload(authorFile, expired), publish.Published, fingerprintOf(author), "is not trusted for new releases until", "expired on")
+	}
+	w.want(w.upload(authorFile, forever), publish.Published) // the same bytes again
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Pending, "expired on")
+	w.wantRegistrysOwn("1.0.0")
+}
+
+// However a revocation comes, it ends the trust in the key: for good, in every
+// namespace, and for what is new.
+func TestRevokedKeysAreNotTrustedAnyMore(t *testing.T) {
+	for name, revoke := range map[string]func(*testing.T, *openpgp.Entity) []byte{"as a key": revoked, "as a certificate": certificate} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			author := newAuthor(t, packet.Config{})
+			w.upload(authorFile, exported(t, author))
+			w.upload("keys/other/author.asc", exported(t, author))
+			key := w.uploadSigned(author, "1.0.0")
+			document := w.served(w.provider("acme", "widget", "1.0.0"))
+
+			file := revoke(t, author)
+			for range 2 {
+				outcome := w.upload("keys/acme/revocation.asc", file)
+				w.want(outcome, publish.Published, fingerprintOf(author), "is revoked by its owner", "goes on being served", "another key")
+				if tag := w.s3.Tags(t, outcome.Key, outcome.Version)[publish.ReasonTag]; !strings.Contains(tag, "is revoked by its owner") {
+					t.Errorf("the tag says %q", tag)
+				}
+			}
+			w.want(w.upload(authorFile, exported(t, author)), publish.Rejected, fingerprintOf(author), "is revoked by its owner: sign with another key")
+			w.want(w.upload("keys/other/again.asc", exported(t, author)), publish.Rejected, "is revoked by its owner")
+			w.want(w.upload(authorFile, expiring(t, author, time.Now().AddDate(9, 0, 0))), publish.Rejected, "is revoked by its owner")
+			w.want(w.release(author, "1.1.0"), publish.Rejected, fingerprintOf(author), "is revoked by its owner: sign again with another key")
+			w.wantRegistrysOwn("1.1.0")
+			if got := w.status("providers/acme/widget/" + providerName("widget", "1.1.0", "SHA256SUMS")); got != publish.Pending {
+				t.Errorf("SHA256SUMS is %s beside a signature that is rejected", got)
+			}
+
+			if w.authorsKey("1.0.0") != key || w.served(w.provider("acme", "widget", "1.0.0")) != document {
+				t.Error("what was released has changed")
+			}
+			late := signedBy(t, author, "1.0.0")
+			w.want(w.uploadFiles(late.inOrder("darwin_arm64.zip")), publish.Published)
+			w.wantListed("acme/widget", "1.0.0 darwin_arm64 linux_amd64", "1.1.0 linux_amd64")
+
+			next := newAuthor(t, packet.Config{})
+			w.want(w.upload("keys/acme/next.asc", exported(t, next)), publish.Published)
+			w.uploadSigned(next, "1.1.0")
+		})
+	}
+}
+
+// The revocation may come before the key, or with it.
+func TestRevocationsInAnyOrder(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	t.Run("the revoked key first", func(t *testing.T) {
+		w, author := w.in(t), newAuthor(t, packet.Config{})
+		w.want(w.upload("keys/acme/gone.asc", revoked(t, author)), publish.Published, "is revoked by its owner")
+		w.want(w.upload(authorFile, exported(t, author)), publish.Rejected, "is revoked by its owner")
+	})
+	t.Run("the certificate first", func(t *testing.T) {
+		w, author := w.in(t), newAuthor(t, packet.Config{})
+		const waiting = "keys/acme/certificate.asc"
+		w.want(w.upload(waiting, certificate(t, author)), publish.Pending, fmt.Sprintf("%016X", author.PrimaryKey.KeyId), "keys/acme/", "gpg --armor --export")
+		w.want(w.release(author, "3.0.0"), publish.Pending)
+		w.upload("keys/acme/stranger.asc", exported(t, newAuthor(t, packet.Config{})))
+		if got := w.status(waiting); got != publish.Pending {
+			t.Errorf("after another key the certificate is %s", got)
+		}
+		w.upload(authorFile, exported(t, author))
+		if got := w.status(waiting); got != publish.Published {
+			t.Errorf("after its key the certificate is %s", got)
+		}
+		w.wantRegistrysOwn("3.0.0")
+	})
+	t.Run("both in one file", func(t *testing.T) {
+		w, author := w.in(t), newAuthor(t, packet.Config{})
+		file := slices.Concat(exported(t, author), []byte("\n"), certificate(t, author), []byte("\n"))
+		w.want(w.upload("keys/acme/both.asc", file), publish.Published, "is revoked by its owner")
+		w.want(w.release(author, "3.1.0"), publish.Rejected, "is revoked by its owner")
+	})
+	t.Run("with a key that is not", func(t *testing.T) {
+		w, author, next := w.in(t), newAuthor(t, packet.Config{}), newAuthor(t, packet.Config{})
+		file := slices.Concat(revoked(t, author), []byte("\n"), exported(t, next), []byte("\n"))
+		w.want(w.upload("keys/acme/team.asc", file), publish.Published, fingerprintOf(author)+" is revoked")
+		w.uploadSigned(next, "3.2.0")
+	})
+	t.Run("of another key", func(t *testing.T) {
+		w, author, other := w.in(t), newAuthor(t, packet.Config{}), newAuthor(t, packet.Config{})
+		w.upload("keys/acme/of-author.asc", exported(t, author))
+		forged := *author
+		if err := forged.RevokeKey(packet.KeyRetired, "", nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := forged.Revocations[0].RevokeKey(other.PrimaryKey, other.PrivateKey, &packet.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		forged.Revocations[0].IssuerKeyId, forged.Revocations[0].IssuerFingerprint = &author.PrimaryKey.KeyId, author.PrimaryKey.Fingerprint
+		w.want(w.upload("keys/acme/forged.asc", exported(t, &forged)), publish.Rejected, "the key itself has not made")
+		w.uploadSigned(author, "3.3.0")
+	})
+	t.Run("at once", func(t *testing.T) {
+		w, author := w.in(t), newAuthor(t, packet.Config{})
+		files := map[string][]byte{"keys/acme/a.asc": exported(t, author), "keys/acme/b.asc": revoked(t, author), "keys/acme/c.asc": certificate(t, author), "keys/acme/d.asc": certificate(t, author)}
+		var all sync.WaitGroup
+		for key, body := range files {
+			version := w.s3.Upload(t, key, body, nil)
+			all.Go(func() {
+				if _, err := w.Publish(t.Context(), publish.Object{Key: key, Version: version}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if got := w.status("keys/acme/b.asc"); got != publish.Published {
+			t.Errorf("the revoked key is %s", got)
+		}
+		if got := w.keysUnder(registry.UntrustedKeyPrefix(fingerprintOf(author))); len(got) != 1 {
+			t.Errorf("of its revocation there is %q", got)
+		}
+		if got := w.release(author, "3.4.0"); got.Status == publish.Published {
+			t.Error("the key is trusted")
+		}
+	})
+}
+
+// A subkey that is revoked does not come back with a form that does not know of
+// it.
+func TestRevokedSubkeysAreNotTrustedAnyMore(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{})
+	if err := author.AddSigningSubkey(&packet.Config{Time: func() time.Time { return keyMade }}); err != nil {
+		t.Fatal(err)
+	}
+	w.upload(authorFile, exported(t, author))
+	w.uploadSigned(author, "1.0.0")
+	old := signedBy(t, author, "1.1.0") // as whoever has the subkey still signs
+	subkey := &author.Subkeys[len(author.Subkeys)-1]
+	if err := author.RevokeSubkey(subkey, packet.KeyCompromised, "", &packet.Config{Time: func() time.Time { return keyMade.Add(time.Second) }}); err != nil {
+		t.Fatal(err)
+	}
+	w.want(w.upload("keys/acme/less.asc", exported(t, author)), publish.Published)
+	revocations := subkey.Revocations
+	subkey.Revocations = nil
+	w.want(w.upload("keys/acme/longer.asc", expiring(t, author, time.Now().AddDate(3, 0, 0))), publish.Published)
+	w.want(w.uploadFiles(old.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Rejected, "revoked")
+	w.wantRegistrysOwn("1.1.0")
+	subkey.Revocations = revocations
+	w.want(w.release(author, "1.1.0"), publish.Published) // with the primary key
+	if found, notes := w.notes(); len(found) > 0 || len(notes) != 1 || !strings.HasPrefix(notes[0], "provider acme/widget 1.0.0: It is signed by key "+fingerprintOf(author)) || !strings.Contains(notes[0], "subkey") {
+		t.Errorf("found %q, notes %q", found, notes)
+	}
+}
+
+// A key whose only signing subkey is revoked signs nothing any more, also where
+// nobody has seen another form of it.
+func TestAKeyWhoseOnlySubkeyIsRevoked(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{})
+	for name, identity := range author.Identities {
+		identity.SelfSignature.FlagSign = false
+		if err := identity.SelfSignature.SignUserId(name, author.PrimaryKey, author.PrivateKey, &packet.Config{Time: func() time.Time { return keyMade }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.want(w.upload(authorFile, exported(t, author)), publish.Rejected, "cannot sign")
+	if err := author.AddSigningSubkey(&packet.Config{Time: func() time.Time { return keyMade }}); err != nil {
+		t.Fatal(err)
+	}
+	before, r := exported(t, author), signedBy(t, author, "1.0.0")
+	if err := author.RevokeSubkey(&author.Subkeys[len(author.Subkeys)-1], packet.KeyRetired, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	w.want(w.upload(authorFile, exported(t, author)), publish.Published, "is not trusted for new releases until", "cannot sign")
+	w.want(w.upload("keys/acme/before.asc", before), publish.Published)
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Pending, "cannot sign")
+	w.wantRegistrysOwn("1.0.0")
+}
+
+func TestDistrustKey(t *testing.T) {
+	w := newWorld(t)
+	author, other := newAuthor(t, packet.Config{}), newAuthor(t, packet.Config{})
+	w.upload(authorFile, slices.Concat(exported(t, author), []byte("\n"), exported(t, other), []byte("\n")))
+	w.upload("keys/labs/author.asc", exported(t, author))
+	key := w.uploadSigned(author, "1.0.0")
+	pending := signedBy(t, author, "1.1.0")
+	w.uploadFiles(pending.inOrder("linux_amd64.zip", "SHA256SUMS"))
+
+	for fingerprint, want := range map[string]error{strings.Repeat("0", 40): registry.ErrNotFound, w.key.PublicKey().Fingerprint: publish.ErrOwnKey} {
+		if changed, err := w.DistrustKey(t.Context(), fingerprint); changed || !errors.Is(err, want) {
+			t.Errorf("DistrustKey(%s) = %v, %v; want %v", fingerprint, changed, err, want)
+		}
+	}
+	for _, want := range []bool{true, false} {
+		if changed, err := w.DistrustKey(t.Context(), fingerprintOf(author)); changed != want || err != nil {
+			t.Errorf("DistrustKey() = %v, %v; want %v", changed, err, want)
+		}
+	}
+	const words = "is not trusted any more, by decision of an operator"
+	w.want(w.uploadFiles(pending.inOrder("SHA256SUMS.sig")), publish.Rejected, fingerprintOf(author), words)
+	w.wantRegistrysOwn("1.1.0")
+	w.want(w.upload("keys/new/author.asc", exported(t, author)), publish.Rejected, words)
+	if w.authorsKey("1.0.0") != key {
+		t.Error("what was released has changed")
+	}
+	w.uploadSigned(other, "1.1.0")
+	w.want(w.upload("keys/new/gone.asc", revoked(t, author)), publish.Published, "is revoked")
+	w.upload("keys/new/gone-too.asc", revoked(t, newAuthor(t, packet.Config{})))
+
+	all, err := w.AuthorKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := slices.DeleteFunc(all, func(k publish.AuthorKey) bool { return len(k.Namespaces) == 0 && k.Revoked && !k.Distrusted })
+	want := []publish.AuthorKey{
+		{Fingerprint: fingerprintOf(author), Namespaces: []string{"acme", "labs"}, Revoked: true, Distrusted: true},
+		{Fingerprint: fingerprintOf(other), Namespaces: []string{"acme"}},
+	}
+	slices.SortFunc(want, func(a, b publish.AuthorKey) int { return strings.Compare(a.Fingerprint, b.Fingerprint) })
+	if len(all) != 3 || !reflect.DeepEqual(known, want) {
+		t.Errorf("the authors' keys are %+v, want %+v and one more", all, want)
+	}
+}
+
+// notes is what a verification finds wrong, and what it says besides.
+func (w *world) notes() (problems, notes []string) {
+	w.Helper()
+	for step, err := range w.Verify(w.Context(), "", false) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, problem := range step.Problems {
+			problems = append(problems, step.Subject+": "+problem)
+		}
+		for _, note := range step.Notes {
+			notes = append(notes, step.Subject+": "+note)
+		}
+	}
+	return problems, notes
+}
+
+// What was released while its key was trusted is not wrong, and is named.
+func TestVerifyNamesWhatKeysSignedThatAreNotTrusted(t *testing.T) {
+	w := newWorld(t)
+	for n, end := range []func(*openpgp.Entity){
+		func(*openpgp.Entity) {},
+		func(author *openpgp.Entity) { w.upload("keys/acme/gone.asc", revoked(t, author)) },
+		func(author *openpgp.Entity) { w.upload("keys/acme/certificate.asc", certificate(t, author)) },
+		func(author *openpgp.Entity) {
+			if _, err := w.DistrustKey(t.Context(), fingerprintOf(author)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		author := newAuthor(t, packet.Config{})
+		w.upload(fmt.Sprintf("keys/acme/%d.asc", n), exported(t, author))
+		w.uploadSigned(author, fmt.Sprintf("1.%d.0", n))
+		end(author)
+	}
+	w.upload(packageKey("2.0.0", "linux_amd64"), widget("a"))
+	subjects := func() (all []string) {
+		found, notes := w.notes()
+		if len(found) > 0 {
+			t.Errorf("found %q", found)
+		}
+		for _, note := range notes {
+			subject, text, _ := strings.Cut(note, ": ")
+			if !strings.Contains(text, "larder withdraw") {
+				t.Errorf("the note is %q", note)
+			}
+			all = append(all, subject)
+		}
+		return all
+	}
+	if got, want := subjects(), []string{"provider acme/widget 1.1.0", "provider acme/widget 1.2.0", "provider acme/widget 1.3.0"}; !slices.Equal(got, want) {
+		t.Errorf("notes are of %q, want %q", got, want)
+	}
+	standing, err := registry.NewStanding(registry.Withdrawn, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.SetProviderStanding(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, mustVersion(t, "1.2.0"), standing); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := subjects(), []string{"provider acme/widget 1.1.0", "provider acme/widget 1.3.0"}; !slices.Equal(got, want) {
+		t.Errorf("notes are of %q, want %q: one is withdrawn", got, want)
+	}
+	// What is said to be published is looked for.
+	for _, key := range w.keysUnder(registry.UntrustedKeysPrefix) {
+		if strings.HasSuffix(key, ".asc") {
+			w.s3.Delete(t, key)
+		}
+	}
+	found, _ := w.notes()
+	if len(found) != 2 || !strings.HasPrefix(found[0], "upload keys/acme/certificate.asc: Its outcome is") || !strings.HasPrefix(found[1], "upload keys/acme/gone.asc: Its outcome is") {
+		t.Errorf("found %q", found)
+	}
+}
+
+// A form that cannot be read may be the one that ends trust.
+func TestAKeyWithAFormThatCannotBeRead(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{})
+	w.upload(authorFile, exported(t, author))
+	w.put(registry.AuthorKeyKey("acme", fingerprintOf(author), strings.Repeat("0", 64)), []byte("of a newer larder"))
+	w.want(w.release(author, "1.0.0"), publish.Pending, "is not under keys/acme/ yet")
+	w.wantRegistrysOwn("1.0.0")
+}
