@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,12 +27,10 @@ import (
 // origin is a registry that has hashicorp/time 1.0.0 and 1.1.0, and is asked,
 // and fails, as the test says. What a real one may do is in the tests of upstream.
 type origin struct {
-	fail     error
-	slow     chan struct{} // answers wait for it, if there is one
-	lists    atomic.Int64
-	finds    atomic.Int64
-	fetches  atomic.Int64
-	download func(w io.Writer) error
+	fail  error
+	slow  chan struct{} // answers wait for it, if there is one
+	lists atomic.Int64
+	finds atomic.Int64
 }
 
 var (
@@ -77,15 +78,6 @@ func (o *origin) Packages(_ context.Context, a registry.ProviderAddress, v regis
 	return found, nil
 }
 
-func (o *origin) Download(_ context.Context, _ upstream.Package, w io.Writer) (int64, error) {
-	o.fetches.Add(1)
-	if o.download != nil {
-		return 0, o.download(w)
-	}
-	n, err := io.WriteString(w, "archive")
-	return int64(n), err
-}
-
 // a puller of linux_amd64 and darwin_arm64 from an origin, and what it wants.
 func newPuller(t *testing.T, o *origin, log io.Writer) (p *Puller, wanted *[]string) {
 	t.Helper()
@@ -113,11 +105,20 @@ func text[T fmt.Stringer](list []T) (texts []string) {
 	return texts
 }
 
-func offered(offers []protocol.Offer) (platforms []string) {
-	for _, offer := range offers {
-		platforms = append(platforms, offer.Platform.String())
+// offers are those of hashicorp/time for some platforms, as they are at the origin.
+func offers(platforms ...registry.Platform) (offers []protocol.Offer) {
+	for _, platform := range platforms {
+		offers = append(offers, protocol.Offer{Platform: platform, URL: "https://origin.example/" + platform.String(), SHA256: "5a"})
 	}
-	return platforms
+	return offers
+}
+
+// names are those of packages of hashicorp/time, as they are wanted.
+func names(version string, platforms ...registry.Platform) (names []string) {
+	for _, platform := range platforms {
+		names = append(names, "registry.terraform.io/hashicorp/time/terraform-provider-time_"+version+"_"+platform.String()+".zip")
+	}
+	return names
 }
 
 func nothing(registry.Platform) bool { return false }
@@ -131,26 +132,25 @@ func TestWhatIsMissingIsOffered(t *testing.T) {
 	if got := text(p.Versions(t.Context(), timeProvider)); !slices.Equal(got, []string{"1.0.0", "1.1.0"}) {
 		t.Errorf("the versions are %q", got)
 	}
+	hasLinux := func(platform registry.Platform) bool { return platform == linux }
 	for _, tt := range []struct {
 		version string
 		has     func(registry.Platform) bool
-		want    []string
+		want    []registry.Platform
 	}{
-		{"1.0.0", nothing, []string{"linux_amd64", "darwin_arm64"}},
-		{"1.0.0", func(platform registry.Platform) bool { return platform == linux }, []string{"darwin_arm64"}},
-		{"1.1.0", func(platform registry.Platform) bool { return platform == linux }, nil},
+		{"1.0.0", nothing, []registry.Platform{linux, darwin}},
+		{"1.0.0", hasLinux, []registry.Platform{darwin}},
+		{"1.1.0", hasLinux, nil},
 		{"1.2.0", nothing, nil},
 		{"9.9.9", nothing, nil},
 	} {
 		*wanted = nil
 		got := p.Packages(t.Context(), timeProvider, mustVersion(tt.version), tt.has)
-		if !slices.Equal(offered(got), tt.want) {
-			t.Errorf("of %s are offered %q, want %q", tt.version, offered(got), tt.want)
+		if !slices.Equal(got, offers(tt.want...)) {
+			t.Errorf("of %s are offered %v, want %v", tt.version, got, offers(tt.want...))
 		}
-		for i, platform := range tt.want {
-			if name := "registry.terraform.io/hashicorp/time/terraform-provider-time_" + tt.version + "_" + platform + ".zip"; (*wanted)[i] != name {
-				t.Errorf("wanted is %q, want %q", *wanted, name)
-			}
+		if want := names(tt.version, tt.want...); !slices.Equal(*wanted, want) {
+			t.Errorf("wanted is %q, want %q", *wanted, want)
 		}
 	}
 	asked := o.lists.Load() + o.finds.Load()
@@ -158,6 +158,30 @@ func TestWhatIsMissingIsOffered(t *testing.T) {
 		p.Packages(t.Context(), address(t, "registry.opentofu.org/hashicorp/time"), mustVersion("1.0.0"), nothing) != nil ||
 		o.lists.Load()+o.finds.Load() != asked {
 		t.Error("an origin was asked for what is not pulled through")
+	}
+}
+
+// A team that names no platforms is offered all of them.
+func TestAllPlatforms(t *testing.T) {
+	o := &origin{}
+	p, wanted := newPuller(t, o, io.Discard)
+	p.Platforms = nil
+	a := address(t, "registry.terraform.io/hashicorp/time")
+	if got := text(p.Versions(t.Context(), a)); !slices.Equal(got, []string{"1.0.0", "1.1.0", "1.2.0"}) {
+		t.Errorf("the versions are %q", got)
+	}
+	for version, platforms := range map[string][]registry.Platform{"1.0.0": {linux, darwin, solar}, "1.2.0": {solar}} {
+		*wanted = nil
+		if got := p.Packages(t.Context(), a, mustVersion(version), nothing); !slices.Equal(got, offers(platforms...)) {
+			t.Errorf("of %s are offered %v, want %v", version, got, offers(platforms...))
+		}
+		if want := names(version, platforms...); !slices.Equal(*wanted, want) {
+			t.Errorf("wanted is %q, want %q", *wanted, want)
+		}
+	}
+	everything := func(registry.Platform) bool { return true }
+	if got := p.Packages(t.Context(), a, mustVersion("1.1.0"), everything); got != nil || o.finds.Load() != 2 {
+		t.Errorf("of a version that is here whole are offered %v, after %d questions", got, o.finds.Load())
 	}
 }
 
@@ -169,7 +193,7 @@ func TestManyAskOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	for range 50 {
 		asking.Go(func() {
-			if got := p.Packages(t.Context(), a, mustVersion("1.0.0"), nothing); len(got) != 2 {
+			if got := p.Packages(t.Context(), a, mustVersion("1.0.0"), nothing); !slices.Equal(got, offers(linux, darwin)) {
 				t.Errorf("offered %v", got)
 			}
 		})
@@ -315,74 +339,163 @@ func TestACompleteVersionNeedsNoOrigin(t *testing.T) {
 	}
 }
 
-// What cannot be fetched now is offered all the same.
+// What cannot be fetched now is offered all the same, and the rest is fetched.
 func TestWhatIsOfferedWithoutAQueue(t *testing.T) {
-	p, _ := newPuller(t, &origin{}, io.Discard)
-	p.Want = func(context.Context, Wanted) error { return errors.New("the queue is full") }
-	if got := p.Packages(t.Context(), address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.1.0"), nothing); len(got) != 1 {
-		t.Errorf("offered %v", got)
+	for fails, wantWanted := range [][]registry.Platform{{linux, darwin}, {darwin}, {linux}} {
+		var log bytes.Buffer
+		p, wanted := newPuller(t, &origin{}, &log)
+		want, asked := p.Want, 0
+		p.Want = func(ctx context.Context, w Wanted) error {
+			if asked++; asked == fails {
+				return errors.New("the queue is full")
+			}
+			return want(ctx, w)
+		}
+		got := p.Packages(t.Context(), address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), nothing)
+		if !slices.Equal(got, offers(linux, darwin)) || !slices.Equal(*wanted, names("1.0.0", wantWanted...)) {
+			t.Errorf("call %d fails: offered %v, wanted %q", fails, got, *wanted)
+		}
+		if said := strings.Contains(log.String(), "the queue is full"); said != (fails > 0) {
+			t.Errorf("call %d fails: the log is %q", fails, &log)
+		}
 	}
 }
 
-// inbox is what was uploaded.
-type inbox struct {
-	mu   sync.Mutex
-	keys map[string]string
-	fail error
+// An origin that lists a version and then has no package of it, or fails, has
+// nothing of it; that it listed it stands.
+func TestAnOriginThatFailsHalfway(t *testing.T) {
+	a := address(t, "registry.terraform.io/hashicorp/time")
+	for _, tt := range []struct {
+		err  error
+		said string
+	}{{errors.New("connection refused"), "does not answer"}, {&upstream.Untrusted{Problem: "a lie"}, "a lie"}, {registry.ErrNotFound, ""}} {
+		var log bytes.Buffer
+		o := &origin{}
+		p, wanted := newPuller(t, o, &log)
+		if got := text(p.Versions(t.Context(), a)); !slices.Equal(got, []string{"1.0.0", "1.1.0"}) {
+			t.Errorf("the versions are %q", got)
+		}
+		o.fail = tt.err
+		for range 2 {
+			if got := p.Packages(t.Context(), a, mustVersion("1.0.0"), nothing); got != nil || len(*wanted) > 0 {
+				t.Errorf("%v: offered %v, wanted %q", tt.err, got, *wanted)
+			}
+		}
+		if o.finds.Load() != 1 || !strings.Contains(log.String(), tt.said) || (tt.said == "") != (log.Len() == 0) {
+			t.Errorf("%v: asked %d times, and said %q", tt.err, o.finds.Load(), &log)
+		}
+		if got := text(p.Versions(t.Context(), a)); !slices.Equal(got, []string{"1.0.0", "1.1.0"}) {
+			t.Errorf("%v: the versions are %q", tt.err, got)
+		}
+	}
 }
 
-func (i *inbox) Head(_ context.Context, key string) (publish.Object, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if _, ok := i.keys[key]; !ok {
-		return publish.Object{}, registry.ErrNotFound
+// steps are an origin and an inbox that fail at their n-th call.
+type steps struct {
+	keys   map[string]string // what was uploaded
+	calls  []string
+	n      int
+	err    error
+	has    []upstream.Package // what the origin has
+	source string             // what is downloaded
+}
+
+func (s *steps) call(name string) error {
+	s.calls = append(s.calls, name)
+	if len(s.calls) == s.n {
+		return s.err
+	}
+	return nil
+}
+
+func (s *steps) Head(_ context.Context, key string) (publish.Object, error) {
+	if err := s.call("head"); err != nil {
+		return publish.Object{}, err
+	}
+	if _, ok := s.keys[key]; !ok {
+		return publish.Object{}, fmt.Errorf("head %s: %w", key, registry.ErrNotFound)
 	}
 	return publish.Object{Key: key}, nil
 }
 
-func (i *inbox) Put(_ context.Context, key string, body io.ReadSeeker, size int64) error {
+func (s *steps) Packages(_ context.Context, a registry.ProviderAddress, v registry.Version, platforms []registry.Platform) (found []upstream.Package, err error) {
+	err = s.call(fmt.Sprintf("find %s %s %s", a, v, platforms))
+	if err == nil {
+		found = s.has
+	}
+	return found, err
+}
+
+// Download writes what there is, and fails, if it does, only then.
+func (s *steps) Download(_ context.Context, p upstream.Package, w io.Writer) (int64, error) {
+	n, err := io.WriteString(w, s.source)
+	return int64(n), errors.Join(err, s.call("download "+p.URL))
+}
+
+func (s *steps) Put(_ context.Context, key string, body io.ReadSeeker, size int64) error {
 	data, err := io.ReadAll(body)
-	if err != nil || int64(len(data)) != size {
-		return fmt.Errorf("%d bytes of %d: %w", len(data), size, err)
+	if err = errors.Join(err, s.call("put")); err != nil {
+		return err
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.fail != nil {
-		return i.fail
+	if int64(len(data)) != size {
+		return fmt.Errorf("%d bytes of %d", len(data), size)
 	}
-	if i.keys == nil {
-		i.keys = map[string]string{}
-	}
-	i.keys[key] = string(data)
+	s.keys[key] = string(data)
 	return nil
 }
 
-// A package is brought once, whole, and not before it is known to be right.
+// A package is brought once, whole, and not before it is known to be right. What
+// fails on the way leaves nothing behind, and is tried again.
 func TestFetch(t *testing.T) {
-	a := address(t, "registry.terraform.io/hashicorp/time")
-	w := Wanted{a, mustVersion("1.0.0"), linux}
-	o, in := &origin{}, &inbox{}
-	f := &Fetcher{Source: o, Inbox: in, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
-	wrong := &upstream.Untrusted{}
-	for _, fault := range []func(){
-		func() { o.fail = errors.New("connection refused") },
-		func() { o.fail, o.download = nil, func(w io.Writer) error { w.Write([]byte("arch")); return wrong } },
-		func() { o.download, in.fail = nil, errors.New("no bucket") },
-	} {
-		fault()
-		if err := f.Fetch(t.Context(), w); err == nil || !strings.Contains(err.Error(), w.String()) || len(in.keys) > 0 {
-			t.Errorf("fetched %v, %v", in.keys, err)
+	const key = "mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_1.0.0_linux_amd64.zip"
+	w := Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux}
+	all := []string{"head", "find registry.terraform.io/hashicorp/time 1.0.0 [linux_amd64]", "download https://origin.example/1", "put"}
+	broken := errors.New("broken")
+	for _, err := range []error{broken, context.Canceled, &upstream.Untrusted{Problem: "a lie"}} {
+		for n := 1; n <= len(all)+1; n++ {
+			var log bytes.Buffer
+			s := &steps{keys: map[string]string{}, n: n, err: err, has: []upstream.Package{{URL: "https://origin.example/1"}}, source: "archive"}
+			f := &Fetcher{Source: s, Inbox: s, Scratch: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))}
+			got := f.Fetch(t.Context(), w)
+			left, dirErr := os.ReadDir(f.Scratch)
+			if dirErr != nil || len(left) > 0 {
+				t.Errorf("call %d fails: %v is left, %v", n, left, dirErr)
+			}
+			if n <= len(all) {
+				if !errors.Is(got, err) || !strings.Contains(got.Error(), "terraform-provider-time_1.0.0_linux_amd64.zip") || len(s.keys) > 0 || !slices.Equal(s.calls, all[:n]) || log.Len() > 0 {
+					t.Errorf("call %d fails: fetched %v, %v, by %q, and said %s", n, s.keys, got, s.calls, &log)
+				}
+				s.calls, s.n = nil, 0
+				got = f.Fetch(t.Context(), w)
+			}
+			if got != nil || !slices.Equal(s.calls, all) || len(s.keys) != 1 || s.keys[key] != "archive" || !strings.Contains(log.String(), "fetched a package") {
+				t.Errorf("fetched %v, %v, by %q, and said %s", s.keys, got, s.calls, &log)
+			}
+			s.calls = nil
+			if got := f.Fetch(t.Context(), w); got != nil || !slices.Equal(s.calls, all[:1]) || !strings.Contains(log.String(), "in the inbox already") {
+				t.Errorf("again: %v, by %q, and said %s", got, s.calls, &log)
+			}
 		}
 	}
-	in.fail = nil
-	before := o.fetches.Load()
-	for range 2 {
-		if err := f.Fetch(t.Context(), w); err != nil {
-			t.Error(err)
-		}
+}
+
+// An origin that has no such package leaves nothing to fetch.
+func TestFetchOfNothing(t *testing.T) {
+	s := &steps{keys: map[string]string{}}
+	f := &Fetcher{Source: s, Inbox: s, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
+	w := Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux}
+	if err := f.Fetch(t.Context(), w); !errors.Is(err, registry.ErrNotFound) || !strings.Contains(err.Error(), w.String()) || len(s.calls) != 2 {
+		t.Errorf("%v, after %q", err, s.calls)
 	}
-	if got := in.keys["mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_1.0.0_linux_amd64.zip"]; got != "archive" || o.fetches.Load() != before+1 {
-		t.Errorf("the inbox has %v, after %d downloads", in.keys, o.fetches.Load()-before)
+}
+
+// Without room for it, nothing is downloaded.
+func TestFetchWithoutScratchSpace(t *testing.T) {
+	s := &steps{keys: map[string]string{}, has: []upstream.Package{{URL: "https://origin.example/1"}}}
+	f := &Fetcher{Source: s, Inbox: s, Scratch: filepath.Join(t.TempDir(), "missing"), Log: slog.New(slog.DiscardHandler)}
+	err := f.Fetch(t.Context(), Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux})
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "scratch space") || len(s.calls) != 2 {
+		t.Errorf("%v, after %q", err, s.calls)
 	}
 }
 
@@ -394,6 +507,7 @@ func TestWorker(t *testing.T) {
 		w := Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux}
 		proceed := make(chan error)
 		fetched := 0
+		var log bytes.Buffer
 		worker := NewWorker(func(ctx context.Context, _ Wanted) error {
 			fetched++
 			select {
@@ -402,7 +516,7 @@ func TestWorker(t *testing.T) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-		}, slog.New(slog.DiscardHandler))
+		}, slog.New(slog.NewTextHandler(&log, nil)))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { worker.Run(ctx); close(done) }()
@@ -420,8 +534,15 @@ func TestWorker(t *testing.T) {
 		}
 		want(1)
 		want(1)
+		if log.Len() > 0 {
+			t.Errorf("the log is %s", &log)
+		}
 		proceed <- errors.New("connection refused")
 		synctest.Wait()
+		if !strings.Contains(log.String(), "connection refused") || !strings.Contains(log.String(), w.String()) {
+			t.Errorf("the log is %s", &log)
+		}
+		log.Reset()
 		want(1)
 		time.Sleep(restFor + time.Second)
 		want(2)
@@ -432,6 +553,9 @@ func TestWorker(t *testing.T) {
 		want(3)
 		cancel()
 		<-done
+		if log.Len() > 0 {
+			t.Errorf("the log is %s", &log)
+		}
 	})
 }
 

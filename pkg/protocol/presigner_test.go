@@ -1,0 +1,63 @@
+package protocol
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// failing is a bucket of which the n-th URL cannot be made.
+type failing struct {
+	calls, n int
+}
+
+func (f *failing) PresignGet(ctx context.Context, key string) (string, error) {
+	if f.calls++; f.calls == f.n {
+		return "", errors.New("no credentials")
+	}
+	return bucket{}.PresignGet(ctx, key)
+}
+
+// Whichever URL of an answer cannot be made, there is no answer: neither one
+// without the URL, nor one that says there is nothing. What an origin has does not
+// stand in for it.
+func TestAPresignerThatFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		path  string
+		calls int
+	}{
+		"module":           {everyRoute[2], 1},
+		"provider":         {everyRoute[4], 3},
+		"mirrored version": {mirrorPath + "registry.terraform.io/acme/widget/1.0.0.json", 2},
+	} {
+		for n := 0; n <= test.calls; n++ {
+			m := newMemory(t)
+			if name == "mirrored version" {
+				m.provider.Address.Hostname = "registry.terraform.io"
+				more := m.provider.Packages[0]
+				more.Platform = darwin
+				m.provider.Packages = append(m.provider.Packages, more)
+			}
+			var log bytes.Buffer
+			presigner, o := &failing{n: n}, &origins{versions: nil}
+			o.versions = append(o.versions, m.provider.Version)
+			config := open(m)
+			config.Presigner, config.Origins, config.Logger = presigner, o, slog.New(slog.NewTextHandler(&log, nil))
+			r := ask(t, New(config), http.MethodGet, test.path)
+			if n == 0 {
+				if got := body(t, r); r.StatusCode >= 300 || presigner.calls != test.calls {
+					t.Errorf("%s: answered %d, %s, after %d URLs", name, r.StatusCode, got, presigner.calls)
+				}
+				continue
+			}
+			expectError(t, name, r, http.StatusInternalServerError, "internal error")
+			if r.Header.Get("X-Terraform-Get") != "" || o.asked > 0 || !strings.Contains(log.String(), "no credentials") {
+				t.Errorf("%s, URL %d: got %q, asked the origin %d times, and said %s", name, n, r.Header.Get("X-Terraform-Get"), o.asked, &log)
+			}
+		}
+	}
+}
