@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -90,32 +89,18 @@ func newStack(t testing.TB, c awstest.Config) (*stack, error) {
 	})
 }
 
-// launchSharedStack deploys the stack that tests share, in a test of its own that lasts until it is stopped.
-func launchSharedStack() (*registry, func() bool, error) {
-	var shared *registry
-	var err error
-	ready, stop, done := make(chan struct{}), make(chan struct{}), make(chan bool)
-	started := sync.OnceFunc(func() { close(ready) })
-	body := func(t *testing.T) {
-		defer started()
-		var s *stack
-		commonS3 = awstest.StartS3(t)
-		if s, err = newStack(t, awstest.Config{}); err != nil {
-			t.Fatal(err)
+// launchSharedStack deploys the stack that tests share, and returns what takes it down.
+func launchSharedStack() (shared *registry, stop func() bool, err error) {
+	o := newOwner("the shared stack")
+	err = o.start(func() {
+		commonS3 = awstest.StartS3(o)
+		s, err := newStack(o, awstest.Config{})
+		if err != nil {
+			o.Fatal(err)
 		}
 		shared = s.registry
-		started()
-		<-stop
-	}
-	go func() {
-		done <- testing.RunTests(func(_, _ string) (bool, error) { return true, nil },
-			[]testing.InternalTest{{Name: "SharedStack", F: body}})
-	}()
-	<-ready
-	if shared == nil && err == nil {
-		err = errors.New("the stack did not start")
-	}
-	return shared, func() bool { close(stop); return <-done }, err
+	})
+	return shared, o.end, err
 }
 
 // permissions are those of template.yaml, and whether any stack needed them.
