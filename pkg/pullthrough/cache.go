@@ -28,11 +28,8 @@ type answer[T any] struct {
 // get is the answer under a key: one that is good still, or a new one, with how
 // long it is good for. Of many who want it at once, one asks.
 func (c *cache[T]) get(key string, ask func() (T, time.Duration)) T {
-	if value, ok := c.find(key); ok {
-		return value
-	}
 	value, _, _ := c.asking.Do(key, func() (any, error) {
-		if value, ok := c.find(key); ok { // another one has asked since
+		if value, ok := c.find(key); ok {
 			return value, nil
 		}
 		value, goodFor := ask()
@@ -45,8 +42,8 @@ func (c *cache[T]) get(key string, ask func() (T, time.Duration)) T {
 func (c *cache[T]) find(key string) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a, ok := c.answers[key]
-	return a.value, ok && time.Now().Before(a.until)
+	a := c.answers[key]
+	return a.value, time.Now().Before(a.until)
 }
 
 func (c *cache[T]) keep(key string, value T, until time.Time) {

@@ -77,10 +77,7 @@ func (f *Fetcher) bring(ctx context.Context, p upstream.Package, key string) err
 	if err != nil {
 		return err
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	if err := f.Inbox.Put(ctx, key, file, size); err != nil {
+	if err := f.Inbox.Put(ctx, key, io.NewSectionReader(file, 0, size), size); err != nil {
 		return fmt.Errorf("upload it: %w", err)
 	}
 	f.Log.InfoContext(ctx, "fetched a package for the mirror", "key", key, "size", size, "sha256", p.SHA256)

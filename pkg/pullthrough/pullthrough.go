@@ -127,7 +127,7 @@ func (p *Puller) Packages(ctx context.Context, a registry.ProviderAddress, v reg
 }
 
 func (p *Puller) pulls(a registry.ProviderAddress) bool {
-	return a.Mirrored() && slices.ContainsFunc(p.Patterns, func(pattern Pattern) bool { return pattern.Matches(a) })
+	return slices.ContainsFunc(p.Patterns, func(pattern Pattern) bool { return pattern.Matches(a) })
 }
 
 // complete says that the mirror has all that could be wanted, whatever the

@@ -207,9 +207,13 @@ func TestManyAskOnce(t *testing.T) {
 }
 
 // attentive is an origin that has nothing for those who are gone.
-type attentive struct{ *origin }
+type attentive struct {
+	*origin
+	contexts *[]context.Context
+}
 
 func (a attentive) Versions(ctx context.Context, provider registry.ProviderAddress) ([]upstream.Version, error) {
+	*a.contexts = append(*a.contexts, ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -219,7 +223,8 @@ func (a attentive) Versions(ctx context.Context, provider registry.ProviderAddre
 // A client that is gone takes no answer from those who come after it.
 func TestAClientThatLeaves(t *testing.T) {
 	p, _ := newPuller(t, &origin{}, io.Discard)
-	p.Origins = attentive{&origin{}}
+	var contexts []context.Context
+	p.Origins = attentive{&origin{}, &contexts}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	for _, ctx := range []context.Context{gone, t.Context()} {
@@ -227,6 +232,59 @@ func TestAClientThatLeaves(t *testing.T) {
 			t.Errorf("the versions are %v", got)
 		}
 	}
+	if len(contexts) != 1 || contexts[0].Err() == nil {
+		t.Errorf("%d questions, of which the last one is not over", len(contexts))
+	}
+}
+
+// Few answers are kept, and all of them while they are few.
+func TestCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c cache[int]
+		asked := 0
+		get := func(key int) int {
+			return c.get(fmt.Sprint(key), func() (int, time.Duration) { asked++; return key, time.Minute })
+		}
+		for range 2 {
+			for key := range maxCached {
+				if got := get(key); got != key {
+					t.Errorf("under %d is %d", key, got)
+				}
+			}
+		}
+		if asked != maxCached {
+			t.Errorf("asked %d times for %d answers", asked, maxCached)
+		}
+		get(maxCached)
+		if len(c.answers) != 1 {
+			t.Errorf("%d answers are kept", len(c.answers))
+		}
+		time.Sleep(time.Minute - 1)
+		before := asked
+		if get(maxCached); asked != before {
+			t.Error("an answer that is good is asked for again")
+		}
+		time.Sleep(1)
+		if get(maxCached); asked == before {
+			t.Error("an answer that is no good any more is given")
+		}
+	})
+}
+
+// That one host does not answer says nothing of another.
+func TestSilences(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s silences
+		s.add("a.example", time.Now().Add(time.Minute))
+		s.add("b.example", time.Now().Add(time.Second))
+		if !s.has("a.example") || !s.has("b.example") || s.has("c.example") {
+			t.Errorf("silent are %v", s.until)
+		}
+		time.Sleep(time.Second)
+		if !s.has("a.example") || s.has("b.example") {
+			t.Errorf("later, silent are %v", s.until)
+		}
+	})
 }
 
 // An origin that fails has nothing, is left alone for a while, and asked again.
@@ -237,7 +295,7 @@ func TestAnOriginThatFails(t *testing.T) {
 			said string
 		}{
 			{errors.New("connection refused"), "does not answer"},
-			{&upstream.Untrusted{}, "not to be trusted"},
+			{&upstream.Untrusted{}, "nothing of it is offered"},
 			{registry.ErrNotFound, ""},
 		} {
 			var log bytes.Buffer
@@ -326,6 +384,13 @@ func TestQuestionsAreBounded(t *testing.T) {
 		if waited := time.Since(began); o.lists.Load() > lookupsAtOnce || waited > lookupTime {
 			t.Errorf("asked %d times at once, for %v", o.lists.Load(), waited)
 		}
+		time.Sleep(failedFor + time.Second)
+		p.Origins = o
+		for i := range 10 * lookupsAtOnce {
+			if got := p.Versions(t.Context(), address(t, fmt.Sprintf("registry.terraform.io/hashicorp/p%d", i))); len(got) != 2 {
+				t.Fatalf("later, %d questions on, the versions are %v", i, got)
+			}
+		}
 	})
 }
 
@@ -355,7 +420,7 @@ func TestWhatIsOfferedWithoutAQueue(t *testing.T) {
 		if !slices.Equal(got, offers(linux, darwin)) || !slices.Equal(*wanted, names("1.0.0", wantWanted...)) {
 			t.Errorf("call %d fails: offered %v, wanted %q", fails, got, *wanted)
 		}
-		if said := strings.Contains(log.String(), "the queue is full"); said != (fails > 0) {
+		if strings.Contains(log.String(), "the queue is full") != (fails > 0) || (log.Len() > 0) != (fails > 0) {
 			t.Errorf("call %d fails: the log is %q", fails, &log)
 		}
 	}
@@ -364,30 +429,37 @@ func TestWhatIsOfferedWithoutAQueue(t *testing.T) {
 // An origin that lists a version and then has no package of it, or fails, has
 // nothing of it; that it listed it stands.
 func TestAnOriginThatFailsHalfway(t *testing.T) {
-	a := address(t, "registry.terraform.io/hashicorp/time")
-	for _, tt := range []struct {
-		err  error
-		said string
-	}{{errors.New("connection refused"), "does not answer"}, {&upstream.Untrusted{Problem: "a lie"}, "a lie"}, {registry.ErrNotFound, ""}} {
-		var log bytes.Buffer
-		o := &origin{}
-		p, wanted := newPuller(t, o, &log)
-		if got := text(p.Versions(t.Context(), a)); !slices.Equal(got, []string{"1.0.0", "1.1.0"}) {
-			t.Errorf("the versions are %q", got)
-		}
-		o.fail = tt.err
-		for range 2 {
-			if got := p.Packages(t.Context(), a, mustVersion("1.0.0"), nothing); got != nil || len(*wanted) > 0 {
-				t.Errorf("%v: offered %v, wanted %q", tt.err, got, *wanted)
+	synctest.Test(t, func(t *testing.T) {
+		a := address(t, "registry.terraform.io/hashicorp/time")
+		for _, tt := range []struct {
+			err  error
+			said string
+		}{{errors.New("connection refused"), "does not answer"}, {&upstream.Untrusted{Problem: "a lie"}, "nothing of it is offered"}, {registry.ErrNotFound, ""}} {
+			var log bytes.Buffer
+			o := &origin{}
+			p, wanted := newPuller(t, o, &log)
+			if got := text(p.Versions(t.Context(), a)); !slices.Equal(got, []string{"1.0.0", "1.1.0"}) {
+				t.Errorf("the versions are %q", got)
+			}
+			o.fail = tt.err
+			for range 2 {
+				if got := p.Packages(t.Context(), a, mustVersion("1.0.0"), nothing); got != nil || len(*wanted) > 0 {
+					t.Errorf("%v: offered %v, wanted %q", tt.err, got, *wanted)
+				}
+			}
+			if o.finds.Load() != 1 || !strings.Contains(log.String(), tt.said) || (tt.said == "") != (log.Len() == 0) {
+				t.Errorf("%v: asked %d times, and said %q", tt.err, o.finds.Load(), &log)
+			}
+			if got := text(p.Versions(t.Context(), a)); !slices.Equal(got, []string{"1.0.0", "1.1.0"}) {
+				t.Errorf("%v: the versions are %q", tt.err, got)
+			}
+			time.Sleep(failedFor + time.Second)
+			o.fail = nil
+			if got := p.Packages(t.Context(), a, mustVersion("1.0.0"), nothing); !slices.Equal(got, offers(linux, darwin)) {
+				t.Errorf("%v: later are offered %v", tt.err, got)
 			}
 		}
-		if o.finds.Load() != 1 || !strings.Contains(log.String(), tt.said) || (tt.said == "") != (log.Len() == 0) {
-			t.Errorf("%v: asked %d times, and said %q", tt.err, o.finds.Load(), &log)
-		}
-		if got := text(p.Versions(t.Context(), a)); !slices.Equal(got, []string{"1.0.0", "1.1.0"}) {
-			t.Errorf("%v: the versions are %q", tt.err, got)
-		}
-	}
+	})
 }
 
 // steps are an origin and an inbox that fail at their n-th call.
@@ -559,14 +631,67 @@ func TestWorker(t *testing.T) {
 	})
 }
 
-// However many packages are fetched, they do not fill the memory.
+// The worker waits for what it has begun, which has half an hour and no longer.
+func TestWorkerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan struct{})
+		var fetching context.Context
+		worker := NewWorker(func(ctx context.Context, _ Wanted) error {
+			fetching = ctx
+			<-proceed
+			return nil
+		}, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan struct{})
+		go func() { worker.Run(ctx); close(done) }()
+		began := time.Now()
+		w := Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux}
+		if err := worker.Want(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if deadline, ok := fetching.Deadline(); !ok || deadline.Sub(began) != fetchTime {
+			t.Errorf("it has until %v", deadline)
+		}
+		proceed <- struct{}{}
+		synctest.Wait()
+		if fetching.Err() == nil {
+			t.Error("its context outlives it")
+		}
+		w.Platform = darwin
+		if err := worker.Want(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("the worker has ended before what it was at")
+		default:
+		}
+		close(proceed)
+		<-done
+	})
+}
+
+// However many packages are fetched, they do not fill the memory, and few are all
+// remembered.
 func TestWhatRestsIsForgotten(t *testing.T) {
 	worker := NewWorker(nil, slog.New(slog.DiscardHandler))
 	a := address(t, "registry.terraform.io/hashicorp/time")
-	for i := range 3 * maxPending {
+	for i := range maxPending {
 		worker.done(Wanted{a, mustVersion(fmt.Sprintf("1.%d.0", i)), linux})
 	}
-	if len(worker.resting) > maxPending {
+	if len(worker.resting) != maxPending {
+		t.Errorf("%d packages of %d are remembered", len(worker.resting), maxPending)
+	}
+	if err := worker.Want(t.Context(), Wanted{a, mustVersion("1.0.0"), linux}); err != nil || len(worker.queue) > 0 {
+		t.Errorf("what rests is fetched: %v", err)
+	}
+	worker.done(Wanted{a, mustVersion("2.0.0"), linux})
+	if len(worker.resting) != 1 {
 		t.Errorf("%d packages are remembered", len(worker.resting))
 	}
 }

@@ -152,6 +152,59 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
+// Whichever request fails, the origin could not be asked: it neither has nothing
+// nor lies. Asked again, it answers.
+func TestEachRequestFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		call func(context.Context, *Client) (int, error)
+		asks []string
+		got  int
+	}{
+		"versions": {
+			func(ctx context.Context, c *Client) (int, error) {
+				versions, err := c.Versions(ctx, widget)
+				return len(versions), err
+			},
+			[]string{discoveryURL, listURL}, 1,
+		},
+		"packages": {
+			func(ctx context.Context, c *Client) (int, error) {
+				packages, err := c.Packages(ctx, widget, version(t, "1.0.0"), []registry.Platform{linux})
+				return len(packages), err
+			},
+			[]string{discoveryURL, documentURL(linux), sumsURL, signatureURL}, 1,
+		},
+		"packages of a platform that is not there": {
+			func(ctx context.Context, c *Client) (int, error) {
+				packages, err := c.Packages(ctx, widget, version(t, "1.0.0"), []registry.Platform{windows})
+				return len(packages), err
+			},
+			[]string{discoveryURL, documentURL(windows), listURL}, 0,
+		},
+	} {
+		for _, url := range test.asks {
+			t.Run(name+", "+url, func(t *testing.T) {
+				o := newOrigin(t)
+				good := o.pages[url]
+				o.at(url, status(http.StatusBadGateway))
+				c := o.client()
+				got, err := test.call(t.Context(), c)
+				says(t, err, url, "status 502", "registry.example.com/acme/widget")
+				if _, lies := errors.AsType[*Untrusted](err); lies || errors.Is(err, registry.ErrNotFound) || got > 0 {
+					t.Errorf("got %d, %v", got, err)
+				}
+				if good == nil {
+					good = http.NotFound
+				}
+				o.at(url, good)
+				if got, err := test.call(t.Context(), c); err != nil || got != test.got {
+					t.Errorf("asked again: got %d, %v", got, err)
+				}
+			})
+		}
+	}
+}
+
 func TestOwnProvidersHaveNoOrigin(t *testing.T) {
 	o := newOrigin(t)
 	_, err := o.client().Versions(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"})
