@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/scripts/larder/internal/envfile"
 	"github.com/larder-registry/larder/scripts/larder/internal/reach"
+	"github.com/larder-registry/larder/scripts/larder/internal/shell"
 	"github.com/larder-registry/larder/scripts/larder/internal/walk"
 )
 
@@ -72,7 +72,7 @@ func newWalk(cmd *cobra.Command, o reach.Options, after string, request func(aft
 func runWalk(cmd *cobra.Command, w *walk.Walk, conclude func(walk.Totals) string) error {
 	totals, err := w.Run(cmd.Context())
 	if err != nil && totals.Next != "" {
-		return fmt.Errorf("%w, after %s; the same command goes on there with --after %s", err, totals, envfile.Quote(totals.Next))
+		return fmt.Errorf("%w, after %s; the same command goes on there with --after %s", err, totals, shell.Quote(totals.Next))
 	}
 	if err != nil {
 		return err

@@ -65,7 +65,8 @@ type Dir struct {
 
 // Open creates the folder path (mode 0700) where it is missing, and takes it
 // for this process until Close. Leftovers of a process that was killed while
-// it wrote are removed.
+// it wrote are removed. A folder that others than its owner may use is refused,
+// and so is one with keys, credentials or databases that they may.
 //
 // Errors: ErrInUse when another process holds the folder.
 func Open(path string) (*Dir, error) {
@@ -75,12 +76,15 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("create the data folder: %w", err)
 	}
+	if err := refuseOthers(path); err != nil {
+		return nil, err
+	}
 	lock, err := acquire(filepath.Join(path, lockFile))
 	if err != nil {
 		return nil, err
 	}
 	d := &Dir{path: path, lock: lock}
-	if err := d.removeLeftovers(); err != nil {
+	if err := errors.Join(d.removeLeftovers(), d.checkPrivate()); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil

@@ -50,7 +50,7 @@ func TestOpenRefusesRelativePath(t *testing.T) {
 }
 
 func TestOneServerPerFolder(t *testing.T) {
-	path := t.TempDir()
+	path := filepath.Join(t.TempDir(), "data")
 	first := open(t, path)
 	_, err := Open(path)
 	if !errors.Is(err, ErrInUse) {
@@ -68,7 +68,7 @@ func TestOneServerPerFolder(t *testing.T) {
 }
 
 func TestWriteFileReplaces(t *testing.T) {
-	d := open(t, t.TempDir())
+	d := open(t, filepath.Join(t.TempDir(), "data"))
 	for _, content := range []string{"first, which is longer", "second"} {
 		if err := d.WriteFile(Env, []byte(content)); err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestWriteFileReplaces(t *testing.T) {
 }
 
 func TestFailedWriteLeavesNothing(t *testing.T) {
-	d := open(t, t.TempDir())
+	d := open(t, filepath.Join(t.TempDir(), "data"))
 	// A folder that is not empty cannot be replaced by a file.
 	if _, err := d.Folder(Env + "/occupied"); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,10 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 }
 
 func TestOpenRemovesHalfWrittenFiles(t *testing.T) {
-	path := t.TempDir()
+	path := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	half := filepath.Join(path, tempPrefix+CA+"-123")
 	if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
@@ -114,7 +117,7 @@ func assertNoLeftovers(t *testing.T, d *Dir) {
 }
 
 func TestLoadOrCreate(t *testing.T) {
-	d := open(t, t.TempDir())
+	d := open(t, filepath.Join(t.TempDir(), "data"))
 	failure := errors.New("no entropy")
 	if _, err := d.LoadOrCreate(CA, func() ([]byte, error) { return nil, failure }); !errors.Is(err, failure) {
 		t.Fatalf("got %v, want the creator's error", err)
@@ -136,7 +139,7 @@ func TestLoadOrCreate(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	d := open(t, t.TempDir())
+	d := open(t, filepath.Join(t.TempDir(), "data"))
 	if err := d.WriteFile(Env, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +154,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestSupersede(t *testing.T) {
-	d := open(t, t.TempDir())
+	d := open(t, filepath.Join(t.TempDir(), "data"))
 	write := func(name, data string) {
 		t.Helper()
 		if err := d.WriteFile(name, []byte(data)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/shell"
 )
 
 // Values are what the environment tells.
@@ -76,18 +77,9 @@ export AWS_DEFAULT_REGION=%[8]s
 export LARDER_BUCKET=%[9]s
 export LARDER_HOST=%[10]s
 `,
-		Quote(dir.Path(datadir.Env)), Quote(dir.Path(datadir.Bundle)),
-		Quote(strings.TrimSuffix(dir.Path(datadir.Bundle), ".pem")+"-"), Quote(dir.Path(datadir.CACert)),
-		Quote(v.S3URL), Quote(v.AccessKeyID), Quote(v.SecretAccessKey), Quote(v.Region), Quote(v.Bucket), Quote(v.Host))
-}
-
-// Quote returns s as one word of a shell's.
-func Quote(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+:,./-"
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		shell.Quote(dir.Path(datadir.Env)), shell.Quote(dir.Path(datadir.Bundle)),
+		shell.Quote(strings.TrimSuffix(dir.Path(datadir.Bundle), ".pem")+"-"), shell.Quote(dir.Path(datadir.CACert)),
+		shell.Quote(v.S3URL), shell.Quote(v.AccessKeyID), shell.Quote(v.SecretAccessKey), shell.Quote(v.Region), shell.Quote(v.Bucket), shell.Quote(v.Host))
 }
 
 // systemBundles are where systems keep their root certificates in one file:

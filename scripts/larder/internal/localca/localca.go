@@ -1,6 +1,10 @@
 // Package localca is the certificate authority of a single node: it is made
 // on the first start, stays in the data folder, and issues the node's server
 // certificates where the operator brings none.
+//
+// Who trusts it trusts it for the node's own names and addresses and for nothing
+// else: it has name constraints (RFC 5280, section 4.2.1.10). So it is another one
+// as soon as the node has other names.
 package localca
 
 import (
@@ -15,7 +19,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
@@ -36,14 +39,21 @@ const RenewBefore = leafLifetime / 3
 
 // A CA issues server certificates. It is safe for concurrent use.
 type CA struct {
-	cert *x509.Certificate
-	key  crypto.Signer
+	cert     *x509.Certificate
+	key      crypto.Signer
+	replaced string
 }
 
-// Load returns the CA of the data folder, which it makes where there is none
-// yet, and sees to it that its certificate lies beside it (datadir.CACert).
-func Load(dir *datadir.Dir, now time.Time) (*CA, error) {
-	data, err := dir.LoadOrCreate(datadir.CA, func() ([]byte, error) { return create(now) })
+// always are the names of every node: under these it reaches itself.
+var always = []string{"127.0.0.1", "::1", "localhost"}
+
+// Load returns the CA of the data folder for a node with these names and
+// addresses, beside those that every node has, and sees to it that its certificate
+// lies beside it (datadir.CACert). Where there is none yet, it makes one, and also
+// in the place of one for other names, or for all.
+func Load(dir *datadir.Dir, now time.Time, hosts ...string) (*CA, error) {
+	names := namesOf(append(hosts, always...))
+	data, err := dir.LoadOrCreate(datadir.CA, func() ([]byte, error) { return create(names, now) })
 	if err != nil {
 		return nil, fmt.Errorf("local CA: %w", err)
 	}
@@ -55,15 +65,38 @@ func Load(dir *datadir.Dir, now time.Time) (*CA, error) {
 		return nil, fmt.Errorf("local CA in %s: %w; remove the file to have a new CA made, and trust that one instead",
 			dir.Path(datadir.CA), err)
 	}
+	if was := constraintsOf(ca.cert); !was.equal(names) {
+		if ca, err = replace(dir, names, now); err != nil {
+			return nil, fmt.Errorf("local CA: %w", err)
+		}
+		ca.replaced = was.String()
+	}
 	if err := dir.WriteFile(datadir.CACert, ca.CertificatePEM()); err != nil {
 		return nil, fmt.Errorf("local CA: %w", err)
 	}
 	return ca, nil
 }
 
+// replace makes a CA, and has the key of the one before be gone: for what that
+// one was trusted with, nobody can use it any more.
+func replace(dir *datadir.Dir, names names, now time.Time) (*CA, error) {
+	data, err := create(names, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := dir.WriteFile(datadir.CA, data); err != nil {
+		return nil, err
+	}
+	return parse(data)
+}
+
+// Replaced says for which names the CA was that this one took the place of when it
+// was loaded. It is empty where there was none, or it is still the same.
+func (ca *CA) Replaced() string { return ca.replaced }
+
 // create makes a key and a certificate for it, signed by itself. Both go into
 // one file, so that there is never the one without the other.
-func create(now time.Time) ([]byte, error) {
+func create(names names, now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
@@ -84,6 +117,7 @@ func create(now time.Time) ([]byte, error) {
 		IsCA:                  true,
 		MaxPathLenZero:        true,
 	}
+	names.constrain(template)
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate: %w", err)
@@ -138,12 +172,10 @@ func (ca *CA) Issue(hosts []string, now time.Time) ([]byte, error) {
 	if template.NotAfter.After(ca.cert.NotAfter) {
 		template.NotAfter = ca.cert.NotAfter
 	}
-	for _, host := range hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		} else {
-			template.DNSNames = append(template.DNSNames, host)
-		}
+	names := namesOf(hosts)
+	template.DNSNames = names.dns
+	for _, ip := range names.ips {
+		template.IPAddresses = append(template.IPAddresses, ip.AsSlice())
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key.Public(), ca.key)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ var now = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 func openDir(t *testing.T) *datadir.Dir {
 	t.Helper()
-	dir, err := datadir.Open(t.TempDir())
+	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,9 +25,9 @@ func openDir(t *testing.T) *datadir.Dir {
 	return dir
 }
 
-func load(t *testing.T, dir *datadir.Dir, at time.Time) *CA {
+func load(t *testing.T, dir *datadir.Dir, at time.Time, hosts ...string) *CA {
 	t.Helper()
-	ca, err := Load(dir, at)
+	ca, err := Load(dir, at, hosts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func verify(ca *CA, leaf *x509.Certificate, host string, at time.Time) error {
 }
 
 func TestIssue(t *testing.T) {
-	ca := load(t, openDir(t), now)
+	ca := load(t, openDir(t), now, "registry.example.com")
 	leaf := issue(t, ca, now, "127.0.0.1", "::1", "localhost", "registry.example.com")
 	for _, host := range []string{"127.0.0.1", "::1", "localhost", "registry.example.com"} {
 		if err := verify(ca, leaf, host, now); err != nil {

@@ -61,6 +61,9 @@ func (e *endpoint) notified() []string {
 // test. The library allows one at a time, so tests here are not parallel.
 func start(t *testing.T, path string) *endpoint {
 	t.Helper()
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	dir, err := datadir.Open(path)
 	if err != nil {
 		t.Fatal(err)

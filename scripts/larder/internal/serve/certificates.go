@@ -41,7 +41,7 @@ type certificates struct {
 //
 // Errors name LARDER_TLS_CERT when the operator's does not do.
 func loadCertificates(dir *datadir.Dir, cfg config.Config, now time.Time) (*certificates, error) {
-	ca, err := localca.Load(dir, now)
+	ca, err := localca.Load(dir, now, cfg.CertificateHosts()...)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -62,7 +63,7 @@ func newOrigin(t *testing.T) *origin {
 		t.Fatal(err)
 	}
 	listener.Close()
-	o := &origin{address: listener.Addr().String(), folder: t.TempDir()}
+	o := &origin{address: listener.Addr().String(), folder: filepath.Join(t.TempDir(), "data")}
 	o.start(t)
 	return o
 }
@@ -77,7 +78,7 @@ func (o *origin) start(t *testing.T) {
 	o.running = &running{data: o.folder, out: &output{}, log: &output{}}
 	process := exec.Command(self)
 	process.Env = []string{
-		asOrigin + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + o.folder, "TMPDIR=" + os.TempDir(),
+		asOrigin + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(o.folder), "TMPDIR=" + os.TempDir(),
 		"LARDER_ADDR=" + o.address, "LARDER_S3_ADDR=127.0.0.1:0", "LARDER_DATA=" + o.folder, "LARDER_HOSTNAME=" + originHostname,
 	}
 	process.Stdout, process.Stderr = o.out, o.log

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/larder-registry/larder/scripts/larder/internal/envfile"
 	"github.com/larder-registry/larder/scripts/larder/internal/intake"
 	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
+	"github.com/larder-registry/larder/scripts/larder/internal/shell"
 )
 
 // certificateCheck is how often the server's certificates are looked after.
@@ -109,6 +111,11 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.certs, err = loadCertificates(n.dir, n.config, time.Now()); err != nil {
 		return err
 	}
+	if was := n.certs.ca.Replaced(); was != "" {
+		n.logger.Warn("there is a new local CA, for the names of this registry alone: in shells source the env file again; "+
+			"where the old certificate was installed by hand, remove it and install the new one",
+			"certificate", n.dir.Path(datadir.CACert), "for", strings.Join(n.certs.hosts, ", "), "the_old_one_was_for", was)
+	}
 	n.bucket, err = locals3.Start(ctx, locals3.Options{
 		Dir:        n.dir,
 		Addr:       n.config.S3Addr,
@@ -177,7 +184,7 @@ func (n *node) announce(ctx context.Context, out io.Writer) error {
 		Bucket: locals3.Bucket,
 		S3URL:  s3URL,
 		Data:   n.dir.Path(""),
-		Env:    envfile.Quote(n.dir.Path(datadir.Env)),
+		Env:    shell.Quote(n.dir.Path(datadir.Env)),
 		Open:   n.config.Auth == config.AuthOpen,
 		Token:  n.tokenCommand(),
 		Login:  n.config.Login.Issuer,
@@ -189,10 +196,10 @@ func (n *node) tokenCommand() string {
 	command := "larder"
 	if _, err := exec.LookPath(command); err != nil {
 		if self, err := os.Executable(); err == nil {
-			command = envfile.Quote(self)
+			command = shell.Quote(self)
 		}
 	}
-	return command + " token create --data " + envfile.Quote(n.dir.Path(""))
+	return command + " token create --data " + shell.Quote(n.dir.Path(""))
 }
 
 // wait returns when ctx ends, or with an error when a part of the node does.

@@ -3,16 +3,23 @@ package serve
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,7 +69,12 @@ type running struct {
 }
 
 func localConfig(t *testing.T) config.Config {
-	return config.Config{Addr: "127.0.0.1:0", S3Addr: "127.0.0.1:0", Data: t.TempDir(), Auth: config.AuthOpen}
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(data, 0o700); err != nil { // the test's own is for others, too
+		t.Fatal(err)
+	}
+	return config.Config{Addr: "127.0.0.1:0", S3Addr: "127.0.0.1:0", Data: data, Auth: config.AuthOpen}
 }
 
 // start starts a node and returns when it says that it serves. One at a time
@@ -188,7 +200,7 @@ func TestRunRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer occupied.Close()
-	held, err := datadir.Open(t.TempDir())
+	held, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,15 +252,127 @@ func TestServesWhereOthersReachIt(t *testing.T) {
 	}
 }
 
+// A node whose data others can read does not serve, and leaves it as it is.
+func TestDataOfOthersIsRefused(t *testing.T) {
+	cfg := localConfig(t)
+	if err := start(t, cfg).stop(); err != nil {
+		t.Fatal(err)
+	}
+	for name, mode := range map[string]os.FileMode{"": 0o777, datadir.SigningKey: 0o644, datadir.Access: 0o640, datadir.S3Credentials: 0o604} {
+		path := filepath.Join(cfg.Data, name)
+		before, err := os.Stat(path)
+		if err == nil {
+			err = os.Chmod(path, mode)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Run(t.Context(), cfg, slog.New(slog.DiscardHandler), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "chmod go= "+path) {
+			t.Errorf("%q with mode %o: %v", name, mode, err)
+		}
+		if err := os.Chmod(path, before.Mode().Perm()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := start(t, cfg).stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The data of a node from before CAs had constraints, made as it was made then,
+// serves on: with a new CA, of which the log tells once. What env trusts is the
+// registry's names alone.
+func TestUpgradeOfTheCA(t *testing.T) {
+	cfg := localConfig(t)
+	cfg.Hostname = "registry.example.com"
+	if err := start(t, cfg).stop(); err != nil {
+		t.Fatal(err)
+	}
+	old := oldCA(t, cfg.Data)
+	for _, name := range []string{datadir.CACert, datadir.Bundle} { // for colleagues
+		if err := os.Chmod(filepath.Join(cfg.Data, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := start(t, cfg)
+	if log := r.log.String(); !strings.Contains(log, "level=WARN") || !strings.Contains(log, "new local CA") || !strings.Contains(log, `the_old_one_was_for="any name"`) {
+		t.Errorf("the log does not tell of the new CA:\n%s", log)
+	}
+	bundle, err := os.ReadFile(r.env(t, "SSL_CERT_FILE"))
+	if err != nil || bytes.Contains(bundle, old) {
+		t.Errorf("env still trusts the old CA (%v)", err)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	dir, err := datadir.Open(cfg.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := localca.Load(dir, time.Now(), cfg.CertificateHosts()...)
+	if err != nil || ca.Replaced() != "" {
+		t.Fatal(err, ca.Replaced())
+	}
+	for host, trusted := range map[string]bool{"registry.example.com": true, "127.0.0.1": true, "registry.terraform.io": false, "192.0.2.1": false} {
+		issued, err := ca.Issue([]string{host}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := tls.X509KeyPair(issued, issued)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host}); (err == nil) != trusted {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if err := dir.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := start(t, cfg); strings.Contains(r.log.String(), "new local CA") {
+		t.Error("it tells of it at the next start, too")
+	}
+}
+
+// oldCA puts a CA for all names in the place of a node's, and returns its certificate.
+func oldCA(t *testing.T, data string) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "Larder local CA"}, SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().AddDate(9, 0, 0),
+		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	both := slices.Concat(public, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	if err := os.WriteFile(filepath.Join(data, datadir.CA), both, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return public
+}
+
 // operators writes a certificate for hosts that the local CA knows nothing of.
 func operators(t *testing.T, at time.Time, hosts ...string) (cert, key string) {
 	t.Helper()
-	dir, err := datadir.Open(t.TempDir())
+	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	ca, err := localca.Load(dir, at)
+	ca, err := localca.Load(dir, at, hosts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +453,7 @@ func TestOperatorsCertificateIsRefused(t *testing.T) {
 }
 
 func TestCertificatesAreRenewed(t *testing.T) {
-	dir, err := datadir.Open(t.TempDir())
+	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,62 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/shell"
+)
+
+// others is what a group and all other users of the machine may do.
+const others fs.FileMode = 0o077
+
+// refuseOthers refuses a path that anybody but its owner may use, and says how
+// that is mended.
+func refuseOthers(paths ...string) error {
+	var open, quoted []string
+	for _, path := range paths {
+		info, err := os.Stat(path) // of a link, where it leads
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look who may use the data folder: %w", err)
+		}
+		if info.Mode()&others != 0 {
+			open = append(open, fmt.Sprintf("%s (mode %04o)", path, info.Mode().Perm()))
+			quoted = append(quoted, shell.Quote(path))
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return fmt.Errorf("other users of this machine can read or write %s, where keys, credentials and tokens are kept: "+
+		"take that from them with  chmod go= %s  and, if they may have read them, have new ones made",
+		strings.Join(open, ", "), strings.Join(quoted, " "))
+}
+
+// checkPrivate refuses a folder of which anything but certificates is for others
+// than its owner. What is further down in the bucket nobody else reaches.
+func (d *Dir) checkPrivate() error {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return fmt.Errorf("read the data folder: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		if !isPublic(e.Name()) {
+			paths = append(paths, d.Path(e.Name()))
+		}
+	}
+	return refuseOthers(append(paths, d.Path(S3), d.Path(S3Versions))...)
+}
+
+// isPublic says that a file holds no secret. The file to source does, but it is
+// removed before the node serves, and written anew for its owner alone.
+func isPublic(name string) bool {
+	bundle := strings.TrimSuffix(Bundle, ".pem") // those that shells write are named after it
+	return name == CACert || strings.HasPrefix(name, bundle) || name == Env
+}
