@@ -148,15 +148,43 @@ resource "aws_s3_bucket_policy" "registry" {
         Sid       = "NothingPublishedIsDeleted"
         Effect    = "Deny"
         Principal = "*"
-        Action    = ["s3:DeleteObject", "s3:DeleteObjectVersion"]
-        Resource  = "${local.bucket_arn}/registry/*"
+        Action = [
+          "s3:BypassGovernanceRetention", # of Object Lock, where somebody switches that on
+          "s3:DeleteObject",
+          "s3:DeleteObjectVersion",
+          "s3:ReplicateDelete",
+        ]
+        Resource = "${local.bucket_arn}/registry/*"
       },
+      # The other ways to change what is served, or whom it is served to, which no role needs: its encryption,
+      # so that nobody can read it; its owner and its ACL.
+      {
+        Sid       = "NothingPublishedIsAltered"
+        Effect    = "Deny"
+        Principal = "*"
+        Action = [
+          "s3:ObjectOwnerOverrideToBucketOwner",
+          "s3:PutObjectAcl",
+          "s3:PutObjectVersionAcl",
+          "s3:UpdateObjectEncryption",
+        ]
+        Resource = "${local.bucket_arn}/registry/*"
+      },
+      # By an upload, a copy or a replication; and tags, by which a lifecycle could choose what expires.
       {
         Sid       = "OnlyPublishWrites"
         Effect    = "Deny"
         Principal = "*"
-        Action    = "s3:PutObject"
-        Resource  = "${local.bucket_arn}/registry/*"
+        Action = [
+          "s3:DeleteObjectTagging",
+          "s3:DeleteObjectVersionTagging",
+          "s3:PutObject",
+          "s3:PutObjectTagging",
+          "s3:PutObjectVersionTagging",
+          "s3:ReplicateObject",
+          "s3:ReplicateTags",
+        ]
+        Resource = "${local.bucket_arn}/registry/*"
         Condition = {
           ArnNotEquals = { "aws:PrincipalArn" = compact([local.publish_role_arn, var.migration_principal_arn]) }
         }

@@ -230,6 +230,61 @@ func TestResourcePolicies(t *testing.T) {
 	}
 }
 
+// TestPublishedIsProtected holds what of the ways to change or remove what is
+// published the bucket's policy leaves to whom: whoever may do all else, publish,
+// and whoever moves a registry here. What is left to administrators is the bucket's
+// own settings: a denial would keep whoever deploys from changing them, too.
+func TestPublishedIsProtected(t *testing.T) {
+	d, _ := load(t, deployments["everything"])
+	type may struct{ admin, publish, mover bool }
+	nobody, writers := may{}, may{publish: true, mover: true}
+	everybody := may{true, true, true}
+	const object = bucketARN + "/registry/providers/acme/widget/1.0.0/x.zip"
+	policy := slices.Concat(templatetest.Policy{{Effect: "Allow", Actions: []string{"*"}, Resources: []string{"*"}}}, d.Bucket.Policy)
+	for _, c := range []struct {
+		action, resource string
+		want             may
+	}{
+		{"s3:DeleteObject", object, nobody},
+		{"s3:DeleteObjectVersion", object, nobody},
+		{"s3:ReplicateDelete", object, nobody},
+		{"s3:BypassGovernanceRetention", object, nobody},
+		{"s3:ObjectOwnerOverrideToBucketOwner", object, nobody},
+		{"s3:PutObjectAcl", object, nobody},
+		{"s3:PutObjectVersionAcl", object, nobody},
+		{"s3:UpdateObjectEncryption", object, nobody},
+		{"s3:PutObject", object, writers},
+		{"s3:ReplicateObject", object, writers},
+		{"s3:ReplicateTags", object, writers},
+		{"s3:PutObjectTagging", object, writers},
+		{"s3:PutObjectVersionTagging", object, writers},
+		{"s3:DeleteObjectTagging", object, writers},
+		{"s3:DeleteObjectVersionTagging", object, writers},
+
+		{"s3:GetObject", object, everybody},
+		{"s3:GetObjectVersionForReplication", object, everybody}, // to a bucket elsewhere
+		{"s3:PutObject", bucketARN + "/modules/x", everybody},
+		{"s3:PutObjectTagging", bucketARN + "/modules/x", everybody},
+		{"s3:DeleteObjectVersion", bucketARN + "/modules/x", everybody},
+		{"s3:ReplicateObject", bucketARN + "/modules/x", everybody},
+
+		{"s3:PutBucketPolicy", bucketARN, everybody},
+		{"s3:DeleteBucketPolicy", bucketARN, everybody},
+		{"s3:PutBucketVersioning", bucketARN, everybody},
+		{"s3:PutLifecycleConfiguration", bucketARN, everybody},
+		{"s3:PutReplicationConfiguration", bucketARN, everybody},
+	} {
+		as := func(role string) bool {
+			return policy.Allows(c.action, c.resource, map[string]string{
+				"aws:PrincipalArn": "arn:aws:iam::111122223333:role/" + role, "aws:SecureTransport": "true", "s3:TlsVersion": "1.3",
+			})
+		}
+		if got := (may{as("admin"), as("acme-registry-publish"), as("mover")}); got != c.want {
+			t.Errorf("%s of %s: %+v, want %+v", c.action, c.resource, got, c.want)
+		}
+	}
+}
+
 // TestUploader holds what uploaders of a namespace may do.
 func TestUploader(t *testing.T) {
 	d, _ := load(t, deployments["everything"])
