@@ -15,6 +15,7 @@ FUZZTIME ?= 10s
 # What `make test` installs with, and what `make test-clients` adds.
 CURRENT_CLIENTS := tofu-1.12.6 terraform-1.5.7
 OLDER_CLIENTS   := tofu-1.6.3 tofu-1.8.11 tofu-1.9.4 tofu-1.10.10
+OTHER_TOOLS     := checkov-3.3.30 renovate-44.121.2 trivy-0.60.0 cdktf-0.21.0
 PROVIDER        := terraform-provider-time-0.14.2
 RELEASE         := goreleaser-2.8.0 sources-$(PROVIDER)
 
@@ -104,10 +105,11 @@ doors:
 	done
 
 .PHONY: test-clients
-test-clients: need-all e2e-binaries dynamodb ## end to end over older clients too; renews the README's table of tested clients
-	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(CURRENT_CLIENTS) $(OLDER_CLIENTS)
+test-clients: need-all need-tools e2e-binaries dynamodb ## end to end over older clients and other tools, too; renews the README's table of tested clients
+	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(CURRENT_CLIENTS) $(OLDER_CLIENTS) $(OTHER_TOOLS)
 	@for door in $(DOORS); do \
-	  LARDER_E2E_DOOR=$$door LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS) $(OLDER_CLIENTS)" LARDER_E2E_RENEW_TABLE=1 $(E2E) -v -run 'AndApplied$$'; \
+	  LARDER_E2E_DOOR=$$door LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS) $(OLDER_CLIENTS)" LARDER_E2E_TOOLS="$(OTHER_TOOLS)" \
+	    LARDER_E2E_RENEW_TABLE=1 $(E2E) -v -run 'AndApplied$$|^TestTool'; \
 	done
 
 .PHONY: fuzz
@@ -138,8 +140,10 @@ clean: ## remove .cache/ (Go's own caches stay)
 
 # What this machine must have. All that is missing is named at once, before anything long starts. Without a browser,
 # tests that log in are skipped, but not in CI.
-.PHONY: need-go need-all
+.PHONY: need-go need-all need-tools
 need-go:
 	@e2e/need go
 need-all:
 	@e2e/need go cc git aws gpg java mvn python3 $(if $(CI),chromium)
+need-tools:
+	@e2e/need node npm

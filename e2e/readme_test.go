@@ -83,11 +83,15 @@ func renewTable() error {
 	return os.WriteFile(readmeFile, slices.Concat(head, []byte(tableBegin+table()+tableEnd), tail), 0o644)
 }
 
-// table lists the versions of each product, lowest first.
+// table lists the versions of each product, lowest first: of Terraform and OpenTofu, and of other tools.
 func table() string {
 	versions := map[string][]string{}
 	for _, c := range clients {
 		versions[c.product] = append(versions[c.product], c.version)
+	}
+	for _, name := range tools {
+		product, version := splitTool(name)
+		versions[product] = append(versions[product], version)
 	}
 	var rows strings.Builder
 	rows.WriteString("| client | tested versions |\n|---|---|\n")
