@@ -27,7 +27,7 @@ func forEachPipeline(t *testing.T, name string, test func(t *testing.T, p pipeli
 	}
 }
 
-// gitHubPipeline reads a workflow of one job, which has a step of that name.
+// gitHubPipeline reads a workflow, of which one job has a step of that name.
 func gitHubPipeline(t testing.TB, file, name string) pipeline {
 	t.Helper()
 	var workflow struct {
@@ -50,23 +50,22 @@ func gitHubPipeline(t testing.TB, file, name string) pipeline {
 	return pipeline{}
 }
 
-// gitLabPipeline reads a file of one job, the script of which is one line.
+// gitLabPipeline reads a file with a job publish, the script of which is one line.
 func gitLabPipeline(t testing.TB, file string) pipeline {
 	t.Helper()
-	var jobs map[string]struct {
-		Variables map[string]string
-		Script    []string
+	var jobs struct {
+		Publish struct {
+			Variables map[string]string
+			Script    []string
+		}
 	}
 	if err := yaml.Unmarshal(readFile(t, file), &jobs); err != nil {
 		t.Fatal(err)
 	}
-	for _, job := range jobs {
-		if len(job.Script) == 1 {
-			return pipeline{"gitlab", job.Variables, job.Script[0]}
-		}
+	if len(jobs.Publish.Script) != 1 {
+		t.Fatalf("%s has no job publish with a script of one line", file)
 	}
-	t.Fatalf("%s has no script of one line", file)
-	return pipeline{}
+	return pipeline{"gitlab", jobs.Publish.Variables, jobs.Publish.Script[0]}
 }
 
 // run runs the line in dir as for a pushed tag, against r and with other values for some of the job's variables, and

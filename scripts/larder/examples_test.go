@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -45,6 +47,82 @@ func TestExamplePipelines(t *testing.T) {
 	}
 	if commands < 4 {
 		t.Errorf("the examples call larder %d times, want once each", commands)
+	}
+}
+
+// job is a job of GitHub's or GitLab's, as far as what it may do and what it runs.
+type job struct {
+	Permissions map[string]string
+	IDTokens    map[string]any `yaml:"id_tokens"`
+	Needs       any
+	Steps       []struct {
+		Uses, Run string
+		With, Env map[string]string
+	}
+	Before []string `yaml:"before_script"`
+	Script []string
+}
+
+// builds is what runs the code of others: a compiler, and what calls one.
+var builds = regexp.MustCompile(`\bgo (install|build|run|test)\b|\bgoreleaser (release|build)\b|^actions/setup-go@|^goreleaser/`)
+
+// runs says whether the job runs anything like that.
+func (j job) runs(what *regexp.Regexp) bool {
+	lines := slices.Concat(j.Before, j.Script)
+	for _, step := range j.Steps {
+		lines = append(lines, step.Uses, step.Run)
+		lines = slices.AppendSeq(lines, maps.Values(step.With))
+		lines = slices.AppendSeq(lines, maps.Values(step.Env))
+	}
+	return slices.ContainsFunc(lines, what.MatchString)
+}
+
+// No pipeline that publishes builds anything in a job that holds credentials, and what larder it takes is for its
+// owner to say: a commit or a release, and nothing that moves.
+func TestExamplesBuildWithoutCredentials(t *testing.T) {
+	published := 0
+	for name, content := range exampleFiles(t, ".yml") {
+		if !strings.HasSuffix(name, "/publish-module.yml") && !strings.HasSuffix(name, "/release-provider.yml") {
+			continue
+		}
+		var whole struct {
+			Permissions map[string]string
+			Jobs        map[string]job
+		}
+		err := yaml.Unmarshal(content, &whole)
+		if err == nil && whole.Jobs == nil { // GitLab's are at the top
+			var top map[string]yaml.Node
+			err = yaml.Unmarshal(content, &top)
+			delete(top, "stages")
+			whole.Jobs = map[string]job{}
+			for name, node := range top {
+				var j job
+				err = errors.Join(err, node.Decode(&j))
+				whole.Jobs[name] = j
+			}
+		}
+		if err != nil || len(whole.Permissions) != 0 || len(whole.Jobs) < 2 {
+			t.Errorf("%s: %d jobs, %v for all of them: %v", name, len(whole.Jobs), whole.Permissions, err)
+		}
+		secrets := regexp.MustCompile(`secrets\.|GPG_PRIVATE_KEY`)
+		for at, j := range whole.Jobs {
+			holds := j.Permissions["id-token"] != "" || j.IDTokens != nil || j.runs(secrets)
+			if holds && j.runs(builds) {
+				t.Errorf("%s: %s holds credentials, and builds", name, at)
+			}
+			if j.runs(regexp.MustCompile(`^larder publish`)) {
+				published++
+				if !holds || !strings.Contains(fmt.Sprint(j.Needs), "larder") {
+					t.Errorf("%s: %s does not publish what another job has built: %+v", name, at, j)
+				}
+			}
+		}
+		if text := string(content); !strings.Contains(text, `LARDER_VERSION: ""`) || !strings.Contains(text, `larder@$LARDER_VERSION"`) || strings.Contains(text, "@main") {
+			t.Errorf("%s does not ask which larder to take", name)
+		}
+	}
+	if published != 4 {
+		t.Errorf("%d jobs publish, want 4", published)
 	}
 }
 
