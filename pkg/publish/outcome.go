@@ -144,36 +144,18 @@ func (p *Publisher) logOutcome(ctx context.Context, o Outcome) {
 }
 
 func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {
-	key := registry.OutcomeKey(o.Key)
-	if !validKey(key) {
-		return nil
-	}
 	data, err := json.MarshalIndent(o, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := p.bucket.Put(ctx, key, bytes.NewReader(data), int64(len(data))); err != nil {
+	if err := p.bucket.Put(ctx, registry.OutcomeKey(o.Key), bytes.NewReader(data), int64(len(data))); err != nil {
 		return fmt.Errorf("write the outcome of %s: %w", o.Key, err)
 	}
 	return nil
 }
 
-// validKey says whether a key made from an upload's is still one: S3 allows
-// 1,024 bytes, file systems 255 between slashes.
-func validKey(key string) bool {
-	for part := range strings.SplitSeq(key, "/") {
-		if len(part) > 255 {
-			return false
-		}
-	}
-	return len(key) <= 1024
-}
-
 // readOutcome is the last outcome written for a key, or a zero one.
 func (p *Publisher) readOutcome(ctx context.Context, key string) (Outcome, error) {
-	if !validKey(registry.OutcomeKey(key)) {
-		return Outcome{}, nil
-	}
 	data, err := p.readAll(ctx, registry.OutcomeKey(key), "", maxStateDocument)
 	if errors.Is(err, registry.ErrNotFound) {
 		return Outcome{}, nil

@@ -1,9 +1,13 @@
 package registry
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Everything that the registry keeps lies under Prefix in the bucket. All else
@@ -176,8 +180,49 @@ func DistrustedKeyKey(fingerprint string) string {
 	return UntrustedKeyPrefix(fingerprint) + "distrusted.json"
 }
 
-// OutcomeKey is where the outcome of an upload is written.
-func OutcomeKey(upload string) string { return Prefix + "outcomes/" + upload + ".json" }
+// OutcomeKey is where the outcome of an upload is written. That of a key which
+// could not be written there, or would be in the way of another one where keys are
+// files in folders, lies under its hash.
+func OutcomeKey(upload string) string {
+	if hasOutcomeOfItsOwn(upload) {
+		return Prefix + "outcomes/" + upload + ".json"
+	}
+	sum := sha256.Sum256([]byte(upload))
+	return Prefix + "outcomes-by-sha256/" + hex.EncodeToString(sum[:]) + ".json"
+}
+
+const (
+	maxKey      = 1024 // bytes of a key in S3
+	maxFilename = 255  // bytes between two slashes of one on common file systems
+)
+
+// hasOutcomeOfItsOwn says whether registry/outcomes/<key>.json can be written for
+// every such key at once: no folder there ends as the documents do, but for the
+// folder of a version that does, whose place no document takes.
+func hasOutcomeOfItsOwn(upload string) bool {
+	if !utf8.ValidString(upload) || strings.ContainsFunc(upload, unicode.IsControl) || len(Prefix+"outcomes/"+upload+".json") > maxKey {
+		return false
+	}
+	parts := strings.Split(upload, "/")
+	last := len(parts) - 1
+	for n, part := range parts {
+		versioned := n == 3 && parts[0] == "providers"
+		switch {
+		case part == "", part == ".", part == "..", len(part+".json") > maxFilename:
+			return false
+		case n == last && versioned && isVersion(part+".json"):
+			return false
+		case n < last && strings.HasSuffix(strings.ToLower(part), ".json") && !(versioned && n == last-1 && isVersion(part)):
+			return false
+		}
+	}
+	return true
+}
+
+func isVersion(s string) bool {
+	_, err := ParseVersion(s)
+	return err == nil
+}
 
 // NextRecordKey is the key of the record that comes after the state's last.
 func (m *ModuleVersion) NextRecordKey() string {

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"path"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -139,6 +141,86 @@ func FuzzParseRecordKey(f *testing.F) {
 		}
 		if back := RecordKey(prefix, parsed.Sequence); back != key || parsed.Sequence < 1 {
 			t.Errorf("%q was read as %q", key, back)
+		}
+	})
+}
+
+func TestOutcomeKey(t *testing.T) {
+	long := strings.Repeat("x", 250)
+	for upload, own := range map[string]bool{
+		"modules/Acme/vpc/aws/1.0.0.tar.gz":     true,
+		"modules/acme/vpc/aws/v1.zip":           true, // rejected, and its outcome is told where it is looked for
+		"modules/acme/vpc/aws/1.0.0.json.zip":   true,
+		"modules/acme/vpc/aws/1.0.0.tgz.json":   true,
+		"keys/acme/Jürgen's key, 2026.asc":      true,
+		"keys/acme/" + long:                     true,
+		"keys/acme/" + long + "x":               false,
+		strings.Repeat("a/", 500) + "a":         true,  // 1,024 bytes with what comes around it
+		strings.Repeat("a/", 500) + "ab":        false, // and 1,025
+		"x.json":                                true,
+		".json":                                 true,
+		"modules/acme/vpc/aws/1.0.0.tgz.json/x": false,
+		"modules/acme/vpc/aws/1.0.0.tgz.JSON/x": false,
+		"x.json/y":                              false,
+		".json/y":                               false,
+		"a//b":                                  false,
+		"/a":                                    false,
+		"a/":                                    false,
+		"":                                      false,
+		"a/./b":                                 false,
+		"a/../b":                                false,
+		"..":                                    false,
+		"a\nb":                                  false,
+		"a\x7f":                                 false,
+		"a\xff":                                 false,
+
+		// The folder of a version may end as a document does.
+		"providers/acme/widget/1.0.0-rc.json/terraform-provider-widget_1.0.0-rc.json_linux_amd64.zip": true,
+		"providers/acme/widget/1.0.0-rc":              false,
+		"providers/acme/widget/1.0.0+b":               false,
+		"providers/acme/widget/1.0.0":                 true,
+		"providers/acme/widget/1.0.0-rc/x":            true,
+		"providers/acme/widget/README.md":             true,
+		"providers/acme/widget/1.0.0.json/x.zip":      false,
+		"providers/acme/widget/1.0.0-rc.json/a/x.zip": false,
+		"modules/acme/widget/1.0.0-rc.json/x.zip":     false,
+		"mirror/acme/widget/1.0.0-rc":                 true,
+	} {
+		got := OutcomeKey(upload)
+		if is := got == "registry/outcomes/"+upload+".json"; is != own {
+			t.Errorf("the outcome of %q is %s", upload, got)
+		}
+		if !own && !regexp.MustCompile(`^registry/outcomes-by-sha256/[0-9a-f]{64}\.json$`).MatchString(got) {
+			t.Errorf("the outcome of %q is %s", upload, got)
+		}
+	}
+}
+
+// Where keys are files in folders, also where their names differ in more than
+// case, the outcomes of any two keys can be there at once.
+func FuzzOutcomesAreNotInEachOthersWay(f *testing.F) {
+	f.Add("modules/a/b/c/1.0.0.tgz", "modules/a/b/c/1.0.0.tgz.json/x")
+	f.Add("modules/a/b/c/1.0.0.tgz", "modules/a/b/c/1.0.0.tgz.JSON/x")
+	f.Add("providers/a/b/1.0.0-rc", "providers/a/b/1.0.0-rc.json/terraform-provider-b_1.0.0-rc.json_linux_amd64.zip")
+	f.Add("providers/a/b/1.0.0-rc", "providers/a/b/1.0.0-rc.JSON/x")
+	f.Add("x", "x.json/../y")
+	f.Add("outcomes-by-sha256/", "")
+	f.Fuzz(func(t *testing.T, one, other string) {
+		if one == other {
+			return
+		}
+		a, b := OutcomeKey(one), OutcomeKey(other)
+		if a == b {
+			t.Errorf("%q and %q have one outcome, %s", one, other, a)
+		}
+		for _, key := range []string{a, b} {
+			if path.Clean(key) != key || len(key) > 1024 || len(path.Base(key)) > 255 {
+				t.Errorf("%s is not the path of a file", key)
+			}
+		}
+		a, b = strings.ToLower(a), strings.ToLower(b)
+		if strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/") {
+			t.Errorf("%q and %q: of %s and %s, one is the folder of the other", one, other, a, b)
 		}
 	})
 }

@@ -1,0 +1,54 @@
+package publish_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// No key of an uploader is in the way of another's outcome, whichever comes first.
+func TestNoUploadIsInTheWayOfAnothersOutcome(t *testing.T) {
+	w := newWorld(t)
+	for n, keys := range [][2]string{
+		{"modules/acme/vpc/aws/1.%d.0.tgz", "modules/acme/vpc/aws/1.%d.0.tgz.json/x"},
+		{"modules/acme/vpc/aws/1.%d.0.tgz", "modules/acme/vpc/aws/1.%d.0.tgz.json/x.zip"},
+		{"modules/acme/vpc/aws/1.%d.0.tgz", "modules/acme/vpc/aws/1.%d.0.tgz.json/x.json/y.json/z"},
+		{packageKey("1.%d.0", "linux_amd64"), packageKey("1.%d.0", "linux_amd64") + ".json/x"},
+		{widgetFolder + "1.%d.0-x.json/" + providerName("widget", "1.%d.0-x.json", "linux_amd64.zip"), widgetFolder + "1.%d.0-x"},
+		{"keys/acme/%d.asc", "keys/acme/%d.asc.json/x.asc"},
+		{"modules/acme/vpc/aws/1.%d.0.tgz", strings.Repeat("x", 251) + "%d"},
+	} {
+		for order := range 2 {
+			var keys = [2]string{strings.ReplaceAll(keys[0], "%d", fmt.Sprint(2*n+order)), strings.ReplaceAll(keys[1], "%d", fmt.Sprint(2*n+order))}
+			body := tarOf(map[string]string{"main.tf": ""})
+			switch {
+			case strings.HasPrefix(keys[0], "keys/"):
+				body = []byte(newKey(t, "author").PublicKey().ASCIIArmor)
+			case strings.HasPrefix(keys[0], "providers/"):
+				body = widget("a")
+			}
+			bodies := map[string][]byte{keys[0]: body, keys[1]: []byte("x")}
+			for turn := range 2 {
+				key := keys[(turn+order)%2]
+				w.s3.Upload(t, key, bodies[key], nil)
+				if err := w.PublishKey(t.Context(), key); err != nil {
+					t.Errorf("%s: %v", key, err)
+				}
+			}
+			for _, key := range keys {
+				var written publish.Outcome
+				if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil || written.Key != key || (key == keys[0]) != (written.Status == publish.Published) {
+					t.Errorf("the outcome of %s is %+v, %v", key, written, err)
+				}
+			}
+			if !bytes.Contains(w.read("registry/outcomes/"+keys[0]+".json"), []byte("published")) {
+				t.Errorf("the outcome of %s does not lie where it is looked for", keys[0])
+			}
+		}
+	}
+}
