@@ -1,11 +1,13 @@
 // Package intake feeds the publisher of a single node. It is told which keys
 // have changed, and publishes what lies under them: several at once, a key
-// never twice at the same time, and again after a while where it failed.
+// never twice at the same time, and again after a while where it failed: those one
+// after another, for about a day, so that they are not in the way of others.
 package intake
 
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,6 +20,11 @@ const (
 	// doubles with every failure.
 	firstDelay = time.Second
 	maxDelay   = time.Minute
+
+	// maxTries is how often a key is tried that fails every time: for about a
+	// day. Then it is left, until something changes under it, or the node
+	// starts.
+	maxTries = 24 * 60
 )
 
 // Intake is a queue of keys that have changed. Its methods are safe for
@@ -29,6 +36,7 @@ type Intake struct {
 
 	mu    sync.Mutex
 	queue []string
+	again bool              // one that has failed before is running
 	keys  map[string]*entry // every key that is queued, running or waiting for its next try
 }
 
@@ -61,8 +69,8 @@ func (i *Intake) Notice(key string) {
 	}
 }
 
-func (i *Intake) enqueue(key string) {
-	i.queue = append(i.queue, key)
+func (i *Intake) enqueue(keys ...string) {
+	i.queue = append(i.queue, keys...)
 	select {
 	case i.wake <- struct{}{}:
 	default:
@@ -109,11 +117,15 @@ func (i *Intake) next(ctx context.Context) (key string, ok bool) {
 func (i *Intake) take() (key string, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(i.queue) == 0 {
+	at := slices.IndexFunc(i.queue, func(key string) bool { return !i.again || i.keys[key].failures == 0 })
+	if at < 0 {
 		return "", false
 	}
-	key, i.queue = i.queue[0], i.queue[1:]
-	i.keys[key].queued, i.keys[key].running = false, true
+	key = i.queue[at]
+	i.queue = slices.Delete(i.queue, at, at+1)
+	e := i.keys[key]
+	e.queued, e.running = false, true
+	i.again = i.again || e.failures > 0
 	return key, true
 }
 
@@ -123,7 +135,10 @@ func (i *Intake) work(ctx context.Context, key string) {
 		return
 	}
 	delay := i.done(key, err)
-	if err != nil {
+	switch {
+	case err != nil && delay == 0:
+		i.log.ErrorContext(ctx, "an upload could not be published and will not be tried again: mend what is wrong, and upload it again or restart the server", "key", key, "error", err, "tries", maxTries)
+	case err != nil:
 		i.log.ErrorContext(ctx, "an upload could not be published and will be tried again", "key", key, "error", err, "in", delay)
 		time.AfterFunc(delay, func() {
 			if ctx.Err() == nil {
@@ -133,17 +148,21 @@ func (i *Intake) work(ctx context.Context, key string) {
 	}
 }
 
-// done ends the run of a key and says when to try it again, if it failed.
+// done ends the run of a key and says when to try it again, if it failed: never,
+// for 0.
 func (i *Intake) done(key string, err error) time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	e := i.keys[key]
 	e.running = false
+	if e.failures > 0 {
+		i.again = false
+		i.enqueue() // those that have waited for that
+	}
 	if e.queued {
 		i.enqueue(key)
 	}
-	if err != nil {
-		e.failures++
+	if e.failures++; err != nil && e.failures < maxTries {
 		return min(firstDelay<<min(e.failures-1, 10), maxDelay)
 	}
 	e.failures = 0

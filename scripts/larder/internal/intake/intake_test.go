@@ -1,10 +1,12 @@
 package intake
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -86,6 +88,70 @@ func TestAFailureIsTriedAgainAndDoesNotHoldUpOthers(t *testing.T) {
 		}
 		if n := poisoned.Load(); n < 60 || n > 70 {
 			t.Errorf("tried %d times in an hour; once a minute was the plan, after the first few", n)
+		}
+	})
+}
+
+// Keys that fail slowly, and more of them than there are workers, leave all but one
+// of these to the others.
+func TestFailuresNeverTakeAllWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var failing, most atomic.Int32
+		i := New(func(_ context.Context, key string) error {
+			if key[0] != 'p' {
+				return nil
+			}
+			most.Store(max(most.Load(), failing.Add(1)))
+			time.Sleep(10 * time.Minute)
+			failing.Add(-1)
+			return errors.New("storage is down")
+		}, quiet())
+		done := make(chan struct{})
+		go func() { i.Run(ctx); close(done) }()
+		for n := range 3 * workers {
+			i.Notice(fmt.Sprint("poisoned ", n))
+		}
+		time.Sleep(time.Hour) // each has failed once
+		most.Store(0)
+		for n := range 100 {
+			i.Notice(fmt.Sprint("fine ", n))
+			time.Sleep(time.Second)
+			i.mu.Lock()
+			if i.keys[fmt.Sprint("fine ", n)] != nil {
+				t.Errorf("upload %d is not published within a second", n)
+			}
+			i.mu.Unlock()
+		}
+		time.Sleep(10 * time.Hour)
+		if most.Load() != 1 {
+			t.Errorf("%d that had failed before were tried at once, want one", most.Load())
+		}
+		cancel()
+		<-done
+	})
+}
+
+// It is left after about a day, says so, and is taken up again when it is noticed.
+func TestAFailureIsNotTriedForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		tries := 0
+		var log bytes.Buffer
+		i := New(func(context.Context, string) error { tries++; return errors.New("it cannot be written") }, slog.New(slog.NewTextHandler(&log, nil)))
+		go i.Run(ctx)
+		for _, want := range []int{maxTries, 2 * maxTries} {
+			i.Notice("key")
+			time.Sleep(23 * time.Hour)
+			if strings.Contains(log.String(), "will not be tried again") {
+				t.Fatalf("it is left after %d tries in less than a day", tries)
+			}
+			time.Sleep(100 * time.Hour)
+			if tries != want || len(i.keys) != 0 || !strings.Contains(log.String(), `will not be tried again: mend what is wrong, and upload it again or restart the server" key=key error="it cannot be written" tries=1440`) {
+				t.Errorf("tried %d times, want %d; %d keys are remembered", tries, want, len(i.keys))
+			}
+			log.Reset()
 		}
 	})
 }
