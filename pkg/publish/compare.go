@@ -26,7 +26,7 @@ func (p *Publisher) fromLog(ctx context.Context, last registry.ParsedRecordKey) 
 		return nil, err
 	}
 	if have := s.Listed().Revision; have < last.Sequence {
-		return nil, fmt.Errorf("record %d of %d is missing: put it back from a backup, for no later one counts without it", have+1, last.Sequence)
+		return nil, faulty{fmt.Errorf("record %d of %d is missing: put it back from a backup, for no later one counts without it", have+1, last.Sequence)}
 	}
 	return s, nil
 }

@@ -162,7 +162,7 @@ func parseProviderKey(parts []string) (upload, error) {
 	if !ok {
 		return upload{}, misplaced(isZip, "in the folder of provider %s a package is named terraform-provider-%s_<version>_<os>_<arch>.zip; this is %q", address, address.Type, name)
 	}
-	u, err := parseProviderFile(rest)
+	u, err := parseProviderFile(name, rest)
 	if err != nil {
 		return upload{}, misplaced(isZip, "%v", err)
 	}
@@ -192,7 +192,7 @@ func parseMirrorKey(parts []string) (upload, error) {
 	if !ok {
 		return upload{}, misplaced(isZip, "in the folder of provider %s a package is named terraform-provider-%s_<version>_<os>_<arch>.zip; this is %q", address, address.Type, name)
 	}
-	u, err := parseProviderFile(rest)
+	u, err := parseProviderFile(name, rest)
 	if err == nil && u.kind != providerPackage {
 		err = errors.New("a mirror serves packages alone: their hashes stand in for SHA256SUMS and signature")
 	}
@@ -211,9 +211,12 @@ func parseMirrorDocument(address registry.ProviderAddress, version string) (uplo
 	return upload{kind: mirrorDocument, provider: address, version: v}, nil
 }
 
-// parseProviderFile reads what follows terraform-provider-<type>_ in the name
-// of a release's file.
-func parseProviderFile(rest string) (upload, error) {
+// parseProviderFile reads the name of a release's file, of which rest is what
+// follows terraform-provider-<type>_.
+func parseProviderFile(name, rest string) (upload, error) {
+	if len(name) > maxFilename {
+		return upload{}, fmt.Errorf("the file's name has %d characters, %d are allowed: choose a shorter version or platform", len(name), maxFilename)
+	}
 	version, what, _ := strings.Cut(rest, "_")
 	var u upload
 	var err error

@@ -13,6 +13,29 @@ const (
 	// most that S3 copies in one request.
 	MaxUpload = 5 << 30
 
+	// MaxPackages is how many packages a version has at most, each for a
+	// platform of its own. Go builds for fewer than 50, and providers for some
+	// 15. Of the longest names, 3,000 would fill SHA256SUMS (1 MiB) and the
+	// version's item in DynamoDB (400 KiB), and 2,000 with a URL each the answer
+	// of a function (6 MB).
+	MaxPackages = 100
+
+	// maxFilename is the longest name of a release's file, in bytes: a name in
+	// SHA256SUMS has 255, and so has that of the outcome's document, which is
+	// longer by ".json".
+	maxFilename = 250
+
+	// maxAnswered is how long a listing may become that is sent to a client, in
+	// bytes of JSON: a function's answer has 6 MB, a third more than it encodes.
+	// Some 7,500 versions for 15 platforms each take it.
+	maxAnswered = 4 << 20
+
+	// maxStored is how long a listing may become that is stored, in bytes of
+	// JSON: the catalog on DynamoDB has room for 900 KiB, compressed. What does
+	// not shrink at all, and what is said of versions later, fits, too. Some
+	// 12,000 versions take it, or 3,500 with the longest names.
+	maxStored = 640 << 10
+
 	// maxStateDocument is the largest record or outcome, in bytes.
 	maxStateDocument = 16 << 20
 

@@ -52,10 +52,10 @@ func (p *Publisher) catchUp(ctx context.Context, s state) error {
 		}
 		var r registry.Record
 		if err := json.Unmarshal(data, &r); err != nil {
-			return fmt.Errorf("read record %s: %w", s.NextRecordKey(), err)
+			return faulty{fmt.Errorf("read record %s: %w", s.NextRecordKey(), err)}
 		}
 		if err := s.Apply(r); err != nil {
-			return err
+			return faulty{err}
 		}
 	}
 }

@@ -30,6 +30,11 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object Object, 
 		Format: u.format.String(), H1: checked.H1,
 		SHA256: file.sha256, Size: file.size, UploadSHA256: file.sha256,
 	}
+	if m.Revision == 0 {
+		if err := p.checkModuleRoom(ctx, m); err != nil {
+			return err
+		}
+	}
 	if err := p.storeModule(ctx, m, object, file, checked.Wrapper, &accept); err != nil {
 		return err
 	}

@@ -41,6 +41,9 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object,
 		if err := p.checkMirrored(ctx, u, object, accept); err != nil {
 			return err
 		}
+		if err := p.checkPackageRoom(ctx, s, u.version, accept); err != nil {
+			return err
+		}
 		if err := p.keep(ctx, object, u.provider.PackageKey(u.version, accept), file.size); err != nil {
 			return err
 		}
@@ -67,6 +70,9 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 		if err := checkInside(s.Address.PackageFilename(v, pkg.Platform), pkg, s.Manifest.Protocols); err != nil {
 			return false, err
 		}
+	}
+	if len(s.Packages) >= MaxPackages {
+		return false, reject("provider %s %s has packages for %d platforms, and a version has %d at most", s.Address, s.Version, len(s.Packages), MaxPackages)
 	}
 	return false, p.checkAuthorLists(ctx, s, s.Address.PackageFilename(v, pkg.Platform), pkg.SHA256)
 }
@@ -116,13 +122,9 @@ func (p *Publisher) complete(ctx context.Context, s *registry.ProviderVersion) e
 // signRecord makes and stores a SHA256SUMS over all accepted packages, signed
 // with the registry's own key. Its record makes it the one that is served.
 func (p *Publisher) signRecord(ctx context.Context, s *registry.ProviderVersion) (*registry.Record, error) {
-	sums := make(map[string]string, len(s.Packages))
-	for _, pkg := range s.Packages {
-		sums[s.Address.PackageFilename(s.Version, pkg.Platform)] = pkg.SHA256
-	}
-	document, err := shasums.New(sums)
+	document, err := sums(s)
 	if err != nil {
-		return nil, err
+		return nil, reject("%v", err)
 	}
 	signer := *p.signer.Load() // the same for signature and key, whatever comes
 	signature, err := signer.Sign(ctx, document.Bytes())

@@ -74,6 +74,8 @@ type Publisher struct {
 	scratch string
 	log     *slog.Logger
 
+	maxAnswered, maxStored int // of listings, in bytes
+
 	hostname string
 	signer   atomic.Pointer[Signer]
 	announce func(context.Context, Outcome) error // or nil
@@ -81,7 +83,8 @@ type Publisher struct {
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	p := &Publisher{bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, hostname: c.Hostname, announce: c.Announce}
+	p := &Publisher{bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, hostname: c.Hostname, announce: c.Announce,
+		maxAnswered: maxAnswered, maxStored: maxStored}
 	p.UseSigner(c.Signer)
 	return p
 }

@@ -19,9 +19,11 @@ const (
 	// it is.
 	progressEvery = 1000
 
-	// maxBroken is how many versions one reconcile leaves as they are. More
-	// mean that it is not the versions that are broken.
-	maxBroken = 10
+	// maxFailed is how many times in a row a reconcile passes over what storage,
+	// catalog or signer failed at. More mean that it is these that are broken.
+	// What is wrong with a version itself does not count, nor does it end
+	// anything: whoever may upload could make as many of those as they like.
+	maxFailed = 10
 )
 
 // Recover brings the catalog up to the records, and finishes what a publisher
@@ -44,8 +46,8 @@ func (p *Publisher) Recover(ctx context.Context) error {
 // all is done.
 //
 // A version that cannot be recovered is logged and passed over, to be tried the
-// next time: it must not keep the others waiting. Errors are those of the whole:
-// of listings and of missed, and too many versions that cannot be recovered.
+// next time, and so is an upload: it must not keep the others waiting. Errors are
+// those of the whole: of listings and of missed, and too many failures in a row.
 func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, Object) error) (next string, err error) {
 	if after == "" || strings.HasPrefix(after, registry.RecordsPrefix) {
 		if next, err = p.recoverUntil(ctx, after, until); next != "" || err != nil {
@@ -53,13 +55,17 @@ func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time
 		}
 		after = ""
 	}
+	var failed failures
 	for key, err := range p.Uploads(ctx, after) {
 		if err != nil {
 			return "", err
 		}
 		waiting, err := p.waiting(ctx, key)
 		if err != nil {
-			return "", err
+			p.log.ErrorContext(ctx, "it is not known what became of an upload; the next reconcile looks again", "key", key, "error", err)
+		}
+		if err := cmp.Or(ctx.Err(), failed.count(err)); err != nil {
+			return "", fmt.Errorf("reconcile: %w", err)
 		}
 		for _, object := range waiting {
 			if err := missed(ctx, object); err != nil {
@@ -74,17 +80,18 @@ func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time
 }
 
 func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.Time) (next string, err error) {
-	var broken []error
-	versions, changed := 0, 0
+	var failed failures
+	versions, changed, broken := 0, 0, 0
 	for step, err := range p.bringUp(ctx, after) {
 		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
 			return "", fmt.Errorf("recover: %w", err)
 		}
 		if err != nil {
 			p.log.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "version", step.Subject, "error", err)
-			if broken = append(broken, err); len(broken) > maxBroken {
-				return "", fmt.Errorf("recover: %d versions cannot be recovered: %w", len(broken), errors.Join(broken...))
-			}
+			broken++
+		}
+		if err := failed.count(err); err != nil {
+			return "", fmt.Errorf("recover: %w", err)
 		}
 		if step.Changed {
 			changed++
@@ -96,8 +103,25 @@ func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.T
 			return step.After, nil
 		}
 	}
-	p.log.InfoContext(ctx, "the catalog was compared with the records", "versions", versions, "updated", changed, "broken", len(broken))
+	p.log.InfoContext(ctx, "the catalog was compared with the records", "versions", versions, "updated", changed, "broken", broken)
 	return "", ctx.Err()
+}
+
+// failures are those in a row.
+type failures []error
+
+// count takes in how a step ended. It is an error where too many failed.
+func (f *failures) count(err error) error {
+	switch {
+	case err == nil:
+		*f = nil
+	case !isOfVersion(err):
+		*f = append(*f, err)
+	}
+	if len(*f) > maxFailed {
+		return fmt.Errorf("%d failures in a row: %w", len(*f), errors.Join(*f...))
+	}
+	return nil
 }
 
 // Uploads is the key of every upload in the inbox that comes after another one,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -244,8 +243,8 @@ func TestARecoveryPassesOverWhatIsBroken(t *testing.T) {
 	}
 }
 
-// Versions that cannot be recovered do not keep the others waiting, unless they
-// are too many.
+// Versions that cannot be recovered do not keep the others waiting, however many
+// they are: unless it is not the versions that are broken.
 func TestAReconcilePassesOverWhatIsBroken(t *testing.T) {
 	w := newWorld(t)
 	broken := func(i int) {
@@ -254,7 +253,7 @@ func TestAReconcilePassesOverWhatIsBroken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 10 {
+	for i := range 25 {
 		broken(i)
 	}
 	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
@@ -265,14 +264,21 @@ func TestAReconcilePassesOverWhatIsBroken(t *testing.T) {
 		return err
 	}
 	if err := reconcile(); err != nil {
-		t.Errorf("ten broken versions: %v", err)
+		t.Errorf("25 broken versions: %v", err)
 	}
 	if got := w.listed("acme/widget"); len(got) != 1 {
 		t.Errorf("listed %q, want what comes after the broken versions", got)
 	}
-	broken(10)
-	if err := reconcile(); err == nil || !strings.Contains(err.Error(), "frobnicated") {
-		t.Errorf("eleven broken versions: %v, want an error with the reason", err)
+	for i := range 12 {
+		w.upload(packageKey(fmt.Sprintf("2.%d.0", i), "linux_amd64"), widget("a"))
+	}
+	for failures, want := range map[int]error{10: nil, 11: errFault} {
+		index := w.newCatalog()
+		f := &outage{"read registry/records/providers/acme/widget/", failures}
+		w.Publisher = w.publisher(faultyBucket{f, w.bucket}, index, w.key)
+		if err := reconcile(); !errors.Is(err, want) {
+			t.Errorf("%d failures of the storage in a row: %v, want %v", failures, err, want)
+		}
 	}
 }
 

@@ -69,26 +69,28 @@ func (p *Publisher) isCurrent(ctx context.Context, last registry.ParsedRecordKey
 }
 
 // rebuild makes the catalog have a version as its records say it is, and reports
-// whether it had it otherwise.
+// whether it had it otherwise. What cannot be signed is an error, and the catalog
+// has the rest all the same.
 func (p *Publisher) rebuild(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (changed bool, err error) {
 	for range maxCorrections {
 		s, err := p.fromLog(ctx, last)
 		if err != nil {
 			return false, err
 		}
+		var unsigned error
 		if s, ok := s.(*registry.ProviderVersion); ok {
-			if err := p.complete(ctx, s); err != nil {
-				return false, err
+			if unsigned = p.complete(ctx, s); unsigned != nil && !isOfVersion(unsigned) {
+				return false, unsigned
 			}
 		}
 		seen, problems, err := p.compare(ctx, s, listings)
 		if err != nil || len(problems) == 0 {
-			return false, err
+			return false, errors.Join(unsigned, err)
 		}
 		err = p.replace(ctx, s, seen)
 		listings.forget()
 		if !errors.Is(err, registry.ErrChanged) {
-			return err == nil, err
+			return err == nil, errors.Join(unsigned, err)
 		}
 	}
 	return false, nil // whoever changes it brings it up to its records, too

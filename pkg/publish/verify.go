@@ -99,6 +99,10 @@ func tellUnsigned(s state, step *Step) {
 	if !ok {
 		return
 	}
+	if _, err := sums(provider); err != nil && !provider.Settled() {
+		step.tell("Some of its packages are accepted, and not served: %v.", err)
+		return
+	}
 	for _, pkg := range provider.Packages {
 		if _, served := provider.Package(pkg.Platform); !served {
 			step.tell("Its package for %s is accepted, and not signed yet: larder reindex signs it.", pkg.Platform)

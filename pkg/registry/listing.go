@@ -3,6 +3,7 @@ package registry
 import (
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Listing is every version of one module or provider, in ascending order of
@@ -40,6 +41,35 @@ func (l Listing) Newest() (newest Listed, ok bool) {
 		}
 	}
 	return newest, ok
+}
+
+// Sizes is about how long the listing is in JSON, in bytes: as clients are
+// answered, with the platforms of each version, and as it is stored, with each set
+// of them once.
+func (l Listing) Sizes() (answered, stored int) {
+	const perVersion, perStanding, perPlatform, perSet, perText = 48, 48, 18, 48, 2 // names of fields, quotes and the like
+	seen := map[string]bool{}
+	for _, entry := range l {
+		var set strings.Builder
+		for _, platform := range entry.Platforms {
+			set.WriteString(platform.OS + "_" + platform.Arch + ",")
+		}
+		for _, protocol := range entry.Protocols {
+			set.WriteString(protocol + ",")
+		}
+		offered := set.Len() + perText*(len(entry.Platforms)+len(entry.Protocols))
+		version := perVersion + len(entry.Version.String())
+		if entry.Standing.State != "" {
+			version += perStanding + len(entry.Standing.Message)
+		}
+		answered += version + offered + perPlatform*len(entry.Platforms)
+		stored += version
+		if !seen[set.String()] {
+			seen[set.String()] = true
+			stored += perSet + offered
+		}
+	}
+	return answered, stored
 }
 
 // With is the listing with an entry added, or replaced where it holds an older

@@ -25,6 +25,10 @@ var (
 	// package, or none that the caller may know of.
 	ErrNotFound = errors.New("not found")
 
+	// ErrNoRoom says that something has grown larger than the catalog can
+	// hold. It is of what was to be stored, and of nothing else.
+	ErrNoRoom = errors.New("the catalog has no room for it")
+
 	// ErrUnauthorized says that the caller has not shown who they are.
 	ErrUnauthorized = errors.New("unauthorized")
 )

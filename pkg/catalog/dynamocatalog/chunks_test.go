@@ -3,6 +3,7 @@ package dynamocatalog_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -214,7 +215,7 @@ func TestTooLarge(t *testing.T) {
 	if err := c.Fill(t.Context(), widget, 0, want); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Fill(t.Context(), widget, 1, long(t, 13_000)); err == nil || !strings.Contains(err.Error(), "listing of 13000 versions is too long") {
+	if err := c.Fill(t.Context(), widget, 1, long(t, 13_000)); !errors.Is(err, registry.ErrNoRoom) || !strings.Contains(err.Error(), "listing of 13000 versions is too long") {
 		t.Errorf("a listing = %v", err)
 	}
 	p := catalogtest.Provider(widget, 1, 1)[0]

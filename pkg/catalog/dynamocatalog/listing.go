@@ -181,10 +181,10 @@ func (c *Catalog) listingPuts(partition string, revision int, listing registry.L
 	}
 	data, err := compress(document)
 	if err != nil {
-		return nil, fmt.Errorf("the listing of %d versions is too long: %w", len(listing), err)
+		return nil, fmt.Errorf("%w: the listing of %d versions is too long: %w", registry.ErrNoRoom, len(listing), err)
 	}
 	if len(data) > maxChunks*chunkSize {
-		return nil, fmt.Errorf("the listing of %d versions is too long: it has %d bytes, and there is room for %d", len(listing), len(data), maxChunks*chunkSize)
+		return nil, fmt.Errorf("%w: the listing of %d versions is too long: it has %d bytes, and there is room for %d", registry.ErrNoRoom, len(listing), len(data), maxChunks*chunkSize)
 	}
 	chunks := slices.Collect(slices.Chunk(data, chunkSize))
 	puts := make([]types.Put, len(chunks))

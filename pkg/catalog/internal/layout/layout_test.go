@@ -42,6 +42,33 @@ func TestListing(t *testing.T) {
 	}
 }
 
+// TestListingSizes holds that a listing is stored in no more bytes than it says it
+// takes, and in not much less.
+func TestListingSizes(t *testing.T) {
+	for _, c := range []struct{ versions, platforms, sets, standing int }{
+		{1, 1, 1, 1}, {1000, 15, 1, 0}, {1000, 15, 30, 5}, {300, 100, 300, 2}, {500, 0, 1, 0},
+	} {
+		var listing registry.Listing
+		for n := range c.versions {
+			entry := registry.Listed{Version: version(t, fmt.Sprintf("1.%d.0-x", n)), Revision: 100 + n, Protocols: []string{"5.0", "6.0"}}
+			for p := range c.platforms {
+				entry.Platforms = append(entry.Platforms, registry.Platform{OS: fmt.Sprint("os", n%c.sets), Arch: fmt.Sprint("arch", p)})
+			}
+			if c.standing > 0 && n%c.standing == 0 {
+				entry.Standing = registry.Standing{State: registry.Deprecated, Message: "use 2.0.0"}
+			}
+			listing = append(listing, entry)
+		}
+		data, err := layout.EncodeListing(listing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answered, stored := listing.Sizes(); len(data) > stored || stored > 2*len(data) || c.platforms > 0 && c.sets < c.versions && answered < 2*stored {
+			t.Errorf("%+v: stored in %d bytes, and the listing says %d, and %d in an answer", c, len(data), stored, answered)
+		}
+	}
+}
+
 // TestEntries holds what of a partition is met, where both of its sides may
 // lack what the other one has.
 func TestEntries(t *testing.T) {

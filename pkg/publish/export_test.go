@@ -1,0 +1,12 @@
+package publish
+
+// LimitListings makes listings have less room.
+func (p *Publisher) LimitListings(answered, stored int) {
+	p.maxAnswered, p.maxStored = answered, stored
+}
+
+// The room that listings have otherwise, in bytes.
+const (
+	MaxAnswered = maxAnswered
+	MaxStored   = maxStored
+)

@@ -1,0 +1,76 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/shasums"
+)
+
+// What is accepted has to be signed, listed and answered, or it would stand in
+// the way of everything that is. So there is room for it, or it is rejected.
+//
+// Whether there is room in a listing is judged by the catalog's, once, before an
+// upload is accepted: of several at once, each finds the room that is there for
+// one. The limits are so far below what the catalog can hold that this does not
+// matter.
+
+// checkModuleRoom rejects a version that its module has no room for.
+func (p *Publisher) checkModuleRoom(ctx context.Context, m *registry.ModuleVersion) error {
+	listing, err := p.index.ModuleVersions(ctx, m.Address)
+	return p.checkRoom("module "+m.Address.String(), listing, err, registry.Listed{Version: m.Version})
+}
+
+// checkPackageRoom rejects a package that its provider's listing has no room for.
+func (p *Publisher) checkPackageRoom(ctx context.Context, s *registry.ProviderVersion, v registry.Version, pkg registry.Package) error {
+	entry := registry.Listed{Version: v, Standing: s.Standing, Protocols: s.Protocols(pkg)}
+	for _, pkg := range append(slices.Clone(s.Packages), pkg) {
+		entry.Platforms = append(entry.Platforms, pkg.Platform)
+	}
+	listing, err := p.index.ProviderVersions(ctx, s.Address)
+	return p.checkRoom("provider "+s.Address.String(), listing, err, entry)
+}
+
+func (p *Publisher) checkRoom(subject string, listing registry.Listing, err error, entry registry.Listed) error {
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return fmt.Errorf("catalog: %w", err)
+	}
+	entry.Revision = math.MaxInt // it takes the place of the one that is there
+	grown, _ := listing.With(entry)
+	if answered, stored := grown.Sizes(); answered > p.maxAnswered || stored > p.maxStored {
+		return reject("%s has %d versions, and its list has no room for more: published versions stay in it, also withdrawn ones, so go on under another name", subject, len(listing))
+	}
+	return nil
+}
+
+// sums is a SHA256SUMS over all accepted packages. The error says that none has
+// room for them.
+func sums(s *registry.ProviderVersion) (shasums.Sums, error) {
+	lines := make(map[string]string, len(s.Packages))
+	for _, pkg := range s.Packages {
+		lines[s.Address.PackageFilename(s.Version, pkg.Platform)] = pkg.SHA256
+	}
+	document, err := shasums.New(lines)
+	if err != nil {
+		return shasums.Sums{}, fmt.Errorf("the %d packages of provider %s %s cannot be signed: %w", len(s.Packages), s.Address, s.Version, err)
+	}
+	return document, nil
+}
+
+// faulty is an error in what a version holds. Others come from what it is read
+// from or written to.
+type faulty struct{ error }
+
+func (f faulty) Unwrap() error { return f.error }
+
+// isOfVersion says whether an error is of one version, whatever there is besides:
+// its records, or that there is no room for it.
+func isOfVersion(err error) bool {
+	var f faulty
+	var v *verdict
+	return errors.As(err, &f) || errors.As(err, &v) || errors.Is(err, registry.ErrNoRoom)
+}
