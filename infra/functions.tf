@@ -18,7 +18,7 @@ locals {
       storage     = 512
       environment = {
         LARDER_TABLE        = aws_dynamodb_table.catalog.name
-        LARDER_HOSTNAME     = var.domain_name
+        LARDER_HOSTNAME     = local.host
         LARDER_AUTH         = var.read_access
         LARDER_LOGIN_ISSUER = var.login_issuer
       }
@@ -31,7 +31,7 @@ locals {
       environment = {
         LARDER_TABLE        = aws_dynamodb_table.catalog.name
         LARDER_BUCKET       = aws_s3_bucket.registry.bucket
-        LARDER_HOSTNAME     = var.domain_name
+        LARDER_HOSTNAME     = local.host
         LARDER_AUTH         = var.read_access
         LARDER_LOGIN_ISSUER = var.login_issuer
         LARDER_URL_LIFETIME = var.url_lifetime
@@ -45,7 +45,7 @@ locals {
       environment = {
         LARDER_TABLE     = aws_dynamodb_table.catalog.name
         LARDER_BUCKET    = aws_s3_bucket.registry.bucket
-        LARDER_HOSTNAME  = var.domain_name
+        LARDER_HOSTNAME  = local.host
         LARDER_KMS_KEY   = local.signing_key_arn
         LARDER_QUEUE_URL = aws_sqs_queue.uploads.url
         LARDER_TOPIC_ARN = aws_sns_topic.outcomes.arn
@@ -79,7 +79,7 @@ locals {
     environment = {
       LARDER_TABLE            = aws_dynamodb_table.catalog.name
       LARDER_BUCKET           = aws_s3_bucket.registry.bucket
-      LARDER_HOSTNAME         = var.domain_name
+      LARDER_HOSTNAME         = local.host
       LARDER_AUTH             = var.read_access
       LARDER_LOGIN_ISSUER     = var.login_issuer
       LARDER_URL_LIFETIME     = var.url_lifetime

@@ -207,6 +207,9 @@ func TestNoCycle(t *testing.T) {
 	}
 }
 
+// apiHost is the registry's name where it is given none: it is the registry all the same.
+const apiHost = "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com"
+
 const pulling = "a mirror that pulls through" // of the deployments
 
 // TestEnvironment holds which settings each function gets, and no other: names
@@ -215,23 +218,23 @@ func TestEnvironment(t *testing.T) {
 	d, _ := load(t, deployments[pulling])
 	want := map[string]map[string]string{
 		"discovery": {"LARDER_LOGIN_ISSUER": ""},
-		"versions":  {"LARDER_TABLE": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": ""},
+		"versions":  {"LARDER_TABLE": "acme-registry", "LARDER_HOSTNAME": apiHost, "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": ""},
 		"download": {
-			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": "",
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": apiHost, "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": "",
 			"LARDER_URL_LIFETIME": "15m",
 		},
 		"publish": {
-			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "",
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": apiHost,
 			"LARDER_KMS_KEY":   "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000",
 			"LARDER_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/acme-registry-uploads",
 			"LARDER_TOPIC_ARN": "arn:aws:sns:eu-central-1:111122223333:acme-registry-outcomes",
 		},
 		"login": {
-			"LARDER_TABLE": "acme-registry", "LARDER_HOST": "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com",
+			"LARDER_TABLE": "acme-registry", "LARDER_HOST": apiHost,
 			"LARDER_LOGIN_ISSUER": "", "LARDER_LOGIN_CLIENT_ID": "", "LARDER_LOGIN_CLIENT_SECRET_NAME": "", "LARDER_LOGIN_SCOPES": "openid profile email",
 		},
 		"fetch": {
-			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": "", "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": "",
+			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": apiHost, "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": "",
 			"LARDER_URL_LIFETIME": "15m", "LARDER_MIRROR_UPSTREAMS": "registry.terraform.io/hashicorp/*", "LARDER_MIRROR_PLATFORMS": pullthrough.DefaultPlatforms,
 			"LARDER_FETCH_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/111122223333/acme-registry-fetch.fifo",
 		},
