@@ -69,16 +69,28 @@ func TestKeyThatExpiresAfterwards(t *testing.T) {
 // publishSigned publishes version 1.0.0 of namespace/widget for this machine, signed by a, and a's key.
 func publishSigned(t testing.TB, r *registry, a author, namespace string) {
 	t.Helper()
-	stem := "providers/" + namespace + "/widget/terraform-provider-widget_1.0.0_"
-	platform := runtime.GOOS + "_" + runtime.GOARCH
-	uploads := map[string][]byte{stem + platform + ".zip": providerZip(t, "widget", "1.0.0", platform)}
-	sums := sumsOf(uploads)
-	maps.Copy(uploads, map[string][]byte{
-		stem + "SHA256SUMS":              sums,
-		stem + "SHA256SUMS.sig":          a.sign(t, sums),
+	release := signedRelease(t, a, namespace, "1.0.0")
+	maps.Copy(release.packages, map[string][]byte{
+		release.sumsKey:                  release.sums,
+		release.sigKey:                   release.sig,
 		"keys/" + namespace + "/ada.asc": a.publicKey(t),
 	})
-	r.publishAll(t, uploads)
+	r.publishAll(t, release.packages)
+}
+
+// signedRelease is a version of namespace/widget for this machine, signed by a.
+func signedRelease(t testing.TB, a author, namespace, version string, settings ...string) release {
+	t.Helper()
+	stem := "providers/" + namespace + "/widget/terraform-provider-widget_" + version + "_"
+	platform := runtime.GOOS + "_" + runtime.GOARCH
+	made := release{
+		packages: map[string][]byte{stem + platform + ".zip": providerZip(t, "widget", version, platform)},
+		sumsKey:  stem + "SHA256SUMS",
+		sigKey:   stem + "SHA256SUMS.sig",
+	}
+	made.sums = sumsOf(made.packages)
+	made.sig = a.sign(t, made.sums, settings...)
+	return made
 }
 
 // initWidget runs init with one client over namespace/widget, in an environment with more settings. What it returns

@@ -19,6 +19,7 @@ import (
 type Request struct {
 	Standing *Standing      `json:"standing,omitempty"` // deprecate, withdraw or restore a version
 	Rotate   *Rotate        `json:"rotate,omitempty"`   // make a new signing key, on a single node
+	Distrust *Distrust      `json:"distrust,omitempty"` // end the trust in an author's key
 	Keys     *Part          `json:"keys,omitempty"`     // say which signing key signed which versions
 	Resign   *Part          `json:"resign,omitempty"`   // sign anew what an older key of the registry signed
 	Reindex  *Part          `json:"reindex,omitempty"`  // rebuild the catalog from the records
@@ -37,6 +38,11 @@ type Standing struct {
 // Rotate asks for a new signing key.
 type Rotate struct{}
 
+// Distrust asks for the trust in an author's key to end.
+type Distrust struct {
+	Fingerprint string `json:"fingerprint"` // as GnuPG prints it, with spaces or without
+}
+
 // Part asks for the next part of a walk over all versions.
 type Part struct {
 	After string `json:"after,omitempty"` // the Next of the last answer; empty at first
@@ -51,11 +57,18 @@ type Verify struct {
 // Answer is what became of a request. Unless it has an error, the field is set
 // that the request's kind has.
 type Answer struct {
-	Error    string        `json:"error,omitempty"` // what went wrong and what to do
-	Standing *Stood        `json:"standing,omitempty"`
-	Rotated  *Key          `json:"rotated,omitempty"`
-	Walked   *Walked       `json:"walked,omitempty"` // of Keys, Resign, Reindex and Verify
-	Access   *admin.Answer `json:"access,omitempty"` // without an error of its own
+	Error      string        `json:"error,omitempty"` // what went wrong and what to do
+	Standing   *Stood        `json:"standing,omitempty"`
+	Rotated    *Key          `json:"rotated,omitempty"`
+	Distrusted *TrustEnded   `json:"distrusted,omitempty"`
+	Walked     *Walked       `json:"walked,omitempty"` // of Keys, Resign, Reindex and Verify
+	Access     *admin.Answer `json:"access,omitempty"` // without an error of its own
+}
+
+// TrustEnded is an author's key that is not trusted any more.
+type TrustEnded struct {
+	Fingerprint string `json:"fingerprint"` // 40 upper-case hex digits
+	Changed     bool   `json:"changed"`     // an operator had not ended the trust before
 }
 
 // Stood is how a version stands now.
@@ -72,14 +85,15 @@ type Walked struct {
 	Steps    map[string]int `json:"steps"`              // how much was looked at: of "records" (versions), and for some walks of the "catalog" and the "inbox"
 	Changed  int            `json:"changed"`            // how much of it the walk changed
 	Findings []Finding      `json:"findings,omitempty"` // what is wrong
-	Keys     []Key          `json:"keys,omitempty"`     // of Keys alone; the first part has all keys of the registry's own, also those that signed nothing
+	Notes    []Finding      `json:"notes,omitempty"`    // what is not wrong, and should be known
+	Keys     []Key          `json:"keys,omitempty"`     // of Keys alone; the first part has all keys, also those that signed nothing
 }
 
-// MaxFindings is after how many findings a part ends, with the step that has the
-// last of them.
+// MaxFindings is after how many findings and notes a part ends, with the step that
+// has the last of them.
 const MaxFindings = 1000
 
-// Finding is something that is wrong.
+// Finding is something that is wrong, or should be known.
 type Finding struct {
 	Subject string `json:"subject"` // such as "provider acme/widget 1.0.0"
 	Problem string `json:"problem"` // a full sentence
@@ -90,7 +104,9 @@ type Key struct {
 	KeyID       string   `json:"key_id"` // 16 upper-case hex digits, as the clients print it
 	Fingerprint string   `json:"fingerprint,omitempty"`
 	Role        Role     `json:"role"`
-	Versions    []string `json:"versions,omitempty"` // "acme/widget 1.0.0": those of this part that it signed
+	Trust       Trust    `json:"trust,omitempty"`      // of an author's key
+	Namespaces  []string `json:"namespaces,omitempty"` // of an author's key: those that have it
+	Versions    []string `json:"versions,omitempty"`   // "acme/widget 1.0.0": those of this part that it signed
 }
 
 // Role is what a key is to the registry.
@@ -101,4 +117,14 @@ const (
 	Current  Role = "current"  // the registry signs with it
 	Replaced Role = "replaced" // the registry signed with it once
 	Author   Role = "author"   // an author signed with it
+)
+
+// Trust is whether new releases may be signed with an author's key.
+type Trust string
+
+// Who may have ended the trust.
+const (
+	Trusted    Trust = "trusted"    // nobody; it may have expired
+	Revoked    Trust = "revoked"    // its owner
+	Distrusted Trust = "distrusted" // an operator
 )

@@ -27,6 +27,8 @@ type registryDouble struct {
 	signed []publish.Signed
 	errs   map[string]error // by subject; of the whole under ""
 	asked  []string
+
+	authors []publish.AuthorKey
 }
 
 func (d *registryDouble) SetModuleStanding(_ context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (registry.ModuleVersion, bool, error) {
@@ -78,6 +80,15 @@ func (d *registryDouble) Signatures(_ context.Context, after string) iter.Seq2[p
 
 func (d *registryDouble) OwnKeys(context.Context) ([]signing.PublicKey, error) {
 	return []signing.PublicKey{{KeyID: "A", Fingerprint: "AA"}, {KeyID: "B", Fingerprint: "BB"}}, nil
+}
+
+func (d *registryDouble) AuthorKeys(context.Context) ([]publish.AuthorKey, error) {
+	return d.authors, d.errs["authors"]
+}
+
+func (d *registryDouble) DistrustKey(_ context.Context, fingerprint string) (bool, error) {
+	d.asked = append(d.asked, "distrust "+fingerprint)
+	return strings.HasPrefix(fingerprint, "A"), d.errs["distrust"]
 }
 
 func (d *registryDouble) PublicKey() signing.PublicKey { return signing.PublicKey{KeyID: "B"} }
@@ -148,7 +159,7 @@ func double() *registryDouble {
 		steps: []publish.Step{
 			{After: "1", Leg: "records", Subject: "module a", Changed: true},
 			{After: "2", Leg: "records", Subject: "provider b", Problems: []string{"It is blue.", "It is old."}},
-			{After: "3", Leg: "inbox", Subject: "upload c"},
+			{After: "3", Leg: "inbox", Subject: "upload c", Notes: []string{"It is late."}},
 		},
 		errs: map[string]error{"upload c": errors.New("it cannot be read")},
 	}
@@ -158,6 +169,7 @@ func TestWalks(t *testing.T) {
 	want := Walked{
 		Last: "upload c", Steps: map[string]int{"records": 2, "inbox": 1}, Changed: 1,
 		Findings: []Finding{{"provider b", "It is blue."}, {"provider b", "It is old."}, {"upload c", "it cannot be read"}},
+		Notes:    []Finding{{"upload c", "It is late."}},
 	}
 	for request, asked := range map[string]string{
 		`{"reindex":{}}`: "reindex", `{"resign":{}}`: "resign", `{"verify":{}}`: "verify false", `{"verify":{"quick":true}}`: "verify true",
@@ -201,6 +213,16 @@ func TestAPartEndsWithTooManyFindings(t *testing.T) {
 	}
 }
 
+func TestAPartEndsWithTooManyNotes(t *testing.T) {
+	d := &registryDouble{}
+	for i := range MaxFindings + 10 {
+		d.steps = append(d.steps, publish.Step{After: fmt.Sprintf("%05d", i), Leg: "records", Subject: "b", Notes: []string{"It is blue."}})
+	}
+	if a := ask(t, New(Config{Publisher: d}), `{"verify":{}}`); len(a.Walked.Notes) != MaxFindings || a.Walked.Next == "" {
+		t.Errorf("%d notes, next %q", len(a.Walked.Notes), a.Walked.Next)
+	}
+}
+
 func TestAWalkThatFails(t *testing.T) {
 	d := &registryDouble{errs: map[string]error{"": errors.New("no bucket")}}
 	if a := ask(t, New(Config{Publisher: d}), `{"verify":{}}`); a.Error != "no bucket" || a.Walked != nil {
@@ -215,18 +237,69 @@ func TestKeys(t *testing.T) {
 		{Step: step("2", "provider acme/widget 1.0.0"), KeyID: "A"},
 		{Step: step("3", "provider acme/widget 1.1.0"), KeyID: "B"},
 		{Step: step("4", "provider acme/widget 2.0.0"), KeyID: "C", Author: true},
+		{Step: step("5", "provider acme/widget 3.0.0"), KeyID: longID('D'), Author: true},
+	}, authors: []publish.AuthorKey{
+		{Fingerprint: long('D'), Namespaces: []string{"acme", "labs"}},
+		{Fingerprint: long('E'), Namespaces: []string{"acme"}, Distrusted: true},
+		{Fingerprint: long('F'), Revoked: true, Distrusted: true},
 	}}
 	want := []Key{
 		{KeyID: "A", Fingerprint: "AA", Role: Replaced, Versions: []string{"acme/widget 1.0.0"}},
 		{KeyID: "B", Fingerprint: "BB", Role: Current, Versions: []string{"acme/widget 1.1.0"}},
+		{KeyID: longID('D'), Fingerprint: long('D'), Role: Author, Trust: Trusted, Namespaces: []string{"acme", "labs"}, Versions: []string{"acme/widget 3.0.0"}},
+		{KeyID: longID('E'), Fingerprint: long('E'), Role: Author, Trust: Distrusted, Namespaces: []string{"acme"}},
+		{KeyID: longID('F'), Fingerprint: long('F'), Role: Author, Trust: Revoked},
 		{KeyID: "C", Role: Author, Versions: []string{"acme/widget 2.0.0"}},
 	}
 	h := New(Config{Publisher: d})
-	if a := ask(t, h, `{"keys":{}}`); a.Error != "" || !reflect.DeepEqual(a.Walked.Keys, want) || a.Walked.Steps["records"] != 4 {
+	if a := ask(t, h, `{"keys":{}}`); a.Error != "" || !reflect.DeepEqual(a.Walked.Keys, want) || a.Walked.Steps["records"] != 5 {
 		t.Errorf("answered %+v, want %+v", a.Walked, want)
 	}
-	if a := ask(t, h, `{"keys":{"after":"2"}}`); len(a.Walked.Keys) != 2 || a.Walked.Keys[0].KeyID != "B" || a.Walked.Keys[0].Role != Current {
+	if a := ask(t, h, `{"keys":{"after":"2"}}`); len(a.Walked.Keys) != 3 || a.Walked.Keys[0].KeyID != "B" || a.Walked.Keys[0].Role != Current {
 		t.Errorf("a later part is %+v, want the keys of its own versions", a.Walked.Keys)
+	}
+}
+
+func long(c byte) string   { return strings.Repeat(string(c), 40) }
+func longID(c byte) string { return strings.Repeat(string(c), 16) }
+
+func TestKeysThatCannotBeListed(t *testing.T) {
+	d := &registryDouble{errs: map[string]error{"authors": errors.New("no bucket")}}
+	if a := ask(t, New(Config{Publisher: d}), `{"keys":{}}`); a.Error != "no bucket" {
+		t.Errorf("answered %+v", a)
+	}
+}
+
+func TestDistrust(t *testing.T) {
+	for written, want := range map[string]TrustEnded{
+		long('A'):                         {long('A'), true},
+		long('0'):                         {long('0'), false},
+		strings.ToLower(long('A')):        {long('A'), true},
+		"0x" + strings.ToLower(long('A')): {long('A'), true},
+		" AAAA AAAA AAAA AAAA AAAA  AAAA AAAA AAAA AAAA AAAA ": {long('A'), true},
+	} {
+		d := &registryDouble{}
+		a := ask(t, New(Config{Publisher: d}), `{"distrust":{"fingerprint":"`+written+`"}}`)
+		if a.Error != "" || *a.Distrusted != want || !reflect.DeepEqual(d.asked, []string{"distrust " + want.Fingerprint}) {
+			t.Errorf("%q: asked for %q, answered %+v, %s", written, d.asked, a.Distrusted, a.Error)
+		}
+	}
+	for _, written := range []string{"", longID('A'), long('A')[1:], long('A') + "A", long('G'), "../../" + long('A')[6:]} {
+		d := &registryDouble{}
+		a := ask(t, New(Config{Publisher: d}), `{"distrust":{"fingerprint":"`+written+`"}}`)
+		if !strings.Contains(a.Error, "is not the fingerprint of a key: it has 40") || len(d.asked) > 0 {
+			t.Errorf("%q: asked for %q, %s", written, d.asked, a.Error)
+		}
+	}
+	for fault, want := range map[error]string{
+		registry.ErrNotFound:    "no namespace has a key with the fingerprint " + long('A') + ": larder keys lists",
+		publish.ErrOwnKey:       "larder keys rotate",
+		errors.New("no bucket"): "key " + long('A') + ": no bucket",
+	} {
+		d := &registryDouble{errs: map[string]error{"distrust": fault}}
+		if a := ask(t, New(Config{Publisher: d}), `{"distrust":{"fingerprint":"`+long('A')+`"}}`); !strings.Contains(a.Error, want) || a.Distrusted != nil {
+			t.Errorf("%v: answered %+v", fault, a)
+		}
 	}
 }
 

@@ -29,6 +29,8 @@ type Publisher interface {
 	Verify(ctx context.Context, after string, quickly bool) publish.Walk
 	Signatures(ctx context.Context, after string) iter.Seq2[publish.Signed, error]
 	OwnKeys(ctx context.Context) ([]signing.PublicKey, error)
+	AuthorKeys(ctx context.Context) ([]publish.AuthorKey, error)
+	DistrustKey(ctx context.Context, fingerprint string) (changed bool, err error)
 	PublicKey() signing.PublicKey
 }
 
@@ -70,6 +72,8 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 		a.Standing, err = h.setStanding(ctx, *r.Standing)
 	case r.Rotate != nil:
 		a.Rotated, err = h.rotateKey(ctx)
+	case r.Distrust != nil:
+		a.Distrusted, err = h.distrustKey(ctx, *r.Distrust)
 	case r.Keys != nil:
 		a.Walked, err = h.keys(ctx, r.Keys.After)
 	case r.Resign != nil:
@@ -131,6 +135,23 @@ func (h *Handler) rotateKey(ctx context.Context) (*Key, error) {
 	return &Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: Current}, nil
 }
 
+func (h *Handler) distrustKey(ctx context.Context, r Distrust) (*TrustEnded, error) {
+	fingerprint, err := r.parse()
+	if err != nil {
+		return nil, err
+	}
+	changed, err := h.config.Publisher.DistrustKey(ctx, fingerprint)
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+		return nil, fmt.Errorf("no namespace has a key with the fingerprint %s: larder keys lists those that there are", fingerprint)
+	case errors.Is(err, publish.ErrOwnKey):
+		return nil, fmt.Errorf("%s is a key of the registry's own: change it (larder keys rotate), and sign anew what it signed (larder keys resign)", fingerprint)
+	case err != nil:
+		return nil, fmt.Errorf("key %s: %w", fingerprint, err)
+	}
+	return &TrustEnded{fingerprint, changed}, nil
+}
+
 func (h *Handler) access(ctx context.Context, r admin.Request) (*admin.Answer, error) {
 	if h.config.Access == nil {
 		return nil, errors.New("tokens and rules of trust are not for this function: it is login that is asked for them")
@@ -163,7 +184,7 @@ func (h *Handler) walk(ctx context.Context, walk publish.Walk) (*Walked, error) 
 func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 	part := newPart(h.partTime)
 	if after == "" {
-		if err := h.ownKeys(ctx, &part.Walked); err != nil {
+		if err := h.allKeys(ctx, &part.Walked); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +203,8 @@ func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 	return &part.Walked, ctx.Err()
 }
 
-func (h *Handler) ownKeys(ctx context.Context, w *Walked) error {
+// allKeys adds the keys that there are, before any version.
+func (h *Handler) allKeys(ctx context.Context, w *Walked) error {
 	keys, err := h.config.Publisher.OwnKeys(ctx)
 	if err != nil {
 		return err
@@ -194,7 +216,26 @@ func (h *Handler) ownKeys(ctx context.Context, w *Walked) error {
 		}
 		w.Keys = append(w.Keys, Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: role})
 	}
+	authors, err := h.config.Publisher.AuthorKeys(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range authors {
+		w.Keys = append(w.Keys, authorKey(key))
+	}
 	return nil
+}
+
+func authorKey(k publish.AuthorKey) Key {
+	trust := Trusted
+	switch {
+	case k.Revoked:
+		trust = Revoked
+	case k.Distrusted:
+		trust = Distrusted
+	}
+	id := k.Fingerprint[max(0, len(k.Fingerprint)-16):]
+	return Key{KeyID: id, Fingerprint: k.Fingerprint, Role: Author, Trust: trust, Namespaces: k.Namespaces}
 }
 
 // part is a part of a walk that is being taken.
@@ -218,7 +259,10 @@ func (p *part) add(step publish.Step, err error) (ends bool) {
 	if err != nil {
 		p.Findings = append(p.Findings, Finding{step.Subject, err.Error()})
 	}
-	return len(p.Findings) >= MaxFindings || time.Now().After(p.end)
+	for _, note := range step.Notes {
+		p.Notes = append(p.Notes, Finding{step.Subject, note})
+	}
+	return len(p.Findings)+len(p.Notes) >= MaxFindings || time.Now().After(p.end)
 }
 
 // signed notes who signed a version.

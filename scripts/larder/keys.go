@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -22,7 +24,9 @@ func newKeysCommand() *cobra.Command {
 		Long: `Say which signing keys there are, and how many versions of providers each of them
 signed. The registry's own are the current one, which signs what is published from
 now on, and those that it replaced; an author's key signed a release that came
-with a signature.
+with a signature. Of authors' keys it is said whether new releases may be signed
+with them: "trusted", which an expired key is, too; "revoked", by its owner; or
+"distrusted", by "larder keys distrust".
 ` + whichRegistry,
 		Example: `  larder keys
   larder keys --versions --stack acme-registry`,
@@ -42,7 +46,7 @@ with a signature.
 	addRegistryFlags(command, &o)
 	command.Flags().BoolVar(&versions, "versions", false, "name the versions, too")
 	command.Flags().BoolVar(&asJSON, "json", false, "write the keys and their versions as one JSON document")
-	command.AddCommand(newRotateCommand(), newResignCommand())
+	command.AddCommand(newRotateCommand(), newResignCommand(), newDistrustCommand())
 	return command
 }
 
@@ -77,6 +81,9 @@ func mergeKeys(keys, part []control.Key) []control.Key {
 		if key.Fingerprint != "" {
 			keys[i].Fingerprint = key.Fingerprint
 		}
+		if key.Trust != "" {
+			keys[i].Trust, keys[i].Namespaces = key.Trust, key.Namespaces
+		}
 		keys[i].Versions = append(keys[i].Versions, key.Versions...)
 	}
 	return keys
@@ -84,9 +91,9 @@ func mergeKeys(keys, part []control.Key) []control.Key {
 
 func writeKeys(out io.Writer, keys []control.Key, versions bool) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, err := fmt.Fprintln(table, "KEY ID\tFINGERPRINT\tROLE\tVERSIONS")
+	_, err := fmt.Fprintln(table, "KEY ID\tFINGERPRINT\tROLE\tTRUST\tVERSIONS")
 	for _, key := range keys {
-		_, failed := fmt.Fprintf(table, "%s\t%s\t%s\t%d\n", key.KeyID, key.Fingerprint, key.Role, len(key.Versions))
+		_, failed := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\n", key.KeyID, key.Fingerprint, key.Role, cmp.Or(key.Trust, "-"), len(key.Versions))
 		err = errors.Join(err, failed)
 	}
 	err = errors.Join(err, table.Flush())
@@ -163,5 +170,45 @@ and checksums are the same.
 	}
 	addRegistryFlags(command, &o)
 	addAfterFlag(command, &after)
+	return command
+}
+
+func newDistrustCommand() *cobra.Command {
+	var o reach.Options
+	command := &cobra.Command{
+		Use:   "distrust FINGERPRINT",
+		Short: "End the trust in an author's key, for new releases",
+		Long: `End the trust in an author's key, for new releases, in every namespace and for good:
+as when its owner cannot revoke it. What it signed before goes on being served;
+"larder verify" names it, and "larder withdraw" takes it off the lists.
+
+The fingerprint is as "gpg --fingerprint" or "larder keys" prints it. The author
+goes on with a new key, uploaded in the place of this one.
+` + whichRegistry,
+		Example: `  larder keys distrust 4F819F9572CA00E0A842483CE29C0AF441B1C040
+  larder keys distrust 4F819F9572CA00E0A842483CE29C0AF441B1C040 --stack acme-registry`,
+		Args: cobra.MinimumNArgs(1), // gpg prints it in groups
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request := control.Distrust{Fingerprint: strings.Join(args, " ")}
+			if err := request.Validate(); err != nil {
+				return err
+			}
+			registry, err := findRegistry(cmd, o)
+			if err != nil {
+				return err
+			}
+			answer, err := registry.Ask(cmd.Context(), control.Request{Distrust: &request})
+			if err != nil {
+				return err
+			}
+			format := "the key %s is not trusted for new releases any more\n"
+			if !answer.Distrusted.Changed {
+				format = "the key %s was not trusted for new releases already\n"
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), format, answer.Distrusted.Fingerprint)
+			return err
+		},
+	}
+	addRegistryFlags(command, &o)
 	return command
 }

@@ -142,9 +142,13 @@ func TestChangeTheSigningKey(t *testing.T) {
 	if !slices.Equal(current.Versions, []string{"acme/widget 1.0.0"}) || current.Fingerprint == "" || n.signedBy(t) != current.KeyID {
 		t.Errorf("signed by %s, and the current key is %+v", n.signedBy(t), current)
 	}
-	n.must(t, "larder keys --versions", current.KeyID+" signed acme/widget 1.0.0\n", "replaced  0\n")
+	n.must(t, "larder keys --versions", current.KeyID+" signed acme/widget 1.0.0\n", "replaced  -      0\n")
 	n.must(t, "larder keys resign", "2 versions: 0 signed anew\n")
 	n.must(t, "larder verify", "nothing is wrong")
+	n.mustFail(t, "larder keys distrust ABC", `"ABC" is not the fingerprint of a key`)
+	n.mustFail(t, "larder keys distrust "+strings.Repeat("0", 40), "no namespace has a key with the fingerprint 0000")
+	n.mustFail(t, "larder keys distrust "+current.Fingerprint, "is a key of the registry's own")
+	n.mustFail(t, "larder keys distrust "+now[control.Replaced][0].Fingerprint, "is a key of the registry's own")
 }
 
 func TestVerifyAndReindex(t *testing.T) {

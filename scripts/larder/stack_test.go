@@ -71,6 +71,24 @@ func TestDeploymentIsAsked(t *testing.T) {
 			`{"verify":{"after":"here","quick":true}}`,
 			"module a/b/c 1.0.0: It is not listed.\n2 versions, 1 upload: not all is well\n", "1 problem: see above",
 		},
+		"notes": {
+			[]string{"verify"},
+			`{"walked":{"steps":{"records":2},"notes":[{"subject":"provider acme/widget 1.0.0","problem":"It is signed by key A."}]}}`,
+			`{"verify":{}}`,
+			"note: provider acme/widget 1.0.0: It is signed by key A.\n2 versions: nothing is wrong, but see the notes above\n", "",
+		},
+		"distrust": {
+			[]string{"keys", "distrust", "aaaa aaaa aaaa aaaa aaaa", "aaaa aaaa aaaa aaaa", "aaaa"}, `{"distrusted":{"fingerprint":"A","changed":true}}`,
+			`{"distrust":{"fingerprint":"` + strings.Repeat("aaaa ", 5) + strings.Repeat("aaaa ", 4) + `aaaa"}}`, "the key A is not trusted for new releases any more\n", "",
+		},
+		"distrusted already": {
+			[]string{"keys", "distrust", strings.Repeat("A", 40)}, `{"distrusted":{"fingerprint":"A"}}`,
+			`{"distrust":{"fingerprint":"` + strings.Repeat("A", 40) + `"}}`, "the key A was not trusted for new releases already\n", "",
+		},
+		"distrust, and the registry is an older one": {
+			[]string{"keys", "distrust", strings.Repeat("A", 40)}, `{"walked":{"steps":{}}}`,
+			`{"distrust":{"fingerprint":"` + strings.Repeat("A", 40) + `"}}`, "", "the registry gave an answer to something else: it may be of another version than this larder",
+		},
 		"resign": {
 			[]string{"keys", "resign"}, `{"walked":{"steps":{"records":2},"changed":1}}`,
 			`{"resign":{}}`, "2 versions: 1 signed anew\n", "",
@@ -78,7 +96,7 @@ func TestDeploymentIsAsked(t *testing.T) {
 		"keys with a problem": {
 			[]string{"keys"},
 			`{"walked":{"keys":[{"key_id":"1","role":"author"}],"findings":[{"subject":"s","problem":"p"}]}}`,
-			`{"keys":{}}`, "KEY ID  FINGERPRINT  ROLE    VERSIONS\n1                    author  0\n", "1 problem: see above",
+			`{"keys":{}}`, "KEY ID  FINGERPRINT  ROLE    TRUST  VERSIONS\n1                    author  -      0\n", "1 problem: see above",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

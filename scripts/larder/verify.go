@@ -25,7 +25,11 @@ which takes its time; with --quick it looks only whether they are there, and at
 their sizes. "larder reindex" mends what is wrong in the catalog.
 ` + whichRegistry + `
 
-Each difference is one line. The exit status is 0 when there is none.`,
+Each difference is one line. The exit status is 0 when there is none.
+
+A line that begins with "note:" is no difference. It names a version that is signed
+by an author's key which is not trusted any more: it was released before that, and
+is served as it was.`,
 		Example: `  larder verify
   larder verify --quick --stack acme-registry --region eu-central-1`,
 		Args: cobra.NoArgs,
@@ -37,10 +41,13 @@ Each difference is one line. The exit status is 0 when there is none.`,
 				return err
 			}
 			return runWalk(cmd, w, func(t walk.Totals) string {
-				if t.Findings == 0 {
-					return "nothing is wrong"
+				switch {
+				case t.Findings > 0:
+					return "not all is well"
+				case t.Notes > 0:
+					return "nothing is wrong, but see the notes above"
 				}
-				return "not all is well"
+				return "nothing is wrong"
 			})
 		},
 	}

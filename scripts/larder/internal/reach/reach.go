@@ -84,6 +84,8 @@ func answers(a control.Answer, r control.Request) bool {
 		return a.Standing != nil
 	case r.Rotate != nil:
 		return a.Rotated != nil
+	case r.Distrust != nil:
+		return a.Distrusted != nil
 	case r.Access != nil:
 		return a.Access != nil && a.Access.Answers(*r.Access)
 	default:

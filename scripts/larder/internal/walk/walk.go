@@ -47,6 +47,7 @@ type Totals struct {
 	Versions, Uploads int // that were looked at
 	Changed           int
 	Findings          int
+	Notes             int
 	Next              string // the cursor to go on after; empty where all is done, or nothing is
 }
 
@@ -100,6 +101,7 @@ func (t *Totals) add(part *control.Walked) {
 	t.Uploads += part.Steps["inbox"]
 	t.Changed += part.Changed
 	t.Findings += len(part.Findings)
+	t.Notes += len(part.Notes)
 	t.Next = part.Next
 }
 
@@ -109,6 +111,11 @@ func (w *Walk) tell(t Totals, part *control.Walked) error {
 	for _, f := range part.Findings {
 		if _, err := fmt.Fprintf(w.Out, "%s: %s\n", printable(f.Subject), printable(f.Problem)); err != nil {
 			return fmt.Errorf("write what is wrong: %w", err)
+		}
+	}
+	for _, n := range part.Notes {
+		if _, err := fmt.Fprintf(w.Out, "note: %s: %s\n", printable(n.Subject), printable(n.Problem)); err != nil {
+			return fmt.Errorf("write a note: %w", err)
 		}
 	}
 	if w.Keys != nil {

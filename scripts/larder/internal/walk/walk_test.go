@@ -71,6 +71,20 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Notes are told, and nothing is wrong for that.
+func TestNotes(t *testing.T) {
+	first, second := part("a", 1, 0), part("", 1, 0)
+	first.Notes = []control.Finding{{Subject: "provider acme/widget 1.0.0", Problem: "It is \x1bold."}}
+	w, out, _ := newWalk(&script{answers: []any{first, second}}, false)
+	totals, err := w.Run(t.Context())
+	if err != nil || totals.Notes != 1 || totals.Err() != nil {
+		t.Errorf("%+v, %v", totals, err)
+	}
+	if want := "note: provider acme/widget 1.0.0: It is \ufffdold.\n"; out.String() != want {
+		t.Errorf("said %q, want %q", out, want)
+	}
+}
+
 func TestGoesOnAfter(t *testing.T) {
 	s := &script{answers: []any{part("", 1, 0)}}
 	w, _, _ := newWalk(s, false)
