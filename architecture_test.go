@@ -61,7 +61,7 @@ var onlyIn = map[string][]string{
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
 	"github.com/go-jose/":                             {"pkg/identity"},
 	"golang.org/x/oauth2":                             {"pkg/identity"},
-	"golang.org/x/time":                               {"scripts/larder/internal/serve"},
+	"golang.org/x/time":                               {"scripts/larder/internal/front", "scripts/larder/internal/serve"},
 	"github.com/ProtonMail/go-crypto":                 {"pkg/signing"},
 	"github.com/spf13/cobra":                          {"scripts/larder"},
 	"github.com/hashicorp/go-version":                 {"pkg/registry"},

@@ -40,6 +40,8 @@ const (
 	NextSigningKey = "signing-key-next.pem"
 	// Socket is where operators' commands reach the server.
 	Socket = "control.sock"
+	// S3Socket is where the node itself reaches its bucket, while it serves.
+	S3Socket = "s3.sock"
 	// Catalog is the database file; it can be rebuilt from the bucket.
 	Catalog = "catalog.db"
 	// Access is the database file of tokens and rules of trust, which nothing

@@ -2,12 +2,15 @@ package locals3
 
 import (
 	"context"
+	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/s3api/middlewares"
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
 )
@@ -33,11 +36,18 @@ func (g guarded) NormalizeObjectKey(bucket, object string) string {
 	return first
 }
 
+// PutObject implements backend.Backend.
+func (g guarded) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
+	in.Body = whole(in.Body, in.ContentLength)
+	return g.Backend.PutObject(ctx, in)
+}
+
 // UploadPart implements backend.Backend.
 func (g guarded) UploadPart(ctx context.Context, in *s3.UploadPartInput) (*s3.UploadPartOutput, error) {
 	if err := checkUploadID(in.UploadId); err != nil {
 		return nil, err
 	}
+	in.Body = whole(in.Body, in.ContentLength)
 	return g.Backend.UploadPart(ctx, in)
 }
 
@@ -71,6 +81,46 @@ func (g guarded) ListParts(ctx context.Context, in *s3.ListPartsInput) (s3respon
 		return s3response.ListPartsResult{}, err
 	}
 	return g.Backend.ListParts(ctx, in)
+}
+
+// whole is a body that fails when it ends before its length: the endpoint takes
+// that of a client who broke off for one that ended.
+func whole(body io.Reader, length *int64) io.Reader {
+	if body == nil || length == nil {
+		return body
+	}
+	checked := &wholeBody{body, *length}
+	if sums, ok := body.(middlewares.ChecksumReader); ok { // which the storage asks for
+		return struct {
+			io.Reader
+			checksums
+		}{checked, sums}
+	}
+	return checked
+}
+
+// checksums are what the endpoint knows of a body that brings its own.
+type checksums interface {
+	Algorithm() string
+	Checksum() string
+}
+
+type wholeBody struct {
+	body io.Reader
+	left int64
+}
+
+// errBrokenOff is not io.ErrUnexpectedEOF, which the storage takes for the end.
+var errBrokenOff = s3err.GetAPIError(s3err.ErrIncompleteBody)
+
+// Read implements io.Reader.
+func (w *wholeBody) Read(p []byte) (int, error) {
+	n, err := w.body.Read(p)
+	w.left -= int64(n)
+	if (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && w.left > 0 {
+		err = errBrokenOff
+	}
+	return n, err
 }
 
 // checkUploadID refuses what leads out of the folder of an object's uploads,

@@ -23,6 +23,16 @@ type identities struct {
 	Uploader Credentials `json:"uploader"`
 }
 
+// secret returns the secret of one of the access keys.
+func (i identities) secret(accessKeyID string) (string, bool) {
+	for _, key := range []Credentials{i.Uploader, i.Root} {
+		if key.AccessKeyID == accessKeyID {
+			return key.SecretAccessKey, true
+		}
+	}
+	return "", false
+}
+
 // loadCredentials returns the access keys of the data folder, made on the
 // first start.
 func loadCredentials(dir *datadir.Dir) (identities, error) {

@@ -7,17 +7,22 @@
 // may write everywhere but under registry/, which it may only read.
 //
 // The S3 implementation allows one endpoint per process. It makes its folder
-// the process's working directory, so all other code needs absolute paths.
+// the process's working directory, so all other code needs absolute paths. It
+// believes that its clients mean well until it knows who they are, so it listens
+// at a socket in the data folder, and clients come in by a door before it, at
+// which nothing passes that is not signed.
 package locals3
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/versity/versitygw/backend"
@@ -25,6 +30,8 @@ import (
 	"github.com/versity/versitygw/s3api"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/front"
+	"github.com/larder-registry/larder/scripts/larder/internal/socket"
 )
 
 const (
@@ -38,7 +45,7 @@ const (
 
 const (
 	maxConnections = 2048
-	maxRequests    = 1024
+	maxRequests    = 1024   // of clients and of the node
 	maxParts       = 10_000 // as on AWS
 
 	// startTimeout bounds how long the endpoint may take until it answers.
@@ -58,7 +65,7 @@ type Options struct {
 	// KeyFile that of one with its private key. Both may be the same file.
 	CertFile, KeyFile string
 	// ServerName is a name that the certificate is valid for, and Roots the
-	// authorities that vouch for it: Start connects to its own endpoint.
+	// authorities that vouch for it: Start connects to its own address.
 	ServerName string
 	Roots      *x509.CertPool
 	// Notify is called with the key of every object that was written, by
@@ -71,21 +78,23 @@ type Options struct {
 
 // A Server is a running S3 endpoint.
 type Server struct {
-	// Endpoint is the URL at which this process reaches the endpoint, with
-	// HTTPClient, which trusts its certificate.
+	// Endpoint is the URL at which this process reaches the endpoint with
+	// HTTPClient, and nobody else does.
 	Endpoint   string
 	HTTPClient *http.Client
-	// Port is the one that the endpoint listens on.
+	// Port is the one at which clients reach the endpoint.
 	Port int
 	// Root is the node's own identity, and Uploader that for uploads.
 	Root, Uploader Credentials
 
-	gateway *s3api.S3ApiServer
-	opts    Options
-	cancel  context.CancelFunc
-	release func() // of standard error
-	done    chan struct{}
-	err     error // why the endpoint ended; read after done
+	opts        Options
+	door        *front.Server
+	certificate atomic.Pointer[tls.Certificate]
+	cancel      context.CancelFunc
+	release     func() // of standard error
+	ended       chan struct{}
+	endedErr    error // why the endpoint ended; read after ended
+	done        chan struct{}
 }
 
 // Start starts the endpoint and returns when the bucket is there and answers.
@@ -94,10 +103,19 @@ type Server struct {
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	addr, port, err := reserve(opts.Addr)
+	listener, err := net.Listen("tcp", opts.Addr)
 	if err != nil {
+		return nil, fmt.Errorf("listen for S3 requests: %w; choose another address with LARDER_S3_ADDR", err)
+	}
+	s, err := open(ctx, opts, listener)
+	if err != nil {
+		_ = listener.Close() // the door may have taken it over
 		return nil, err
 	}
+	return s, nil
+}
+
+func open(ctx context.Context, opts Options, listener net.Listener) (*Server, error) {
 	keys, err := loadCredentials(opts.Dir)
 	if err != nil {
 		return nil, err
@@ -106,22 +124,34 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := captureErrors(opts.Logger)
-	if err != nil {
+	to := inside{}
+	if to.address, err = socket.Address(opts.Dir.Path(datadir.S3Socket)); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		Endpoint:   "https://" + reachable(addr),
-		HTTPClient: newHTTPClient(opts),
-		Port:       port,
+		Endpoint:   "http://" + Bucket,
+		HTTPClient: newHTTPClient(to),
+		Port:       listener.Addr().(*net.TCPAddr).Port,
 		Root:       keys.Root,
 		Uploader:   keys.Uploader,
 		opts:       opts,
-		release:    release,
+		ended:      make(chan struct{}),
 		done:       make(chan struct{}),
 	}
-	listening := s.run(notifying{Backend: guarded{storage}, notify: opts.Notify}, addr)
+	if err := s.ReloadCertificate(); err != nil {
+		return nil, err
+	}
+	if s.release, err = captureErrors(opts.Logger); err != nil {
+		return nil, err
+	}
+	listening := s.run(notifying{Backend: guarded{storage}, notify: opts.Notify}, to.address)
 	if err := s.prepare(ctx, listening); err != nil {
+		s.cancel()
+		<-s.ended // could only repeat err
+		return nil, err
+	}
+	s.openDoor(listener, newDoor(keys, to, opts.Logger))
+	if err := s.probe(ctx, listener.Addr()); err != nil {
 		_ = s.Close() // could only repeat err
 		return nil, err
 	}
@@ -130,34 +160,30 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 
 // run starts the endpoint's goroutine. The channel that it returns is closed
 // when the endpoint listens.
-func (s *Server) run(storage backend.Backend, addr string) <-chan struct{} {
+func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
 	listening := make(chan struct{})
 	config := &embedgw.Config{
 		RootUserAccess:    s.Root.AccessKeyID,
 		RootUserSecret:    s.Root.SecretAccessKey,
 		Region:            Region,
-		Ports:             []string{addr},
+		Ports:             []string{address},
+		SocketPerm:        "0600",
 		MaxConnections:    maxConnections,
 		MaxRequests:       maxRequests,
 		MultipartMaxParts: maxParts,
-		CertFile:          s.opts.CertFile,
-		KeyFile:           s.opts.KeyFile,
 		Quiet:             true,
 		// One request per connection: the endpoint leaves unread what follows
 		// a refused or conditional upload, and takes it for the next request.
 		KeepAlive:  false,
 		IAMService: accounts{uploader: s.Uploader},
-		S3Options: []s3api.Option{
-			func(gateway *s3api.S3ApiServer) { s.gateway = gateway },
-			s3api.WithOnListen(func() { close(listening) }),
-		},
+		S3Options:  []s3api.Option{s3api.WithOnListen(func() { close(listening) })},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	go func() {
-		defer close(s.done)
+		defer close(s.ended)
 		defer s.release()
-		s.err = embedgw.RunVersityGW(ctx, storage, config)
+		s.endedErr = embedgw.RunVersityGW(ctx, storage, config)
 	}()
 	return listening
 }
@@ -166,11 +192,45 @@ func (s *Server) prepare(ctx context.Context, listening <-chan struct{}) error {
 	select {
 	case <-listening:
 		return s.prepareBucket(ctx)
-	case <-s.done:
-		return fmt.Errorf("start the S3 endpoint: %w", s.err)
+	case <-s.ended:
+		return fmt.Errorf("start the S3 endpoint: %w", s.endedErr)
 	case <-ctx.Done():
 		return fmt.Errorf("start the S3 endpoint: %w", ctx.Err())
 	}
+}
+
+// openDoor lets clients in.
+func (s *Server) openDoor(listener net.Listener, handler http.Handler) {
+	s.door = front.Open(front.Options{
+		Name:     "the S3 endpoint",
+		Listener: listener,
+		TLS: &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			NextProtos:     []string{"http/1.1"}, // as S3 speaks
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate.Load(), nil },
+		},
+		Handler: handler,
+		Logger:  s.opts.Logger,
+	})
+	go func() {
+		defer close(s.done)
+		select {
+		case <-s.door.Done():
+		case <-s.ended:
+		}
+	}()
+}
+
+// probe makes sure that a client who connects finds the door.
+func (s *Server) probe(ctx context.Context, addr net.Addr) error {
+	ctx, cancel := context.WithTimeout(ctx, front.HeaderTimeout)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: s.opts.Roots, ServerName: s.opts.ServerName}}
+	conn, err := dialer.DialContext(ctx, "tcp", addr.String())
+	if err != nil {
+		return fmt.Errorf("the S3 endpoint does not answer at its own address: %w", err)
+	}
+	return conn.Close()
 }
 
 // Done is closed when the endpoint has ended, be it by Close or by a failure,
@@ -180,55 +240,34 @@ func (s *Server) Done() <-chan struct{} { return s.done }
 // Err returns why the endpoint ended, and nil while it runs and after Close.
 func (s *Server) Err() error {
 	select {
-	case <-s.done:
-		return s.err
+	case <-s.ended:
+		return s.endedErr
 	default:
-		return nil
+		return s.door.Err()
 	}
 }
 
 // Close stops the endpoint. Requests that are under way get ten seconds.
 func (s *Server) Close() error {
+	failed := s.door.Err()
+	err := s.door.Close()
 	s.cancel()
-	s.HTTPClient.CloseIdleConnections()
 	select {
-	case <-s.done:
-		return s.err
+	case <-s.ended:
+		err = errors.Join(failed, err, s.endedErr)
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("the S3 endpoint did not stop within %v", stopTimeout)
+		err = errors.Join(failed, err, fmt.Errorf("the S3 endpoint did not stop within %v", stopTimeout))
 	}
+	return err
 }
 
 // ReloadCertificate has new connections see what now is in the certificate
 // files.
 func (s *Server) ReloadCertificate() error {
-	return s.gateway.CertStorage.SetCertificate(s.opts.CertFile, s.opts.KeyFile)
-}
-
-// reserve finds out whether the endpoint can listen on addr, and chooses a
-// port where addr has none: the endpoint cannot tell which one it was given.
-func reserve(addr string) (string, int, error) {
-	listener, err := net.Listen("tcp", addr)
+	certificate, err := tls.LoadX509KeyPair(s.opts.CertFile, s.opts.KeyFile)
 	if err != nil {
-		return "", 0, fmt.Errorf("listen for S3 requests: %w; choose another address with LARDER_S3_ADDR", err)
+		return fmt.Errorf("read the S3 endpoint's certificate: %w", err)
 	}
-	defer listener.Close()
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", 0, fmt.Errorf("listen for S3 requests: %w", err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return net.JoinHostPort(host, fmt.Sprint(port)), port, nil
-}
-
-// reachable returns where to connect to reach a listener on addr.
-func reachable(addr string) string {
-	host, port, _ := net.SplitHostPort(addr)
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-		if ip.Is6() {
-			host = "::1"
-		}
-	}
-	return net.JoinHostPort(host, port)
+	s.certificate.Store(&certificate)
+	return nil
 }

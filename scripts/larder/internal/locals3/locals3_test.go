@@ -3,8 +3,10 @@ package locals3
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -42,13 +44,24 @@ func (l *testLog) String() string {
 	return l.buf.String()
 }
 
-// endpoint is a running server with what a test needs to look at it.
+// endpoint is a running server with what a test needs to look at it, as its
+// clients do: through the door.
 type endpoint struct {
 	*Server
-	dir  *datadir.Dir
-	log  *testLog
-	mu   sync.Mutex
-	keys []string
+	url     string
+	outside *http.Client
+	dir     *datadir.Dir
+	log     *testLog
+	mu      sync.Mutex
+	keys    []string
+}
+
+// Client returns a client outside of the door.
+func (e *endpoint) Client(who Credentials) *s3.Client {
+	return s3.New(e.Server.Client(who).Options(), func(o *s3.Options) {
+		o.BaseEndpoint = &e.url
+		o.HTTPClient = e.outside
+	})
 }
 
 func (e *endpoint) notified() []string {
@@ -98,6 +111,10 @@ func start(t *testing.T, path string) *endpoint {
 		t.Fatal(err)
 	}
 	e.Server = server
+	e.url = fmt.Sprintf("https://127.0.0.1:%d", server.Port)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	t.Cleanup(transport.CloseIdleConnections)
+	e.outside = &http.Client{Transport: transport}
 	t.Cleanup(func() { e.stop(t) })
 	return e
 }
@@ -197,7 +214,7 @@ func TestLifecycle(t *testing.T) {
 func TestStartRefusesOccupiedAddress(t *testing.T) {
 	e := start(t, t.TempDir())
 	opts := e.opts
-	opts.Addr = strings.TrimPrefix(e.Endpoint, "https://")
+	opts.Addr = strings.TrimPrefix(e.url, "https://")
 	_, err := Start(t.Context(), opts)
 	if err == nil || !strings.Contains(err.Error(), "LARDER_S3_ADDR") {
 		t.Errorf("got %v, want an error that names LARDER_S3_ADDR", err)
@@ -333,7 +350,7 @@ func (e *endpoint) request(t *testing.T, method, url string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := e.HTTPClient.Do(request)
+	response, err := e.outside.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,8 +375,8 @@ func poll(t *testing.T, what string, true func() bool) {
 func TestReloadCertificate(t *testing.T) {
 	e := start(t, t.TempDir())
 	serial := func() string {
-		e.HTTPClient.CloseIdleConnections()
-		response, err := e.HTTPClient.Get(e.Endpoint)
+		e.outside.CloseIdleConnections()
+		response, err := e.outside.Get(e.url)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -239,7 +239,7 @@ func TestStrangersGetNothing(t *testing.T) {
 	wantCode(t, "an unknown key", head(newCredentials()), "InvalidAccessKeyId")
 	wantCode(t, "a wrong secret", head(Credentials{e.Uploader.AccessKeyID, e.Root.SecretAccessKey}), "SignatureDoesNotMatch")
 	wantCode(t, "the node's key with a wrong secret", head(Credentials{e.Root.AccessKeyID, e.Uploader.SecretAccessKey}), "SignatureDoesNotMatch")
-	if status, body := e.request(t, "GET", e.Endpoint+"/"+Bucket+"/registry/blob"); status != 403 {
+	if status, body := e.request(t, "GET", e.url+"/"+Bucket+"/registry/blob"); status != 403 {
 		t.Errorf("anonymous: status %d: %s", status, body)
 	}
 }

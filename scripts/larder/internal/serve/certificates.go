@@ -13,6 +13,7 @@ import (
 
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/front"
 	"github.com/larder-registry/larder/scripts/larder/internal/localca"
 )
 
@@ -131,7 +132,7 @@ func (c *certificates) tlsConfig() *tls.Config {
 
 // probe connects to the registry's own listener as a client does.
 func (c *certificates) probe(ctx context.Context, addr net.Addr) error {
-	ctx, cancel := context.WithTimeout(ctx, headerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, front.HeaderTimeout)
 	defer cancel()
 	dialer := tls.Dialer{Config: &tls.Config{RootCAs: c.roots, ServerName: c.registry.name}}
 	conn, err := dialer.DialContext(ctx, "tcp", addr.String())

@@ -22,6 +22,7 @@ import (
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/envfile"
+	"github.com/larder-registry/larder/scripts/larder/internal/front"
 	"github.com/larder-registry/larder/scripts/larder/internal/intake"
 	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 	"github.com/larder-registry/larder/scripts/larder/internal/shell"
@@ -82,7 +83,7 @@ func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	stop := n.answerOperators()
 	defer func() { err = errors.Join(err, stop()) }()
 	web := startWeb(n.listener, n.certs.tlsConfig(), handler, n.logger)
-	defer func() { err = errors.Join(err, web.close()) }()
+	defer func() { err = errors.Join(err, web.Close()) }()
 	defer func() { err = errors.Join(err, n.dir.Remove(datadir.Env)) }()
 	if err := n.announce(ctx, out); err != nil {
 		return err
@@ -204,15 +205,15 @@ func (n *node) tokenCommand() string {
 
 // wait returns when ctx ends, or with an error when a part of the node does.
 // Meanwhile it looks after the certificates.
-func (n *node) wait(ctx context.Context, web *web) error {
+func (n *node) wait(ctx context.Context, web *front.Server) error {
 	check := time.NewTicker(certificateCheck)
 	defer check.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-web.done:
-			return fmt.Errorf("the registry stopped: %w", web.err)
+		case <-web.Done():
+			return fmt.Errorf("the registry stopped: %w", web.Err())
 		case <-n.bucket.Done():
 			return errors.New("the S3 endpoint stopped") // n.close adds why
 		case now := <-check.C:

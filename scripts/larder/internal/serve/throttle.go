@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/scripts/larder/internal/front"
 )
 
 // maxSources is how many sources a throttle remembers at a route. The one that
@@ -45,27 +46,8 @@ func admission() func(*http.Request) bool {
 	}
 	return func(r *http.Request) bool {
 		t := throttles[r.URL.Path]
-		return t == nil || t.admit(source(r.RemoteAddr))
+		return t == nil || t.admit(front.Source(r.RemoteAddr))
 	}
-}
-
-// source is whom a request counts for: an address of IPv4, and 64 bits of IPv6,
-// of which whoever has one address has all. It is the address that connected: what
-// a header says of another one, anybody can say.
-func source(remote string) netip.Prefix {
-	peer, err := netip.ParseAddrPort(remote)
-	if err != nil { // never: of a connection over TCP
-		return netip.Prefix{}
-	}
-	addr, bits := peer.Addr().Unmap().WithZone(""), 64
-	if addr.Is4() {
-		bits = 32
-	}
-	prefix, err := addr.Prefix(bits)
-	if err != nil { // never: every address has as many bits
-		return netip.Prefix{}
-	}
-	return prefix
 }
 
 // throttle counts the requests of a route. It is safe for concurrent use.

@@ -19,6 +19,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
+	"github.com/larder-registry/larder/scripts/larder/internal/front"
 )
 
 // Each source has a limit of its own at each route, and all of them have one
@@ -85,7 +86,7 @@ func TestLimitsLeaveRoom(t *testing.T) {
 func TestSourcesAreBounded(t *testing.T) {
 	throttle := newThrottle(limit{each: 1, eachBurst: 1, all: 1e9, allBurst: 1e9})
 	from := func(n int) netip.Prefix {
-		return source(fmt.Sprintf("[2001:db8:%x:%x::1]:1", n>>16, n&0xffff))
+		return front.Source(fmt.Sprintf("[2001:db8:%x:%x::1]:1", n>>16, n&0xffff))
 	}
 	for n := range maxSources {
 		throttle.admit(from(n))

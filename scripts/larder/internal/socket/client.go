@@ -24,7 +24,7 @@ var ErrNobody = errors.New("nobody listens at the socket")
 // Errors: ErrNobody, and others of the way there and back. It is not known then
 // what became of the request.
 func Ask(ctx context.Context, path string, request control.Request) (control.Answer, error) {
-	address, err := addressOf(path)
+	address, err := Address(path)
 	if err != nil {
 		return control.Answer{}, err
 	}

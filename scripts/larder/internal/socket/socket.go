@@ -35,7 +35,7 @@ const (
 //
 // Errors say so when the path is too long for a socket.
 func Listen(path string) (net.Listener, error) {
-	address, err := addressOf(path)
+	address, err := Address(path)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +52,9 @@ func Listen(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// addressOf is path as it is, or from the working directory if that is shorter,
+// Address is how to listen and to connect at path: as it is, or from the working directory if that is shorter,
 // for the system allows of few bytes.
-func addressOf(path string) (string, error) {
+func Address(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "", err

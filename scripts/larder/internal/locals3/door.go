@@ -1,0 +1,196 @@
+package locals3
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/front"
+	"github.com/larder-registry/larder/scripts/larder/internal/sigv4"
+)
+
+// How many requests of clients may be under way: fewer than the endpoint takes,
+// for the node has its own; and of one address half as many, so that nobody who
+// has an URL to download from keeps all others from their downloads.
+const (
+	maxClientRequests = 768
+	maxSourceRequests = 384
+)
+
+// maxDocument is the largest body, in bytes, of a request that is no upload:
+// the endpoint has it in memory. The largest that clients make completes an
+// upload of 10,000 parts, with a checksum of each.
+const maxDocument = 4 << 20
+
+// methods are those of S3.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions}
+
+// door is what clients talk to: it passes on to the endpoint what is signed with
+// an access key that there is, and refuses all else before anything of its body
+// is read. The endpoint checks signatures itself, and who may do what, but reads
+// bodies, and keeps them, before it knows whose they are.
+type door struct {
+	verifier sigv4.Verifier
+	slots    *front.Slots
+	proxy    *httputil.ReverseProxy
+}
+
+// newDoor returns the door to the endpoint at a socket.
+func newDoor(keys identities, inside http.RoundTripper, logger *slog.Logger) http.Handler {
+	d := &door{
+		verifier: sigv4.Verifier{Region: Region, Secret: keys.secret},
+		slots:    front.NewSlots(maxClientRequests, maxSourceRequests),
+		proxy: &httputil.ReverseProxy{
+			Rewrite:        rewrite,
+			Transport:      inside,
+			ModifyResponse: sayHTTPS,
+			BufferPool:     &buffers{},
+			ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { failed(w, r, err, logger) },
+			ErrorLog:       log.New(io.Discard, "", 0), // of clients that went away
+		},
+	}
+	return front.Paced(d)
+}
+
+// ServeHTTP implements http.Handler.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if no := misshapen(r); no != nil {
+		no.answer(w, r)
+		return
+	}
+	if err := d.verifier.Verify(r, time.Now()); err != nil {
+		unauthenticated(err).answer(w, r)
+		return
+	}
+	if !isUpload(r) {
+		if r.ContentLength > maxDocument {
+			tooLarge.answer(w, r)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxDocument)
+	}
+	release := d.slots.Take(r.RemoteAddr)
+	if release == nil {
+		w.Header().Set("Retry-After", "1")
+		slowDown.answer(w, r)
+		return
+	}
+	defer release()
+	d.proxy.ServeHTTP(w, r)
+}
+
+// misshapen returns why a request is none that a client of S3 makes, and nil if
+// it may be one.
+func misshapen(r *http.Request) *refusal {
+	switch {
+	case !slices.Contains(methods, r.Method):
+		return &methodNotAllowed
+	case !strings.HasPrefix(r.RequestURI, "/") || strings.HasPrefix(r.RequestURI, "//"):
+		return &invalidURI
+	case r.Header.Get("Upgrade") != "":
+		return &noUpgrade
+	case isForm(r.Header):
+		return &noForms
+	}
+	return nil
+}
+
+// isForm says whether the endpoint would take the body for a form, whatever the
+// method is: it would write it to the system's temporary folder.
+func isForm(header http.Header) bool {
+	return slices.ContainsFunc(header.Values("Content-Type"), func(value string) bool {
+		kind, _, err := mime.ParseMediaType(value)
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(value)), "multipart/form-data") ||
+			err == nil && kind == "multipart/form-data"
+	})
+}
+
+// uploadParameters are those that the query of an upload may have.
+var uploadParameters = []string{"partNumber", "uploadId", "x-id"}
+
+// isUpload says whether the body of a request is an object, or a part of one:
+// the endpoint then takes it as it comes.
+func isUpload(r *http.Request) bool {
+	path, query, _ := strings.Cut(r.RequestURI, "?")
+	_, key, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if r.Method != http.MethodPut || key == "" {
+		return false
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if name != "" && !slices.Contains(uploadParameters, name) && !strings.HasPrefix(strings.ToLower(name), "x-amz-") {
+			return false
+		}
+	}
+	return true
+}
+
+// rewrite makes of a request what the endpoint gets: the same, for it is signed.
+func rewrite(r *httputil.ProxyRequest) {
+	path, query, asks := strings.Cut(r.In.RequestURI, "?")
+	r.Out.URL = &url.URL{Scheme: "http", Host: r.In.Host, Opaque: path, RawQuery: query, ForceQuery: asks}
+	r.Out.Host = r.In.Host
+	r.Out.Header.Del("Expect") // it was answered here
+}
+
+// maxCompletion is the largest answer, in bytes, to who completes an upload.
+const maxCompletion = 64 << 10
+
+// sayHTTPS mends the address in the answer to who completes an upload: the
+// endpoint does not know how clients reach it.
+func sayHTTPS(response *http.Response) error {
+	completes := response.Request.Method == http.MethodPost && response.StatusCode == http.StatusOK && response.ContentLength <= maxCompletion
+	if !completes || response.ContentLength < 0 {
+		return nil
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	body = bytes.Replace(body, []byte("<Location>http://"), []byte("<Location>https://"), 1)
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(body), response.Body}
+	response.ContentLength = int64(len(body))
+	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+// failed answers a request that the endpoint did not answer.
+func failed(w http.ResponseWriter, r *http.Request, err error, logger *slog.Logger) {
+	no := bodyFailed(err)
+	if no == nil {
+		if r.Context().Err() == nil {
+			logger.Error("the S3 endpoint did not answer", "method", r.Method, "path", r.URL.Path, "error", err)
+		}
+		no = &internal
+	}
+	no.answer(w, r)
+}
+
+// buffers are those in which bodies of answers pass by.
+type buffers struct{ pool sync.Pool }
+
+const bufferSize = 64 << 10
+
+// Get implements httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if buffer, ok := b.pool.Get().(*[]byte); ok {
+		return *buffer
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put implements httputil.BufferPool.
+func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }

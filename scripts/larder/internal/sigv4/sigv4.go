@@ -1,0 +1,237 @@
+// Package sigv4 tells whether an S3 request was signed by who knows an access
+// key's secret, from its headers alone: before anything of its body is read.
+//
+// It is AWS Signature Version 4 as S3 has it. The SDK's signer cannot tell that:
+// it chooses which headers it signs, where the request says which ones were.
+package sigv4
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	algorithm       = "AWS4-HMAC-SHA256"
+	service         = "s3"
+	terminal        = "aws4_request"
+	timeFormat      = "20060102T150405Z"
+	dateFormat      = "20060102"
+	unsignedPayload = "UNSIGNED-PAYLOAD"
+	streamingPrefix = "STREAMING-"
+
+	// maxSkew is how far a client's clock may be from the server's, as on AWS.
+	maxSkew = 15 * time.Minute
+	// maxLifetime is how long a presigned URL may be good for, as on AWS.
+	maxLifetime = 7 * 24 * time.Hour
+)
+
+// Why a request is not authenticated.
+var (
+	// ErrAnonymous reports that nobody signed.
+	ErrAnonymous = errors.New("the request is not signed")
+	// ErrTwice reports that a request says in two ways who signed it.
+	ErrTwice = errors.New("Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified") //nolint:staticcheck // AWS's words
+	// ErrUnsupported reports that the request is signed in another way.
+	ErrUnsupported = errors.New("the way in which the request is signed is not supported: sign with " + algorithm)
+	// ErrMalformed reports that what should say who signed cannot be read.
+	ErrMalformed = errors.New("the request's signature cannot be read")
+	// ErrUnknownKey reports an access key that there is not.
+	ErrUnknownKey = errors.New("the access key does not exist")
+	// ErrSkewed reports that the request was signed at another time than now.
+	ErrSkewed = errors.New("the difference between the request time and the current time is too large")
+	// ErrExpired reports that a presigned URL was good once.
+	ErrExpired = errors.New("request has expired")
+	// ErrMismatch reports that the request is not the one that was signed, or
+	// was signed with another secret.
+	ErrMismatch = errors.New("the request signature we calculated does not match the signature you provided: check your key and signing method")
+)
+
+// Verifier knows the access keys of one region.
+type Verifier struct {
+	Region string
+	// Secret returns the secret of an access key, if there is that key.
+	Secret func(accessKeyID string) (string, bool)
+}
+
+// claim is what a request says of its signature.
+type claim struct {
+	accessKeyID   string
+	date          string // of the scope
+	region        string
+	at            time.Time
+	signedHeaders []string
+	signature     string
+	payload       string
+	presigned     bool
+	lifetime      time.Duration // where it is presigned
+}
+
+// Verify returns nil if the request, which a server has read, was signed by who
+// knows the secret of its access key, and not too long before now.
+//
+// Errors: the ones above.
+func (v Verifier) Verify(r *http.Request, now time.Time) error {
+	query, err := parseQuery(r.RequestURI)
+	if err != nil {
+		return err
+	}
+	c, err := readClaim(r.Header, query)
+	if err != nil {
+		return err
+	}
+	secret, known := v.Secret(c.accessKeyID)
+	if !known {
+		return ErrUnknownKey
+	}
+	if c.region != v.Region {
+		return fmt.Errorf("%w: it is for the region %q, the bucket is in %q", ErrMalformed, c.region, v.Region)
+	}
+	if err := c.checkTime(now); err != nil {
+		return err
+	}
+	canonical, err := canonicalRequest(r, query, c)
+	if err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare([]byte(c.sign(secret, canonical)), []byte(c.signature)) == 0 {
+		return ErrMismatch
+	}
+	return nil
+}
+
+func readClaim(header http.Header, query []parameter) (claim, error) {
+	presigned := hasAny(query, "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires",
+		"X-Amz-SignedHeaders", "X-Amz-Signature")
+	old := hasAny(query, "Signature", "AWSAccessKeyId")
+	authorization := header.Values("Authorization")
+	switch {
+	case (presigned || old) && len(authorization) > 0, len(authorization) > 1:
+		return claim{}, ErrTwice
+	case presigned:
+		return readPresigned(query)
+	case old:
+		return claim{}, ErrUnsupported
+	case len(authorization) == 0:
+		return claim{}, ErrAnonymous
+	default:
+		return readAuthorization(authorization[0], header)
+	}
+}
+
+// readAuthorization reads the claim of a request that has a header for it.
+func readAuthorization(authorization string, header http.Header) (claim, error) {
+	name, rest, _ := strings.Cut(authorization, " ")
+	if name != algorithm {
+		return claim{}, ErrUnsupported
+	}
+	fields := map[string]string{}
+	for part := range strings.SplitSeq(rest, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if _, again := fields[key]; !ok || again {
+			return claim{}, fmt.Errorf("%w: Authorization", ErrMalformed)
+		}
+		fields[key] = value
+	}
+	at := header.Get("X-Amz-Date")
+	if at == "" {
+		at = header.Get("Date")
+	}
+	c := claim{payload: header.Get("X-Amz-Content-Sha256")}
+	if !payload.MatchString(c.payload) {
+		return claim{}, fmt.Errorf("%w: X-Amz-Content-Sha256 must be %s, %s… or a SHA-256", ErrMalformed, unsignedPayload, streamingPrefix)
+	}
+	err := c.read(fields["Credential"], at, fields["SignedHeaders"], fields["Signature"])
+	return c, err
+}
+
+// payload is what a request may say of its body's hash.
+var payload = regexp.MustCompile(`^(` + unsignedPayload + `|` + streamingPrefix + `[A-Z0-9-]+|[0-9a-f]{64})$`)
+
+// readPresigned reads the claim of a presigned URL.
+func readPresigned(query []parameter) (claim, error) {
+	values := map[string]string{}
+	for _, name := range []string{"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires", "X-Amz-SignedHeaders", "X-Amz-Signature"} {
+		value, ok := get(query, name)
+		if !ok {
+			return claim{}, fmt.Errorf("%w: %s must be there once", ErrMalformed, name)
+		}
+		values[name] = value
+	}
+	if values["X-Amz-Algorithm"] != algorithm {
+		return claim{}, ErrUnsupported
+	}
+	seconds, err := strconv.ParseUint(values["X-Amz-Expires"], 10, 32)
+	lifetime := time.Duration(seconds) * time.Second
+	if err != nil || lifetime > maxLifetime {
+		return claim{}, fmt.Errorf("%w: X-Amz-Expires must be a number of seconds, at most %d", ErrMalformed, int(maxLifetime.Seconds()))
+	}
+	c := claim{payload: unsignedPayload, presigned: true, lifetime: lifetime}
+	err = c.read(values["X-Amz-Credential"], values["X-Amz-Date"], values["X-Amz-SignedHeaders"], values["X-Amz-Signature"])
+	return c, err
+}
+
+// read reads what both ways to sign have.
+func (c *claim) read(credential, at, signedHeaders, signature string) error {
+	scope := strings.Split(credential, "/")
+	if len(scope) != 5 || scope[3] != service || scope[4] != terminal {
+		return fmt.Errorf("%w: the credential must be <access key>/<date>/<region>/%s/%s", ErrMalformed, service, terminal)
+	}
+	c.accessKeyID, c.date, c.region = scope[0], scope[1], scope[2]
+	var err error
+	if c.at, err = time.Parse(timeFormat, at); err != nil {
+		return fmt.Errorf("%w: the time of signing must be there, as in %s", ErrMalformed, timeFormat)
+	}
+	if c.at.Format(dateFormat) != c.date {
+		return fmt.Errorf("%w: the credential's date is not that of the signature", ErrMalformed)
+	}
+	c.signedHeaders = strings.Split(strings.ToLower(signedHeaders), ";")
+	if !slices.Contains(c.signedHeaders, "host") {
+		return fmt.Errorf("%w: the header Host must be signed", ErrMalformed)
+	}
+	c.signature = signature
+	return nil
+}
+
+func (c claim) checkTime(now time.Time) error {
+	if c.at.After(now.Add(maxSkew)) {
+		return ErrSkewed
+	}
+	if c.presigned {
+		if now.After(c.at.Add(c.lifetime)) {
+			return ErrExpired
+		}
+		return nil
+	}
+	if c.at.Before(now.Add(-maxSkew)) {
+		return ErrSkewed
+	}
+	return nil
+}
+
+// sign returns the signature of a canonical request.
+func (c claim) sign(secret, canonical string) string {
+	scope := strings.Join([]string{c.date, c.region, service, terminal}, "/")
+	hash := sha256.Sum256([]byte(canonical))
+	key := []byte("AWS4" + secret)
+	for _, part := range strings.Split(scope, "/") {
+		key = mac(key, part)
+	}
+	text := strings.Join([]string{algorithm, c.at.Format(timeFormat), scope, hex.EncodeToString(hash[:])}, "\n")
+	return hex.EncodeToString(mac(key, text))
+}
+
+func mac(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text)) // hashes do not fail
+	return h.Sum(nil)
+}
