@@ -11,6 +11,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -167,34 +168,39 @@ func exchanging(token string, changes ...string) url.Values {
 
 func TestExchange(t *testing.T) {
 	other := newIssuer(t)
+	const (
+		given      = "pipeline repo:acme/widget:ref:refs/heads/main of ISSUER | token for "
+		refused    = "a pipeline of ISSUER | token for an identity | false | "
+		noIdentity = "nobody | token for an identity | false | what was sent is no identity token"
+	)
 	for name, test := range map[string]struct {
 		claims access.Claims // beside those of pipeline
 		form   []string
 		setUp  func(*world, *issuer)
 		status int
 		code   string
-		log    string
+		audit  string // the decision, if there is one, with words for what every run has another of
 		asked  int32
 		ends   string // what comes after the identity token
 	}{
-		"from a file":            {ends: "\r\n", status: 200, log: "by rule acme, token", asked: 2},
-		"with more after it":     {ends: "\nx", status: 400, code: "invalid_grant", log: "no identity token"},
-		"good":                   {status: 200, log: "by rule acme, token", asked: 2},
-		"for several":            {claims: access.Claims{"aud": []string{"x", audience}}, status: 200, log: "by rule acme, token", asked: 2},
-		"as a JWT":               {form: []string{"subject_token_type", typeJWT, "requested_token_type", typeAccess}, status: 200, log: "by rule acme, token", asked: 2},
-		"two audiences":          {claims: access.Claims{"aud": []string{"other", audience}}, status: 200, log: "by rule acme, other, token", asked: 2},
-		"the other audience":     {claims: access.Claims{"aud": "other"}, status: 200, log: "by rule other, token", asked: 2},
-		"another audience":       {claims: access.Claims{"aud": "sts.amazonaws.com"}, status: 400, code: "invalid_grant", log: "allowed=false", asked: 2},
-		"no audience":            {claims: access.Claims{"aud": []string{}}, status: 400, code: "invalid_grant", log: "allowed=false", asked: 2},
-		"expired":                {claims: access.Claims{"exp": time.Now().Add(-2 * time.Minute).Unix()}, status: 400, code: "invalid_grant", log: "expired", asked: 2},
-		"a neighbour":            {claims: access.Claims{"sub": "repo:acme-evil/x"}, status: 400, code: "invalid_grant", log: "no rule fits its claims", asked: 2},
-		"no subject":             {claims: access.Claims{"sub": nil, "aud": "other"}, status: 400, code: "invalid_grant", log: "(sub)", asked: 2},
-		"an unknown issuer":      {claims: access.Claims{"iss": other.URL}, status: 400, code: "invalid_grant", log: "no rule trusts the issuer"},
-		"rules for people alone": {setUp: func(w *world, _ *issuer) { w.remove("acme", "other") }, status: 400, code: "invalid_grant", log: "no rule trusts the issuer"},
-		"a rule removed":         {setUp: func(w *world, _ *issuer) { w.remove("acme") }, status: 400, code: "invalid_grant", log: "allowed=false", asked: 2},
-		"an issuer that is down": {setUp: func(_ *world, i *issuer) { i.Close() }, status: 503, code: "temporarily_unavailable", log: "cannot be asked"},
+		"from a file":            {ends: "\r\n", status: 200, audit: given + "read providers:acme/* | true | by rule acme, token TOKEN", asked: 2},
+		"with more after it":     {ends: "\nx", status: 400, code: "invalid_grant", audit: noIdentity},
+		"good":                   {status: 200, audit: given + "read providers:acme/* | true | by rule acme, token TOKEN", asked: 2},
+		"for several":            {claims: access.Claims{"aud": []string{"x", audience}}, status: 200, audit: given + "read providers:acme/* | true | by rule acme, token TOKEN", asked: 2},
+		"as a JWT":               {form: []string{"subject_token_type", typeJWT, "requested_token_type", typeAccess}, status: 200, audit: given + "read providers:acme/* | true | by rule acme, token TOKEN", asked: 2},
+		"two audiences":          {claims: access.Claims{"aud": []string{"other", audience}}, status: 200, audit: given + "read providers:acme/*, read modules:* | true | by rule acme, other, token TOKEN", asked: 2},
+		"the other audience":     {claims: access.Claims{"aud": "other"}, status: 200, audit: given + "read modules:* | true | by rule other, token TOKEN", asked: 2},
+		"another audience":       {claims: access.Claims{"aud": "sts.amazonaws.com"}, status: 400, code: "invalid_grant", audit: refused + `the identity token is for "sts.amazonaws.com", and must be for "https://registry.example.com, other"`, asked: 2},
+		"no audience":            {claims: access.Claims{"aud": []string{}}, status: 400, code: "invalid_grant", audit: refused + `the identity token is for "", and must be for "https://registry.example.com, other"`, asked: 2},
+		"expired":                {claims: access.Claims{"exp": 946684800}, status: 400, code: "invalid_grant", audit: refused + "the identity token expired at 2000-01-01T00:00:00Z: ask for a new one", asked: 2},
+		"a neighbour":            {claims: access.Claims{"sub": "repo:acme-evil/x"}, status: 400, code: "invalid_grant", audit: "pipeline repo:acme-evil/x of ISSUER | token for an identity | false | no rule fits its claims", asked: 2},
+		"no subject":             {claims: access.Claims{"sub": nil, "aud": "other"}, status: 400, code: "invalid_grant", audit: refused + "the identity token does not say whose it is (sub)", asked: 2},
+		"an unknown issuer":      {claims: access.Claims{"iss": other.URL}, status: 400, code: "invalid_grant", audit: "a pipeline of OTHER | token for an identity | false | no rule trusts the issuer"},
+		"rules for people alone": {setUp: func(w *world, _ *issuer) { w.remove("acme", "other") }, status: 400, code: "invalid_grant", audit: refused + "no rule trusts the issuer"},
+		"a rule removed":         {setUp: func(w *world, _ *issuer) { w.remove("acme") }, status: 400, code: "invalid_grant", audit: refused + `the identity token is for "https://registry.example.com", and must be for "other"`, asked: 2},
+		"an issuer that is down": {setUp: func(_ *world, i *issuer) { i.Close() }, status: 503, code: "temporarily_unavailable", audit: refused + "the issuer ISSUER cannot be asked just now: there is no connection to it, or none that lasts"},
 		"no token":               {form: []string{"subject_token", ""}, status: 400, code: "invalid_request"},
-		"something else":         {form: []string{"subject_token", "larder_ABC"}, status: 400, code: "invalid_grant", log: "no identity token"},
+		"something else":         {form: []string{"subject_token", "larder_ABC"}, status: 400, code: "invalid_grant", audit: noIdentity},
 		"no type":                {form: []string{"subject_token_type", ""}, status: 400, code: "invalid_request"},
 		"another type":           {form: []string{"subject_token_type", "urn:ietf:params:oauth:token-type:saml2"}, status: 400, code: "invalid_request"},
 		"a refresh token":        {form: []string{"requested_token_type", "urn:ietf:params:oauth:token-type:refresh_token"}, status: 400, code: "invalid_request"},
@@ -213,9 +219,14 @@ func TestExchange(t *testing.T) {
 			raw := i.token(t, pipeline, test.claims)
 			w.secret(raw, strings.Split(raw, ".")[2])
 			got := w.wantToken(newForm("/v1/token", exchanging(raw+test.ends, test.form...).Encode()), test.status, test.code)
-			if n := w.logged(test.log); (test.log != "") != (n == 1) || i.asked.Load() != test.asked || other.asked.Load() != 0 {
+			if i.asked.Load() != test.asked || other.asked.Load() != 0 {
 				t.Errorf("asked %d times; %s", i.asked.Load(), w.log)
 			}
+			words := []string{"ISSUER", i.URL, "OTHER", other.URL}
+			if test.status == 200 {
+				words = append(words, "TOKEN", w.idOf(got.AccessToken))
+			}
+			w.wantAudit(strings.NewReplacer(words...).Replace(test.audit))
 			if tokens := w.tokens(); len(tokens) != 0 && test.status != 200 || len(tokens) != 1 && test.status == 200 {
 				t.Fatalf("%+v", tokens)
 			}
@@ -292,7 +303,34 @@ func TestExchangedTooMuch(t *testing.T) {
 		w.rule(access.Rule{Name: name, Use: access.ForPipelines, Issuer: i.URL, Audience: audience}, "repository_owner=acme", scopes...)
 	}
 	w.wantToken(newForm("/v1/token", exchanging(i.token(t, pipeline)).Encode()), 400, "invalid_grant")
-	if w.logged("pipeline repo:acme/widget", "allowed=false", "more scopes") != 1 {
-		t.Errorf("%s", w.log)
+	w.wantAudit("pipeline repo:acme/widget:ref:refs/heads/main of " + i.URL + " | token for an identity | false | " + errTooMuch.text)
+}
+
+// TestExchangedMost: rules give as much as a token can have, and none that is
+// good for no time at all.
+func TestExchangedMost(t *testing.T) {
+	i := newIssuer(t)
+	w := newWorld(t, func(c *Config) { c.Identities = i.verifier() })
+	var scopes []string
+	for n := range access.MaxScopes {
+		scopes = append(scopes, fmt.Sprintf("read providers:acme-%d/*", n))
+	}
+	w.rule(access.Rule{Name: "most", Use: access.ForPipelines, Issuer: i.URL, Audience: audience}, "repository_owner=acme", scopes...)
+	raw := i.token(t, pipeline)
+	w.wantToken(newForm("/v1/token", exchanging(raw).Encode()), 200, "")
+	if err := w.store.AddRule(t.Context(), access.Rule{ // which is not valid
+		Name: "never", Use: access.ForPipelines, Issuer: i.URL, Audience: audience, Claims: []access.Claim{{Name: "repository_owner", Pattern: "acme"}}, Lifetime: -1,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.wantToken(newForm("/v1/token", exchanging(raw).Encode()), 500, serverError)
+	if len(w.tokens()) != 1 || len(w.audit()) != 1 {
+		t.Errorf("%v %q", w.tokens(), w.audit())
+	}
+}
+
+func TestAudiences(t *testing.T) {
+	if got := audiences([]access.Rule{{Audience: "a"}, {Audience: "b"}, {Audience: "a"}}); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("%q", got)
 	}
 }

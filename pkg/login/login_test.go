@@ -1,17 +1,21 @@
 package login
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -38,6 +42,9 @@ func TestWhoIsSentHere(t *testing.T) {
 		"an address":                asked("redirect_uri", "http://127.0.0.1:10003/login"),
 		"an IPv6 address":           asked("redirect_uri", "http://[::1]:10003/login"),
 		"no port":                   asked("redirect_uri", "http://localhost/login"),
+		"a port alone":              asked("redirect_uri", "10003/login"),
+		"no path":                   asked("redirect_uri", "http://localhost:10003"),
+		"a port that is none":       asked("redirect_uri", "http://localhost:99999999999999999999/login"),
 		"the port before the first": asked("redirect_uri", "http://localhost:9999/login"),
 		"the port after the last":   asked("redirect_uri", "http://localhost:10011/login"),
 		"a port with a zero":        asked("redirect_uri", "http://localhost:010003/login"),
@@ -59,6 +66,7 @@ func TestWhoIsSentHere(t *testing.T) {
 		"a long state":              asked("state", strings.Repeat("s", 513)),
 		"a state of other letters":  asked("state", "zustände"),
 		"a state of two lines":      asked("state", "a\r\nb"),
+		"a state with a DEL":        asked("state", "a\x7fb"),
 		"no PKCE":                   asked("code_challenge", "", "code_challenge_method", ""),
 		"no challenge":              asked("code_challenge", ""),
 		"plain PKCE":                asked("code_challenge", cliVerifier, "code_challenge_method", "plain"),
@@ -79,6 +87,17 @@ func TestWhoIsSentHere(t *testing.T) {
 	if w.people.state != "" {
 		t.Error("the provider was asked")
 	}
+	if answer := (&browser{world: w}).get("/v1/login", twice); !strings.Contains(answer.body, "more than once") {
+		t.Errorf("a parameter twice: %s", answer.body)
+	}
+	for name, query := range map[string]url.Values{
+		"the first port": asked("redirect_uri", "http://localhost:10000/login"), "the last port": asked("redirect_uri", "http://localhost:10010/login"),
+		"the longest state": asked("state", strings.Repeat("s", 512)), "all letters in the state": asked("state", " ~"),
+	} {
+		if answer := (&browser{world: w}).get("/v1/login", query); answer.status != http.StatusFound {
+			t.Errorf("%s: %+v", name, answer)
+		}
+	}
 }
 
 func TestBegin(t *testing.T) {
@@ -86,12 +105,13 @@ func TestBegin(t *testing.T) {
 		change func(*Config)
 		people people
 		status int
+		log    string // all that is logged
 	}{
-		"nobody logs in here":       {func(c *Config) { c.Provider = nil }, people{}, 404},
-		"the provider is down":      {func(*Config) {}, people{authError: errUnavailable}, 503},
-		"too many log in":           {func(c *Config) { c.Store = full{c.Store} }, people{}, 503},
-		"the store is broken":       {func(c *Config) { c.Store = broken{c.Store} }, people{}, 500},
-		"the registry is at a port": {func(c *Config) { c.Host = "127.0.0.1:8443" }, people{}, 302},
+		"nobody logs in here":       {func(c *Config) { c.Provider = nil }, people{}, 404, ""},
+		"the provider is down":      {func(*Config) {}, people{authError: errUnavailable}, 503, `level=WARN msg="an issuer cannot be asked" method=GET path=/v1/login error="the issuer cannot be asked"`},
+		"too many log in":           {func(c *Config) { c.Store = full{c.Store} }, people{}, 503, `level=WARN msg="no more tickets can be kept" method=GET path=/v1/login error="too many people are logging in at the same time"`},
+		"the store is broken":       {func(c *Config) { c.Store = broken{c.Store} }, people{}, 500, `level=ERROR msg="request failed" method=GET path=/v1/login error="the disk is on fire"`},
+		"the registry is at a port": {func(c *Config) { c.Host = "127.0.0.1:8443" }, people{}, 302, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, test.change)
@@ -101,7 +121,21 @@ func TestBegin(t *testing.T) {
 				(answer.header.Get("Strict-Transport-Security") == "") != (name == "the registry is at a port") {
 				t.Errorf("%+v", answer)
 			}
+			if _, line, _ := strings.Cut(strings.TrimSpace(w.log.String()), " "); line != test.log {
+				t.Errorf("the log has %s", line)
+			}
 		})
+	}
+}
+
+// TestGoneClient: of who is not there any more come errors that say nothing.
+func TestGoneClient(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Store = broken{c.Store} })
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	answer := w.do(httptest.NewRequest("GET", "https://"+host+"/v1/login?"+asked().Encode(), nil).WithContext(gone))
+	if answer.status != http.StatusInternalServerError || w.log.String() != "" {
+		t.Errorf("%d %s", answer.status, w.log)
 	}
 }
 
@@ -153,9 +187,8 @@ func TestLogin(t *testing.T) {
 		token.Scopes.String() != "read mirror:*, read modules:*, read providers:acme/*" || token.Expires.Sub(token.Created) != 48*time.Hour {
 		t.Errorf("%+v, %v", token, err)
 	}
-	if w.logged(`"person alice@acme.example (00u1) of id.example.com"`, "allowed=true", `"by rule infra, staff`) != 2 || w.logged("log in for read") != 1 || w.logged("token for read") != 1 {
-		t.Errorf("%s", w.log)
-	}
+	const given = "person alice@acme.example (00u1) of id.example.com | %s for read mirror:*, read modules:*, read providers:acme/* | true | by rule infra, staff"
+	w.wantAudit(fmt.Sprintf(given, "log in"), fmt.Sprintf(given, "token")+", token "+id.Short())
 }
 
 // TestConsentPage: the page says everything, and can do nothing but be answered.
@@ -177,12 +210,13 @@ func TestConsentPage(t *testing.T) {
 	for header, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 			"'; form-action 'self' http://localhost:10003; frame-ancestors 'none'; base-uri 'none'",
-		"X-Frame-Options":           "DENY",
-		"Referrer-Policy":           "strict-origin",
-		"X-Content-Type-Options":    "nosniff",
-		"Cache-Control":             "no-store",
-		"Strict-Transport-Security": "max-age=31536000",
-		"Content-Type":              "text/html; charset=utf-8",
+		"X-Frame-Options":            "DENY",
+		"Referrer-Policy":            "strict-origin",
+		"X-Content-Type-Options":     "nosniff",
+		"Cross-Origin-Opener-Policy": "same-origin",
+		"Cache-Control":              "no-store",
+		"Strict-Transport-Security":  "max-age=31536000",
+		"Content-Type":               "text/html; charset=utf-8",
 	} {
 		if got.header.Get(header) != want {
 			t.Errorf("%s: %s", header, got.header.Get(header))
@@ -200,6 +234,7 @@ func TestLasting(t *testing.T) {
 		90 * time.Second:  "2 minutes from",
 		time.Hour:         "60 minutes from",
 		2 * time.Hour:     "2 hours from",
+		24 * time.Hour:    "24 hours from",
 		150 * time.Minute: "150 minutes from",
 		48 * time.Hour:    "2 days, until",
 		60 * time.Hour:    "60 hours from",
@@ -224,7 +259,7 @@ func TestCallback(t *testing.T) {
 		change func(b *browser, back url.Values)
 		status int
 		page   string // has this
-		log    string // the decision, if there is one
+		why    string // of the decision, if there is one; of who, if not nobody, before a colon
 		asked  int
 	}{
 		"no state":        {people{claims: alice}, func(_ *browser, v url.Values) { v.Del("state") }, 400, "over", "", 0},
@@ -235,28 +270,28 @@ func TestCallback(t *testing.T) {
 		"a replay":        {people{claims: alice}, func(b *browser, v url.Values) { b.get("/v1/login/callback", v) }, 400, "over", "", 1},
 		"the person said no": {people{}, func(_ *browser, v url.Values) {
 			with(v, "code", "", "error", "access_denied", "error_description", "<b>No\n way")
-		}, 403, "You, or id.example.com, said no", "access_denied", 0},
+		}, 403, "You, or id.example.com, said no", `id.example.com answered with the error "access_denied"`, 0},
 		"what the provider says": {people{}, func(_ *browser, v url.Values) {
 			with(v, "code", "", "error", "x", "error_description", strings.Repeat("<b>\n", 500))
-		}, 403, "&lt;b&gt; &lt;b&gt;", "allowed=false", 0},
-		"an error and a code": {people{claims: alice}, func(_ *browser, v url.Values) { v.Set("error", "x") }, 403, "(x)", "allowed=false", 0},
-		"neither":             {people{claims: alice}, func(_ *browser, v url.Values) { v.Del("code") }, 403, "not logged in", "allowed=false", 0},
+		}, 403, "&lt;b&gt; &lt;b&gt;", `id.example.com answered with the error "x"`, 0},
+		"an error and a code": {people{claims: alice}, func(_ *browser, v url.Values) { v.Set("error", "x") }, 403, "(x)", `id.example.com answered with the error "x"`, 0},
+		"neither":             {people{claims: alice}, func(_ *browser, v url.Values) { v.Del("code") }, 403, "not logged in", `id.example.com answered with the error "no code"`, 0},
 		"an error of nobody's login": {people{}, func(b *browser, v url.Values) {
 			b.cookie = ""
 			with(v, "code", "", "error", "x", "error_description", "call 555-1234")
 		}, 400, "another browser", "", 0},
-		"the provider is down":      {people{err: errUnavailable}, nil, 503, "cannot be asked", "allowed=false", 1},
-		"the identity is wrong":     {people{err: errInvalid}, nil, 403, "not good", "allowed=false", 1},
-		"something breaks":          {people{err: errors.New("secret fire")}, nil, 500, "went wrong", "allowed=false", 1},
-		"no rule fits":              {people{claims: claims("email_verified", true)}, nil, 403, "alice@acme.example (00u1)", "no rule for people fits", 1},
-		"an unverified email":       {people{claims: claims("email_verified", false, "email", "boss@acme.example")}, nil, 403, "you are 00u1.", `"person 00u1 of`, 1},
-		"an email, verified or not": {people{claims: claims("email", "boss@acme.example")}, nil, 403, "you are 00u1.", "allowed=false", 1},
-		"verified, but not so":      {people{claims: claims("email", "boss@acme.example", "email_verified", "yes")}, nil, 403, "you are 00u1.", "allowed=false", 1},
-		"unverified as a username":  {people{claims: claims("email", "boss@acme.example", "email_verified", false, "preferred_username", "Boss@acme.example")}, nil, 403, "you are 00u1.", "allowed=false", 1},
-		"a username":                {people{claims: claims("preferred_username", "al\x1b\nice", "name", "Alice")}, nil, 403, "you are alice (00u1).", "allowed=false", 1},
-		"a name":                    {people{claims: claims("name", "Alice")}, nil, 403, "you are Alice (00u1).", "allowed=false", 1},
-		"nobody":                    {people{claims: claims("sub", "", "groups", "staff")}, nil, 403, "whose it is (sub)", "allowed=false", 1},
-		"a long name":               {people{claims: claims("name", strings.Repeat("A", 1000), "sub", strings.Repeat("s", 255))}, nil, 403, "AAA… (sss", "allowed=false", 1},
+		"the provider is down":      {people{err: errUnavailable}, nil, 503, "cannot be asked", "the issuer cannot be asked", 1},
+		"the identity is wrong":     {people{err: errInvalid}, nil, 403, "not good", "the identity token is not good", 1},
+		"something breaks":          {people{err: errors.New("secret fire")}, nil, 500, "went wrong", "who it is could not be found out", 1},
+		"no rule fits":              {people{claims: claims("email_verified", true)}, nil, 403, "alice@acme.example (00u1)", "person alice@acme.example (00u1) of id.example.com: no rule for people fits", 1},
+		"an unverified email":       {people{claims: claims("email_verified", false, "email", "boss@acme.example")}, nil, 403, "you are 00u1.", "person 00u1 of id.example.com: no rule for people fits", 1},
+		"an email, verified or not": {people{claims: claims("email", "boss@acme.example")}, nil, 403, "you are 00u1.", "person 00u1 of id.example.com: no rule for people fits", 1},
+		"verified, but not so":      {people{claims: claims("email", "boss@acme.example", "email_verified", "yes")}, nil, 403, "you are 00u1.", "person 00u1 of id.example.com: no rule for people fits", 1},
+		"unverified as a username":  {people{claims: claims("email", "boss@acme.example", "email_verified", false, "preferred_username", "Boss@acme.example")}, nil, 403, "you are 00u1.", "person 00u1 of id.example.com: no rule for people fits", 1},
+		"a username":                {people{claims: claims("preferred_username", "al\x1b\nice", "name", "Alice")}, nil, 403, "you are alice (00u1).", "person alice (00u1) of id.example.com: no rule for people fits", 1},
+		"a name":                    {people{claims: claims("name", "Alice")}, nil, 403, "you are Alice (00u1).", "person Alice (00u1) of id.example.com: no rule for people fits", 1},
+		"nobody":                    {people{claims: claims("sub", "", "groups", "staff")}, nil, 403, "whose it is (sub)", errNoSubject.text, 1},
+		"a long name":               {people{claims: claims("name", strings.Repeat("A", 1000), "sub", strings.Repeat("s", 255))}, nil, 403, "AAA… (sss", "person " + strings.Repeat("A", 96) + "… (" + strings.Repeat("s", 99) + "…) of id.example.com: no rule for people fits", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -274,8 +309,19 @@ func TestCallback(t *testing.T) {
 				strings.Contains(got.body, "fire") || strings.Contains(got.body, "555") || len(got.body) > 8<<10 {
 				t.Errorf("%d %s", got.status, got.body)
 			}
-			if w.people.asked != test.asked || (test.log != "") != (w.logged(test.log) == 1) || w.logged("allowed=true") != 0 {
-				t.Errorf("asked %d times; %s", w.people.asked, w.log)
+			if w.people.asked != test.asked {
+				t.Errorf("asked %d times", w.people.asked)
+			}
+			who, why, known := strings.Cut(test.why, ": ")
+			if !known {
+				who, why = "nobody", test.why
+			}
+			if test.why != "" {
+				why = who + " | log in | false | " + why
+			}
+			w.wantAudit(why)
+			if strings.Contains(got.body, "It says") != (name == "what the provider says" || name == "the person said no") {
+				t.Errorf("%s", got.body)
 			}
 		})
 	}
@@ -325,9 +371,7 @@ func TestTooMuch(t *testing.T) {
 			if got := b.get("/v1/login/callback", b.begin()); got.status != http.StatusBadRequest || !strings.Contains(got.body, "fewer, wider") {
 				t.Errorf("%d %s", got.status, got.body)
 			}
-			if w.logged("person alice", "allowed=false", "more scopes") != 1 {
-				t.Errorf("%s", w.log)
-			}
+			w.wantAudit("person alice@acme.example (00u1) of id.example.com | log in | false | " + errTooMuch.text)
 		})
 	}
 }
@@ -370,9 +414,18 @@ func TestConsent(t *testing.T) {
 			if got.status != test.status || got.header.Get("Location") != "" || !strings.Contains(got.body, test.page) || !strings.Contains(got.body, "<kbd>Ctrl</kbd>") {
 				t.Errorf("%d %s", got.status, got.body)
 			}
-			if cancelled := w.logged("did not allow it", "allowed=false") == 1; cancelled != (test.status == 200) {
-				t.Errorf("%s", w.log)
+			const person = "person alice@acme.example (00u1) of id.example.com | log in for read providers:acme/*, read modules:* | "
+			audit := []string{}
+			switch {
+			case test.status == 200:
+				audit = append(audit, person+"false | the person did not allow it")
+				if !strings.Contains(got.body, "You did not allow the access, so there is none.<") {
+					t.Errorf("%s", got.body)
+				}
+			case name == "a replay": // of one that is good
+				audit = append(audit, person+"true | by rule staff")
 			}
+			w.wantAudit(audit...)
 			b.cookie = cookie
 			if after := b.post(url.Values{"ticket": {ticket}, "decision": {"allow"}}, same...); after.status != test.after {
 				t.Errorf("then: %d %s", after.status, after.body)
@@ -392,37 +445,49 @@ func TestWrongCode(t *testing.T) {
 		status int
 		code   string
 		after  int // the status if all is right then
+		says   string
 	}{
-		"another verifier":       {form("code_verifier", strings.Replace(cliVerifier, "1", "2", 1)), 400, "invalid_grant", 400},
-		"no verifier":            {form("code_verifier", ""), 400, "invalid_request", 400},
-		"the challenge":          {form("code_verifier", challengeOf(cliVerifier)), 400, "invalid_grant", 400},
-		"a short verifier":       {form("code_verifier", cliVerifier[:42]), 400, "invalid_request", 400},
-		"a long verifier":        {form("code_verifier", strings.Repeat("a", 129)), 400, "invalid_request", 400},
-		"a foreign verifier":     {form("code_verifier", strings.Replace(cliVerifier, ".", "=", 1)), 400, "invalid_request", 400},
-		"another redirect":       {form("redirect_uri", "http://localhost:10004/login"), 400, "invalid_grant", 400},
-		"no redirect":            {form("redirect_uri", ""), 400, "invalid_grant", 400},
-		"another client":         {form("client_id", "evil"), 400, "invalid_grant", 400},
-		"no client":              {form("client_id", ""), 400, "invalid_grant", 400},
-		"another code":           {form("code", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), 400, "invalid_grant", 200},
-		"no code":                {form("code", ""), 400, "invalid_request", 200},
-		"no grant":               {form("grant_type", ""), 400, "invalid_request", 200},
-		"a password":             {form("grant_type", "password", "username", "a", "password", "b"), 400, "unsupported_grant_type", 200},
-		"a refresh":              {form("grant_type", "refresh_token", "refresh_token", "a"), 400, "unsupported_grant_type", 200},
-		"too large":              {form("x", strings.Repeat("x", 64<<10)), 413, "invalid_request", 200},
-		"two codes":              {func(v url.Values) *http.Request { v.Add("code", "x"); return newForm("/v1/token", v.Encode()) }, 400, "invalid_request", 200},
-		"half a code":            {func(v url.Values) *http.Request { return newForm("/v1/token", v.Encode()+"&x=%") }, 400, "invalid_request", 200},
-		"all in the query":       {func(v url.Values) *http.Request { return newForm("/v1/token?"+v.Encode(), "") }, 400, "invalid_request", 200},
-		"something in the query": {func(v url.Values) *http.Request { return newForm("/v1/token?access_token=x", v.Encode()) }, 400, "invalid_request", 200},
+		"another verifier":       {form("code_verifier", strings.Replace(cliVerifier, "1", "2", 1)), 400, "invalid_grant", 400, "code_verifier is not"},
+		"no verifier":            {form("code_verifier", ""), 400, "invalid_request", 400, ""},
+		"the challenge":          {form("code_verifier", challengeOf(cliVerifier)), 400, "invalid_grant", 400, ""},
+		"a short verifier":       {form("code_verifier", cliVerifier[:42]), 400, "invalid_request", 400, "code_verifier is missing"},
+		"a long verifier":        {form("code_verifier", strings.Repeat("a", 129)), 400, "invalid_request", 400, ""},
+		"a foreign verifier":     {form("code_verifier", strings.Replace(cliVerifier, ".", "=", 1)), 400, "invalid_request", 400, ""},
+		"another redirect":       {form("redirect_uri", "http://localhost:10004/login"), 400, "invalid_grant", 400, "redirect_uri is not"},
+		"no redirect":            {form("redirect_uri", ""), 400, "invalid_grant", 400, ""},
+		"another client":         {form("client_id", "evil"), 400, "invalid_grant", 400, "client_id is not"},
+		"no client":              {form("client_id", ""), 400, "invalid_grant", 400, ""},
+		"another code":           {form("code", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), 400, "invalid_grant", 200, ""},
+		"no code":                {form("code", ""), 400, "invalid_request", 200, "there is no code"},
+		"no grant":               {form("grant_type", ""), 400, "invalid_request", 200, "there is no grant_type"},
+		"a password":             {form("grant_type", "password", "username", "a", "password", "b"), 400, "unsupported_grant_type", 200, ""},
+		"a refresh":              {form("grant_type", "refresh_token", "refresh_token", "a"), 400, "unsupported_grant_type", 200, ""},
+		"too large":              {form("x", strings.Repeat("x", 64<<10)), 413, "invalid_request", 200, "64 KiB"},
+		"two codes":              {func(v url.Values) *http.Request { v.Add("code", "x"); return newForm("/v1/token", v.Encode()) }, 400, "invalid_request", 200, "more than once"},
+		"half a code":            {func(v url.Values) *http.Request { return newForm("/v1/token", v.Encode()+"&x=%") }, 400, "invalid_request", 200, "cannot be read"},
+		"all in the query":       {func(v url.Values) *http.Request { return newForm("/v1/token?"+v.Encode(), "") }, 400, "invalid_request", 200, "in the query"},
+		"something in the query": {func(v url.Values) *http.Request { return newForm("/v1/token?access_token=x", v.Encode()) }, 400, "invalid_request", 200, "in the query"},
 		"JSON": {func(v url.Values) *http.Request {
 			r := newForm("/v1/token", v.Encode())
 			r.Header.Set("Content-Type", "application/json")
 			return r
-		}, 400, "invalid_request", 200},
+		}, 400, "invalid_request", 200, "must be a form"},
+		"a question mark alone": {func(v url.Values) *http.Request { return newForm("/v1/token?", v.Encode()) }, 400, "invalid_request", 200, "in the query"},
+		"a type that is none": {func(v url.Values) *http.Request {
+			r := newForm("/v1/token", v.Encode())
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded; =")
+			return r
+		}, 400, "invalid_request", 200, "must be a form"},
+		"cut off on its way": {func(v url.Values) *http.Request {
+			r := newForm("/v1/token", "")
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(v.Encode()), iotest.ErrReader(io.ErrUnexpectedEOF)))
+			return r
+		}, 400, "invalid_request", 200, "did not arrive whole"},
 		"no type": {func(v url.Values) *http.Request {
 			r := newForm("/v1/token", v.Encode())
 			r.Header.Del("Content-Type")
 			return r
-		}, 400, "invalid_request", 200},
+		}, 400, "invalid_request", 200, "must be a form"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -430,16 +495,27 @@ func TestWrongCode(t *testing.T) {
 			w.people.claims = alice
 			right := (&browser{world: w}).redemption()
 			encoded := right.Encode()
-			w.wantToken(test.send(right), test.status, test.code)
+			before := len(w.audit())
+			got := w.wantToken(test.send(right), test.status, test.code)
+			if test.says != "" && (len(got.Errors) != 1 || !strings.Contains(got.Errors[0], test.says)) {
+				t.Errorf("%q; want %q", got.Errors, test.says)
+			}
 			if len(w.tokens()) != 0 {
 				t.Errorf("there is a token: %v", w.tokens())
 			}
 			code := ""
 			if test.after != 200 {
 				code = "invalid_grant"
-				if w.logged("token for", "person alice", "allowed=false") != 1 {
-					t.Errorf("%s", w.log)
-				}
+			}
+			var want []string // of a request that brings a code
+			switch {
+			case name == "another code":
+				want = []string{"nobody | token for a code | false | there is no such code, or it was used, or is too old"}
+			case test.after != 200:
+				want = []string{"person alice@acme.example (00u1) of id.example.com | token for read providers:acme/*, read modules:* | false | " + got.Errors[0]}
+			}
+			if audit := w.audit()[before:]; !slices.Equal(audit, want) {
+				t.Errorf("the audit has %q and not %q", audit, want)
 			}
 			w.wantToken(newForm("/v1/token", encoded), test.after, code)
 		})
@@ -508,10 +584,17 @@ func TestRuleRemovedMeanwhile(t *testing.T) {
 			w.people.claims = alice
 			form := (&browser{world: w}).redemption()
 			test.change(w)
-			w.wantToken(newForm("/v1/token", form.Encode()), test.status, test.code)
-			refused := w.logged("person alice", "token for", "allowed=false", "removed or changed") == 1
-			if (len(w.tokens()) == 1) != (test.status == 200) || refused != (test.status == 400) {
-				t.Errorf("%d tokens; %s", len(w.tokens()), w.log)
+			got := w.wantToken(newForm("/v1/token", form.Encode()), test.status, test.code)
+			const person = "person alice@acme.example (00u1) of id.example.com | "
+			want := []string{person + "log in for read providers:acme/*, read modules:* | true | by rule staff"}
+			if test.status == 200 {
+				want = append(want, person+"token for read providers:acme/*, read modules:* | true | by rule staff, token "+w.idOf(got.AccessToken))
+			} else {
+				want = append(want, person+"token for read providers:acme/*, read modules:* | false | a rule that gave the access was removed or changed meanwhile: log in again")
+			}
+			w.wantAudit(want...)
+			if (len(w.tokens()) == 1) != (test.status == 200) {
+				t.Errorf("%d tokens", len(w.tokens()))
 			}
 		})
 	}

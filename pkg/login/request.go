@@ -101,8 +101,8 @@ func readAuthorization(query string) (login, error) {
 func clientPort(uri string) (port int, ok bool) {
 	text, hasHost := strings.CutPrefix(uri, clientHost)
 	text, hasPath := strings.CutSuffix(text, clientPath)
-	port, err := strconv.Atoi(text)
-	return port, hasHost && hasPath && err == nil && strconv.Itoa(port) == text &&
+	port, _ = strconv.Atoi(text) // what is no number is not written so
+	return port, hasHost && hasPath && strconv.Itoa(port) == text &&
 		port >= protocol.LoginFirstPort && port <= protocol.LoginLastPort
 }
 
@@ -114,7 +114,7 @@ func isState(state string) bool {
 // challenged is the SHA-256 in a challenge: RFC 7636, section 4.2.
 func challenged(challenge string) ([]byte, error) {
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(challenge)
-	if err == nil && len(challenge) != 43 { // newlines are skipped
+	if len(challenge) != 43 { // newlines are skipped
 		err = errors.New("it is not 43 characters long")
 	}
 	return sum, err

@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -98,19 +100,39 @@ func (w *world) checkSecrets() {
 	}
 }
 
-// logged counts the lines of the audit that have all of the texts.
-func (w *world) logged(texts ...string) int {
-	n := 0
-	for line := range strings.Lines(w.log.String()) {
-		has := strings.Contains(line, "msg=access")
-		for _, text := range texts {
-			has = has && strings.Contains(line, text)
+var auditLine = regexp.MustCompile(`msg=access who=("(?:[^"\\]|\\.)*"|\S+) what=("(?:[^"\\]|\\.)*"|\S+) allowed=(\w+) why=("(?:[^"\\]|\\.)*"|\S+)\n`)
+
+// audit is all of the audit: of each decision who, what, whether it was allowed, and why.
+func (w *world) audit() []string {
+	var all []string
+	for _, found := range auditLine.FindAllStringSubmatch(w.log.String(), -1) {
+		for i, text := range found {
+			if plain, err := strconv.Unquote(text); err == nil {
+				found[i] = plain
+			}
 		}
-		if has {
-			n++
-		}
+		all = append(all, strings.Join(found[1:], " | "))
 	}
-	return n
+	return all
+}
+
+// wantAudit compares the whole of the audit; none where a text is empty.
+func (w *world) wantAudit(want ...string) {
+	w.Helper()
+	want = slices.DeleteFunc(want, func(line string) bool { return line == "" })
+	if got := w.audit(); !slices.Equal(got, want) {
+		w.Errorf("the audit has\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// idOf is how a token stands in the audit.
+func (w *world) idOf(secret string) string {
+	w.Helper()
+	id, err := access.ParseToken(secret)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return id.Short()
 }
 
 func (w *world) tokens() []access.Token {
@@ -200,6 +222,9 @@ func (w *world) do(r *http.Request) reply {
 	recorder := httptest.NewRecorder()
 	w.handler.ServeHTTP(recorder, r)
 	answer := reply{recorder.Code, recorder.Header(), recorder.Body.String()}
+	if length := answer.header.Get("Content-Length"); r.Method != http.MethodHead && answer.header.Get("Content-Type") != "" && length != strconv.Itoa(len(answer.body)) {
+		w.Errorf("%s: %d bytes are said to be %q", r.URL.Path, len(answer.body), length)
+	}
 	if answer.status != http.StatusOK || answer.header.Get("Content-Type") != "application/json" {
 		_, _ = io.WriteString(w.answers, answer.body)
 	}
@@ -337,7 +362,7 @@ func (w *world) wantToken(r *http.Request, status int, code string) tokenReply {
 	good := answer.status == status && got.Error == code && (got.AccessToken != "") == (status == http.StatusOK) &&
 		(status == http.StatusOK || len(got.Errors) == 1 && got.Description != "") &&
 		(answer.header.Get("Retry-After") != "") == (status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests)
-	if !good || answer.header.Get("Cache-Control") != "no-store" || answer.header.Get("Content-Type") != "application/json" {
+	if !good || answer.header.Get("Cache-Control") != "no-store" || answer.header.Get("X-Content-Type-Options") != "nosniff" || answer.header.Get("Content-Type") != "application/json" {
 		w.Errorf("got %d %+v %v; want %d %s", answer.status, got, answer.header, status, code)
 	}
 	w.secret(got.AccessToken)
