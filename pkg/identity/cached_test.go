@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -51,7 +52,7 @@ func TestIssuerOfNoUse(t *testing.T) {
 	unusable(t, many, many.verifier(), "51 keys")
 	for name, documents := range map[string][]any{
 		"issuer":   {"https://evil.example.com", "", nil, "http"},
-		"jwks_uri": {"http://127.0.0.1/keys", "", nil, "/keys", "https://", "file:///etc/passwd", "https://user@127.0.0.1/keys"},
+		"jwks_uri": {"http://127.0.0.1/keys", "", nil, "/keys", "https://", "file:///etc/passwd", "https://user@127.0.0.1/keys", "https://127.0.0.1/keys#x", "https://[::1"},
 	} {
 		for _, value := range documents {
 			t.Run(fmt.Sprint(name, " ", value), func(t *testing.T) {
@@ -252,6 +253,10 @@ func TestIssuerGoesDown(t *testing.T) {
 	issuer.serve(keysPath, nil)
 	issuer.pass(failRest)
 	check("up again", nil, "rsa", map[string]int{discoveryPath: 5, keysPath: 4})
+
+	down()
+	issuer.pass(freshFor)
+	check("a key that might be new, by who asks", ErrUnavailable, "new", map[string]int{discoveryPath: 6, keysPath: 5})
 }
 
 // A failure to renew is none of the keys that are known.
@@ -276,11 +281,20 @@ func TestRenewalFails(t *testing.T) {
 
 func TestIssuersAreBounded(t *testing.T) {
 	v := NewVerifier(Config{})
-	for n := range 3 * maxIssuers {
-		v.issuer(fmt.Sprintf("https://%d.example.com", n))
+	name := func(n int) string { return fmt.Sprintf("https://%d.example.com", n) }
+	first := v.issuer(name(0))
+	for n := range maxIssuers {
+		v.issuer(name(n))
 	}
-	if n := len(v.issuers); n > maxIssuers {
+	if len(v.issuers) != maxIssuers || v.issuer(name(0)) != first {
+		t.Errorf("%d are remembered, of %d", len(v.issuers), maxIssuers)
+	}
+	v.issuer(name(maxIssuers))
+	if n := len(v.issuers); n > maxIssuers || v.issuer(name(0)) == first {
 		t.Errorf("%d are remembered", n)
+	}
+	if now := v.now(); time.Since(now).Abs() > time.Hour {
+		t.Errorf("it is %v", now)
 	}
 }
 
@@ -296,5 +310,71 @@ func TestRenewedMeanwhile(t *testing.T) {
 		if got, err := c.renew(t.Context(), seen); err != nil || *got != 2 || n != 2 {
 			t.Errorf("it is %d after %d requests, %v", *got, n, err)
 		}
+	}
+}
+
+// Of many who want an answer at once one asks, and what comes of it is for all of
+// them, a failure as well.
+func TestWaiting(t *testing.T) {
+	broken := errors.New("broken")
+	for name, want := range map[string]error{"an answer": nil, "a failure": broken} {
+		synctest.Test(t, func(t *testing.T) {
+			n, release := 0, make(chan struct{})
+			c := newCached(time.Now, func(context.Context) (*int, error) {
+				n++
+				<-release
+				if want != nil {
+					return nil, want
+				}
+				return &n, nil
+			})
+			var wait sync.WaitGroup
+			for range 5 {
+				wait.Go(func() {
+					got, asked, err := c.get(t.Context())
+					if !errors.Is(err, want) || (got != nil) != (want == nil) || want == nil && !asked {
+						t.Errorf("%s: %v, asked: %v, %v", name, got, asked, err)
+					}
+				})
+			}
+			synctest.Wait()
+			gone, hangUp := context.WithCancel(t.Context())
+			for _, do := range []func() error{
+				func() error { _, _, err := c.get(gone); return err },
+				func() error { _, err := c.renew(gone, nil); return err },
+			} {
+				wait.Go(func() {
+					if err := do(); !errors.Is(err, context.Canceled) {
+						t.Errorf("%s, for one who hung up: %v", name, err)
+					}
+				})
+			}
+			synctest.Wait()
+			hangUp()
+			synctest.Wait()
+			close(release)
+			wait.Wait()
+			if n != 1 {
+				t.Errorf("%s: %d requests", name, n)
+			}
+			if got, err := c.renew(gone, c.value); got != nil || !errors.Is(err, context.Canceled) || n != 1 {
+				t.Errorf("%s, for one who is gone: %v, %v, %d requests", name, got, err, n)
+			}
+		})
+	}
+}
+
+// A request ends with its deadline, not with who asked, and leaves nothing running.
+func TestDetached(t *testing.T) {
+	var seen context.Context
+	c := newCached(time.Now, func(ctx context.Context) (*int, error) { seen = ctx; return new(1), ctx.Err() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if _, _, err := c.get(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := ctx.Deadline()
+	if got, ok := seen.Deadline(); !ok || got != want || seen.Err() == nil {
+		t.Errorf("the deadline is %v and not %v; afterwards it is %v", got, want, seen.Err())
 	}
 }

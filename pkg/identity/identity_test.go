@@ -106,6 +106,10 @@ func TestVerify(t *testing.T) {
 		"base64 with padding":   {good + "=", "characters"},
 		"with a line break":     {good + "\n", "characters"},
 		"as JSON":               {`{"payload":"..","signatures":[]}`, "characters"},
+		"of other letters":      {good + "{", "characters"},
+		"of letters between":    {good + "[", "characters"},
+		"the longest":           {strings.Repeat("A", MaxToken), "three parts"},
+		"longer":                {strings.Repeat("A", MaxToken+1), "16384 bytes"},
 		"huge":                  {good + strings.Repeat("A", MaxToken), "16384 bytes"},
 		"header is no JSON":     {encode([]byte("{")) + "." + parts[1] + "." + parts[2], "cannot be read"},
 		"header says alg twice": {encode([]byte(`{"alg":"RS256","alg":"RS256","kid":"rsa"}`)) + "." + parts[1] + "." + parts[2], "cannot be read"},
@@ -199,6 +203,67 @@ func TestKeysThatNeverVerify(t *testing.T) {
 				t.Errorf("the key beside: %v", err)
 			}
 		})
+	}
+}
+
+// What is kept of what an issuer publishes: nothing that is of no use, and all
+// that is.
+func TestParseKeys(t *testing.T) {
+	plain := public(edKey().Public(), "k")
+	plain.Use = ""
+	for name, c := range map[string]struct {
+		keys []any
+		kept int // -1 for an error
+	}{
+		"none":                {[]any{}, 0},
+		"for signatures":      {[]any{public(edKey().Public(), "k")}, 1},
+		"for anything":        {[]any{plain}, 1},
+		"private":             {[]any{public(rsaKey(), "k"), public(edKey(), "k"), public(p256Key(), "k")}, 0},
+		"symmetric":           {[]any{public([]byte("0123456789abcdef0123456789abcdef"), "k")}, 0},
+		"too small":           {[]any{public(smallRSAKey().Public(), "k")}, 0},
+		"for encryption":      {[]any{jose.JSONWebKey{Key: edKey().Public(), Use: "enc"}}, 0},
+		"that cannot be read": {[]any{"x", nil, map[string]any{"kty": "RSA"}, public(edKey().Public(), "k")}, 1},
+		"as many as may be":   {slices.Repeat([]any{plain}, maxKeys), maxKeys},
+		"one more":            {slices.Repeat([]any{plain}, maxKeys+1), -1},
+	} {
+		keys, err := parseKeys(must(json.Marshal(map[string]any{"keys": c.keys})))
+		if got := -1; (err == nil) != (c.kept >= 0) {
+			t.Errorf("%s: %v", name, err)
+		} else if keys != nil {
+			if got = len(*keys); got != c.kept {
+				t.Errorf("%s: %d are kept, want %d", name, got, c.kept)
+			}
+		}
+	}
+}
+
+// A key fits the algorithms of its type alone, and of them one, if it names one.
+func TestFits(t *testing.T) {
+	ofRSA := []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
+	named := public(rsaKey().Public(), "k")
+	named.Algorithm = string(jose.RS384)
+	for name, c := range map[string]struct {
+		key  jose.JSONWebKey
+		want []jose.SignatureAlgorithm
+	}{
+		"RSA":     {public(rsaKey().Public(), "k"), ofRSA},
+		"RS384":   {named, []jose.SignatureAlgorithm{jose.RS384}},
+		"P-256":   {public(p256Key().Public(), "k"), []jose.SignatureAlgorithm{jose.ES256}},
+		"P-384":   {public(p384Key().Public(), "k"), []jose.SignatureAlgorithm{jose.ES384}},
+		"P-521":   {public(p521Key().Public(), "k"), nil},
+		"Ed25519": {public(edKey().Public(), "k"), []jose.SignatureAlgorithm{jose.EdDSA}},
+		"private": {public(rsaKey(), "k"), nil},
+		"secret":  {public([]byte("secret"), "k"), nil},
+	} {
+		var got []jose.SignatureAlgorithm
+		for _, algorithm := range append(slices.Clone(algorithms), jose.ES512, jose.HS256) {
+			if fits(c.key, string(algorithm)) {
+				got = append(got, algorithm)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s fits %q, want %q", name, got, c.want)
+		}
 	}
 }
 

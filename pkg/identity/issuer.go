@@ -79,7 +79,7 @@ func (i *issuer) verify(ctx context.Context, jws *jose.JSONWebSignature) error {
 		return i.fault(err)
 	}
 	signed, known := keys.verify(jws)
-	if !signed && !known && !asked { // a key that is newer than what we know
+	if !known && !asked { // a key that is newer than what we know
 		if keys, err = i.keys.renew(ctx, keys); err != nil {
 			return i.fault(err)
 		}

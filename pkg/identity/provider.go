@@ -70,8 +70,8 @@ func (p *Provider) client(ctx context.Context) (*oauth2.Config, error) {
 // once. Without a word of the provider it is HTTP Basic (Discovery 1.0, section
 // 3).
 func (p *Provider) authStyle(d *discovery) oauth2.AuthStyle {
-	basic := len(d.TokenAuth) == 0 || slices.Contains(d.TokenAuth, "client_secret_basic")
-	if p.config.Secret != nil && (basic || !slices.Contains(d.TokenAuth, "client_secret_post")) {
+	post := slices.Contains(d.TokenAuth, "client_secret_post") && !slices.Contains(d.TokenAuth, "client_secret_basic")
+	if p.config.Secret != nil && !post {
 		return oauth2.AuthStyleInHeader
 	}
 	return oauth2.AuthStyleInParams

@@ -74,6 +74,27 @@ func TestAuthURL(t *testing.T) {
 	issuer.asked(map[string]int{discoveryPath: 1})
 }
 
+// What is asked for is what was configured, with openid once.
+func TestScopes(t *testing.T) {
+	for _, c := range []struct{ scopes, want string }{
+		{"", "openid"}, {"email", "openid email"}, {"openid email", "openid email"}, {"email openid", "email openid"},
+	} {
+		issuer := newTestIssuer(t)
+		scopes := strings.Fields(c.scopes)
+		p := issuer.verifier().Provider(ProviderConfig{Issuer: issuer.URL, ClientID: clientID, Scopes: scopes})
+		for i := range scopes {
+			scopes[i] = "changed"
+		}
+		text, err := p.AuthURL(t.Context(), "state", nonce, verifier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := must(url.Parse(text)).Query().Get("scope"); got != c.want {
+			t.Errorf("%q: %q is asked for, want %q", c.scopes, got, c.want)
+		}
+	}
+}
+
 func TestExchange(t *testing.T) {
 	for name, c := range map[string]struct {
 		secret  bool
@@ -174,6 +195,9 @@ func TestExchangeFails(t *testing.T) {
 		"bad code":         {answer(400, `{"error":"invalid_grant","error_description":"secret"}`), ErrInvalid, "invalid_grant"},
 		"error with 200":   {answer(200, `{"error":"access_denied","error_uri":"secret"}`), ErrInvalid, "access_denied"},
 		"bad secret":       {answer(401, `{"error":"invalid_client"}`), ErrUnavailable, "client ID and secret"},
+		"no client":        {answer(400, `{"error":"unauthorized_client"}`), ErrUnavailable, "client ID and secret"},
+		"broken, by OAuth": {answer(400, `{"error":"server_error"}`), ErrUnavailable, "the error server_error"},
+		"broken":           {answer(500, `{"error":"access_denied"}`), ErrUnavailable, "the error access_denied"},
 		"down":             {answer(503, `secret`), ErrUnavailable, "503"},
 		"down, by OAuth":   {answer(400, `{"error":"temporarily_unavailable"}`), ErrUnavailable, "temporarily_unavailable"},
 		"error is no code": {answer(400, `{"error":"secret `+code+`"}`), ErrUnavailable, "status 400"},
@@ -222,6 +246,21 @@ func TestProviderOfNoUse(t *testing.T) {
 			}
 			issuer.asked(map[string]int{discoveryPath: 1})
 		}
+	}
+
+	down := newTestIssuer(t)
+	down.serve(discoveryPath, text(503, ""))
+	nobody := down.provider(false)
+	if at, err := nobody.AuthURL(t.Context(), "state", nonce, verifier); at != "" || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "status 503") {
+		t.Errorf("without discovery: %q, %v", at, err)
+	}
+	if claims, err := nobody.Exchange(t.Context(), code, verifier, nonce); claims != nil || !errors.Is(err, ErrUnavailable) {
+		t.Errorf("without discovery: %v, %v", claims, err)
+	}
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if _, err := newTestIssuer(t).provider(false).AuthURL(gone, "state", nonce, verifier); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "nobody waits") {
+		t.Errorf("one who hung up: %v", err)
 	}
 
 	issuer := newTestIssuer(t)
