@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -103,9 +104,18 @@ func TestCreateToken(t *testing.T) {
 	if again := w.must(t, Request{CreateToken: r}).Token; !reflect.DeepEqual(*again, want) {
 		t.Errorf("again it is %+v", again)
 	}
-	other := *r
-	other.Owner = "mallory"
-	w.refused(t, Request{CreateToken: &other}, "another token with the ID")
+	for _, change := range []func(*CreateToken){
+		func(c *CreateToken) { c.Owner = "mallory" }, func(c *CreateToken) { c.Name = "other" }, func(c *CreateToken) { c.Scopes = scopes(t, "read modules:*") },
+	} {
+		other := *r
+		change(&other)
+		w.refused(t, Request{CreateToken: &other}, "another token with the ID")
+	}
+	short := wanted(t, "short")
+	short.Lifetime = access.Duration(access.MinLifetime)
+	if token := w.must(t, Request{CreateToken: short}).Token; token.Expires.Sub(token.Created) != time.Minute {
+		t.Errorf("expires %v", token.Expires)
+	}
 
 	forever := wanted(t, "forever")
 	forever.Lifetime, forever.Forever = 0, true
@@ -144,6 +154,9 @@ func TestNamesOfTokens(t *testing.T) {
 	w.must(t, Request{CreateToken: wanted(t, "abcd0000")})
 	w.keep(t, access.Token{ID: access.ID{0xab, 0xcd}, Name: "ci", Origin: access.ByExchange})
 	w.refused(t, Request{RevokeToken: &RevokeToken{"abcd0000"}}, "any of 2 tokens") // a name and an ID
+	w.keep(t, access.Token{ID: access.ID{0xab, 0xcd, 1}, Name: "x", Origin: access.ByOperator})
+	w.keep(t, access.Token{ID: access.ID{2}, Name: "abcd0100", Origin: access.ByExchange})
+	w.refused(t, Request{RevokeToken: &RevokeToken{"abcd0100"}}, "any of 2 tokens") // an operator's ID, and the name of another
 }
 
 // keep keeps a token that no operator has asked for.
@@ -228,7 +241,11 @@ func TestSecretsAreNotTold(t *testing.T) {
 		t.Errorf("of a name it is told %s", told)
 	}
 	for _, r := range []Request{{RemoveRule: &RemoveRule{secret}}, {RemoveRule: &RemoveRule{"x" + secret}}, {AddRule: &access.Rule{Name: secret}}} {
-		said := w.refused(t, r, "")
+		says := "that is a token"
+		if r.AddRule != nil {
+			says = "not a name for a rule"
+		}
+		said := w.refused(t, r, says)
 		if told := fmt.Sprint(said, w.decisions); strings.Contains(told, secret[len(secret)-8:]) {
 			t.Errorf("of the name of a rule it is told %s", told)
 		}
@@ -263,8 +280,17 @@ func TestListTokens(t *testing.T) {
 	pages := 0
 	for after := ""; ; pages++ {
 		page := w.must(t, Request{ListTokens: &ListTokens{after}}).Tokens
+		size := 0
 		for _, token := range page.Tokens {
 			got = append(got, token.ID.String())
+			data, err := json.Marshal(token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size += len(data)
+		}
+		if size > maxPage || page.Next != "" && size < maxPage*9/10 {
+			t.Errorf("a page has %d bytes", size)
 		}
 		if after = page.Next; after == "" {
 			break
