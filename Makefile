@@ -144,6 +144,6 @@ clean: ## remove .cache/ (Go's own caches stay)
 need-go:
 	@e2e/need go
 need-all:
-	@e2e/need go cc git aws gpg java mvn python3 $(if $(CI),chromium)
+	@e2e/need go cc git curl aws gpg java mvn python3 $(if $(CI),chromium)
 need-tools:
 	@e2e/need node npm
