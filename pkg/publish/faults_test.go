@@ -155,6 +155,34 @@ func (i faultyIndex) ProviderVersion(ctx context.Context, a registry.ProviderAdd
 	return p, err
 }
 
+func (i faultyIndex) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (l registry.Listing, err error) {
+	err = i.call("catalog: read the listing of "+a.String(), func() error { l, err = i.Index.ModuleVersions(ctx, a); return err })
+	return l, err
+}
+
+func (i faultyIndex) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (l registry.Listing, err error) {
+	err = i.call("catalog: read the listing of "+a.String(), func() error { l, err = i.Index.ProviderVersions(ctx, a); return err })
+	return l, err
+}
+
+func (i faultyIndex) Entries(ctx context.Context, after string) iter.Seq2[registry.Entry, error] {
+	return func(yield func(registry.Entry, error) bool) {
+		if err := i.call("catalog: read all", func() error { return nil }); err != nil {
+			yield(registry.Entry{}, err)
+			return
+		}
+		i.Index.Entries(ctx, after)(yield)
+	}
+}
+
+func (i faultyIndex) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen registry.Seen) error {
+	return i.call("catalog: remove "+a.String(), func() error { return i.Index.RemoveModuleVersion(ctx, a, v, seen) })
+}
+
+func (i faultyIndex) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen registry.Seen) error {
+	return i.call("catalog: remove "+a.String(), func() error { return i.Index.RemoveProviderVersion(ctx, a, v, seen) })
+}
+
 func (i faultyIndex) PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error {
 	return i.call("catalog: put "+m.Address.String(), func() error { return i.Index.PutModuleVersion(ctx, m) })
 }

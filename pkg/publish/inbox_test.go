@@ -20,6 +20,24 @@ func TestParseKey(t *testing.T) {
 		{"providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json", "manifest of provider acme/widget 1.0.0"},
 		{"keys/acme/release-2026.asc", "signing keys of acme"},
 
+		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_linux_amd64.zip", "provider registry.terraform.io/hashicorp/time 0.9.1 for linux_amd64"},
+		{"mirror/registry.terraform.io/hashicorp/time/0.9.1.json", "mirror document of provider registry.terraform.io/hashicorp/time 0.9.1"},
+
+		{"mirror/x.zip", "rejected: mirror/<hostname>/<namespace>/<type>/"},
+		{"mirror/x", "ignored: mirror/<hostname>/<namespace>/<type>/"},
+		{"mirror/", "ignored: mirror/<hostname>/<namespace>/<type>/"},
+		{"mirror/registry.terraform.io/time/terraform-provider-time_0.9.1_linux_amd64.zip", "rejected: mirror/<hostname>/<namespace>/<type>/"},
+		{"mirror/registry.terraform.io/hashicorp/time/0.9.1/terraform-provider-time_0.9.1_linux_amd64.zip", "rejected: mirror/<hostname>/<namespace>/<type>/"},
+		{"mirror/localhost/hashicorp/time/terraform-provider-time_0.9.1_linux_amd64.zip", "rejected: not the hostname"},
+		{"mirror/localhost/hashicorp/time/0.9.1.json", "ignored: not the hostname"},
+		{"mirror/registry.terraform.io/hashicorp/time/index.json", "ignored: not the document of a version"},
+		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-null_0.9.1_linux_amd64.zip", "rejected: terraform-provider-time_"},
+		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_SHA256SUMS", "ignored: packages alone"},
+		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_v0.9.1_linux_amd64.zip", "rejected: leading v"},
+		{"keys/acme/", "ignored: .asc"},
+		{"providers/", "ignored: providers/<namespace>/<type>/"},
+		{"providers/x.zip", "rejected: providers/<namespace>/<type>/"},
+
 		{"modules/acme/vpc/aws/v1.2.3.zip", "rejected: leading v"},
 		{"modules/acme/vpc/aws/01.2.3.zip", "rejected: not a full semantic version"},
 		{"modules/acme/vpc/aws/1.2.zip", "rejected: not a full semantic version"},
@@ -83,6 +101,9 @@ func FuzzParseKey(f *testing.F) {
 	f.Add("providers/acme/widget/terraform-provider-widget_1.0.0_SHA256SUMS.sig")
 	f.Add("keys/acme/x.asc")
 	f.Add("providers/a/b/terraform-provider-b__.zip")
+	f.Add("mirror/x.zip")
+	f.Add("mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_linux_amd64.zip")
+	f.Add("mirror/registry.terraform.io/hashicorp/time/0.9.1.json")
 	f.Fuzz(func(t *testing.T, key string) {
 		u, err := parseKey(key)
 		var v *verdict

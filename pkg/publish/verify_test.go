@@ -2,12 +2,15 @@ package publish_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
 )
 
 // put writes over whatever is there, as no user may.
@@ -107,5 +110,68 @@ func TestVerifyTheInbox(t *testing.T) {
 	found := w.walked(w.Verify(t.Context(), "", false))
 	if len(found) != 2 || !strings.HasPrefix(found[0], "upload "+missed+": What was uploaded at") || !strings.HasPrefix(found[1], "upload "+lies+": Its outcome is") {
 		t.Errorf("found %q", found)
+	}
+}
+
+// What is signed is not what is served: a release covers a package with another
+// checksum or not at all, is signed by nobody that is named, or is no SHA256SUMS.
+func TestVerifyReadsWhatIsSigned(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author, stranger := newKey(t, "author"), newKey(t, "stranger")
+	body := widget("a")
+	linux, darwin := providerName("widget", "1.0.0", "linux_amd64.zip"), providerName("widget", "1.0.0", "darwin_arm64.zip")
+	both := shaOf(body) + "  " + darwin + "\n" + shaOf(body) + "  " + linux + "\n"
+	for n, test := range []struct {
+		name, sums string
+		signer     *signing.Key
+		want       []string
+	}{
+		{"as it is served", both, author, nil},
+		{"a package is not listed", shaOf(body) + "  " + darwin + "\n", author,
+			[]string{"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS does not list " + linux + "."}},
+		{"both are listed otherwise", strings.ReplaceAll(both, shaOf(body), shaOf(nil)), author, []string{
+			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + darwin + " with sha256 " + shaOf(nil) + ", but it has " + shaOf(body) + ".",
+			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + linux + " with sha256 " + shaOf(nil) + ", but it has " + shaOf(body) + "."}},
+		{"it is signed by another key", both, stranger, []string{"The signature over its SHA256SUMS does not verify: "}},
+		{"it is no SHA256SUMS", "nothing", author, []string{"Its SHA256SUMS is not readable: "}},
+	} {
+		namespace := fmt.Sprint("acme", n)
+		a, v := registry.ProviderAddress{Namespace: namespace, Type: "widget"}, mustVersion(t, "1.0.0")
+		for _, name := range []string{linux, darwin} {
+			w.want(w.upload("providers/"+namespace+"/widget/"+name, body), publish.Published)
+		}
+		signature, err := test.signer.Sign(t.Context(), []byte(test.sums))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := registry.Release{
+			Author: true, SHA256: shaOf([]byte(test.sums)), Signature: shaOf(signature),
+			Keys: []registry.SigningKey{{KeyID: author.PublicKey().KeyID, ASCIIArmor: author.PublicKey().ASCIIArmor}},
+		}
+		w.put(a.SHA256SUMSKey(v, release), []byte(test.sums))
+		w.put(a.SignatureKey(v, release), signature)
+		record, err := json.Marshal(registry.Record{Kind: registry.KindRelease, Version: v, Release: &release})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.put(registry.RecordKey(a.LogPrefix(v), 5), record)
+		if _, err := w.bucket.Head(t.Context(), registry.RecordKey(a.LogPrefix(v), 4)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for step, err := range w.Verify(t.Context(), "", true) {
+			if err != nil {
+				t.Error(err)
+			}
+			if step.Subject == "provider "+namespace+"/widget 1.0.0" {
+				found = append(found, step.Problems...) // of both legs
+			}
+		}
+		if !slices.EqualFunc(found, test.want, strings.HasPrefix) {
+			t.Errorf("%s: verify says %q, want %q", test.name, found, test.want)
+		}
 	}
 }
