@@ -74,6 +74,9 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 	if len(s.Packages) >= MaxPackages {
 		return false, reject("provider %s %s has packages for %d platforms, and a version has %d at most", s.Address, s.Version, len(s.Packages), MaxPackages)
 	}
+	if err := checkSignable(s, pkg); err != nil {
+		return false, err
+	}
 	return false, p.checkAuthorLists(ctx, s, s.Address.PackageFilename(v, pkg.Platform), pkg.SHA256)
 }
 

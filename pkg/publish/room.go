@@ -47,6 +47,21 @@ func (p *Publisher) checkRoom(subject string, listing registry.Listing, err erro
 	return nil
 }
 
+// checkSignable rejects a package with which its version could not be signed any
+// more. There is none by the limits of today, but a larder without them may have
+// accepted others of the version.
+func checkSignable(s *registry.ProviderVersion, pkg registry.Package) error {
+	if s.Address.Mirrored() || s.Release != nil && s.Release.Author {
+		return nil
+	}
+	grown := *s
+	grown.Packages = append(slices.Clone(s.Packages), pkg)
+	if _, err := sums(&grown); err != nil {
+		return reject("%v", err)
+	}
+	return nil
+}
+
 // sums is a SHA256SUMS over all accepted packages. The error says that none has
 // room for them.
 func sums(s *registry.ProviderVersion) (shasums.Sums, error) {

@@ -118,16 +118,22 @@ func TestWhatCannotBeSignedIsInNobodysWay(t *testing.T) {
 	for _, c := range catalogs { // and a bucket whose keys are as long as they are on AWS
 		w := newWorldOn(t, inMemory, c.open)
 		const many = 13
-		for n := range many {
+		for n := range many - 1 {
 			w.unsignable(n)
 		}
 		w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 		w.s3.Upload(w.T, "modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}), nil)
+		address, v := w.unsignable(many - 1)
+		before := w.keysUnder(address.LogPrefix(v))
+		w.want(w.upload(publish.ProviderKey(address, address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "arm64"})), zipOf(map[string]string{"terraform-provider-" + address.Type: "y"})), publish.Rejected, "the 3 packages of provider aaa/", "cannot be signed")
+		if after := w.keysUnder(address.LogPrefix(v)); !slices.Equal(before, after) {
+			w.Errorf("a package of a version that cannot be signed is accepted: %q", after)
+		}
 		for name, bringUp := range map[string]func() error{
 			"recover": func() error { return w.Recover(w.Context()) },
 			"reconcile in parts": func() error {
 				_, missed := w.reconcile()
-				if len(missed) != 1 {
+				if len(missed) != 1 { // the module
 					return fmt.Errorf("missed %q", missed)
 				}
 				return nil
