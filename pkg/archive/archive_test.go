@@ -175,6 +175,8 @@ var nameRules = []struct {
 	{"empty segment", []string{"a//main.tf"}, "empty segment"},
 	{"folder with an empty segment", []string{"main.tf", "a//"}, "empty segment"},
 	{"duplicate file", []string{"a.tf", "b.tf", "a.tf"}, `"a.tf" appears more than once`},
+	{"a file called dot", []string{"."}, `"." segment`},
+	{"duplicate folder after what is in it", []string{"a/b.tf", "a/", "a/"}, `"a" appears more than once`},
 	{"duplicate folder", []string{"a/", "a/b.tf", "a/"}, `"a" appears more than once`},
 	{"case of a file", []string{"README.md", "readme.md"}, `"README.md" and "readme.md" differ only in case`},
 	{"case of a folder", []string{"Modules/a.tf", "modules/b.tf"}, `"Modules" and "modules" differ only in case`},
@@ -291,6 +293,35 @@ func TestNamesOfZipAlone(t *testing.T) {
 	}
 }
 
+// TestTarFileNamedAsFolder shows that a file in a tar is no folder by a slash
+// alone.
+func TestTarFileNamedAsFolder(t *testing.T) {
+	data := tarOf(t, files("main.tf", "x_")...)
+	copy(data[1024:], "x/")
+	fixTarChecksum(data[1024:])
+	_, err := checkModuleBytes(gzipOf(t, data), TarGz)
+	wantViolation(t, err, `"x/" has an empty segment in its name`)
+}
+
+func TestTexts(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 bytes", 1: "1 bytes", 1023: "1023 bytes", 1 << 10: "1 KiB", 1<<10 + 1: "1025 bytes", 3 << 9: "1536 bytes",
+		1 << 20: "1 MiB", 3 << 19: "1536 KiB", 256 << 20: "256 MiB", 1 << 30: "1 GiB", 8 << 30: "8 GiB", 3 << 29: "1536 MiB",
+	} {
+		if got := bytesText(n); got != want {
+			t.Errorf("%d is %q; want %q", n, got, want)
+		}
+	}
+	long := strings.Repeat("a", 50) + strings.Repeat("b", 50)
+	for name, want := range map[string]string{
+		long: `"` + long + `"`, long + "b": `"` + long[:50] + "..." + long[50:] + `"`, "a\u202eb": `"a\u202eb"`,
+	} {
+		if got := quote(name); got != want {
+			t.Errorf("got %s; want %s", got, want)
+		}
+	}
+}
+
 func TestLongNamesAreShortened(t *testing.T) {
 	name := strings.Repeat("é", MaxName)
 	_, err := checkModuleBytes(zipOf(t, files(name)...), Zip)
@@ -368,6 +399,9 @@ func TestZipFolderWithContent(t *testing.T) {
 	_, err := checkModuleBytes(folder("\x01\x00\x00\xff\xff"), Zip) // nothing, deflated
 	check(t, err)
 	_, err = checkModuleBytes(folder("hidden"), Zip)
+	wantViolation(t, err, `"modules/" is a folder, but has content`)
+	one := rawZip(t, []byte("x"), stored("main.tf", "x"), stored("modules_", "x"))
+	_, err = checkModuleBytes(bytes.ReplaceAll(one, []byte("modules_"), []byte("modules/")), Zip)
 	wantViolation(t, err, `"modules/" is a folder, but has content`)
 	data := bytes.ReplaceAll(zipOf(t, files("main_")...), []byte("main_"), []byte("main/"))
 	_, err = checkModuleBytes(data, Zip)
@@ -465,11 +499,18 @@ func TestWrongFiles(t *testing.T) {
 		{"gzip of a zip", TarGz, gzipOf(t, bytes.Repeat(module, 9)), "what it compresses is not a tar"},
 		{"bytes after gzip", TarGz, append(bytes.Clone(tarball), "more"...), "truncated"},
 		{"garbage after gzip", TarGz, append(bytes.Clone(tarball), "much more bytes"...), "data in or around its gzip stream that is not gzip"},
+		{"gzip without its header", TarGz, []byte("\x1f\x8b and no more"), "data in or around its gzip stream that is not gzip"},
+		{"beginning of gzip", TarGz, tarball[:5], "ends before its first entry"},
+		{"damaged gzip", TarGz, append(bytes.Clone(tarball[:10]), "\xff\xff\xff\xff\xff\xff\xff\xff"...), "The archive is damaged at its beginning (flate: corrupt"},
+		{"second header that is none", TarGz, gzipOf(t, append(tarOf(t, files("main.tf")...)[:1024], bytes.Repeat([]byte("x"), 2048)...)), `The archive is damaged in or after "main.tf" (archive/tar: invalid tar header).`},
 		{"second tar", TarGz, append(bytes.Clone(tarball), tarball...), "data after the end of its tar"},
 	} {
 		t.Run(test.rule+"/"+test.format.String(), func(t *testing.T) {
 			_, err := checkModuleBytes(test.data, test.format)
 			wantViolation(t, err, test.want)
+			if violations, _ := errors.AsType[Violations](err); len(violations) != 1 {
+				t.Errorf("there are %d violations: %q", len(violations), violations)
+			}
 		})
 	}
 	if _, err := checkModuleBytes(module, Format(7)); err == nil || errors.As(err, new(Violations)) {
@@ -510,6 +551,8 @@ func TestTruncatedSaysSo(t *testing.T) {
 	archive := tarOf(t, member{name: "a.tf", body: "a"}, member{name: "b.tf", body: body})
 	_, err := checkModuleBytes(gzipOf(t, archive[:20_000]), TarGz)
 	wantViolation(t, err, `The archive is truncated: it ends in or after "b.tf".`)
+	_, err = checkModuleBytes(gzipOf(t, archive[:1024+100]), TarGz)
+	wantViolation(t, err, `The archive is truncated: it ends in or after "a.tf".`)
 	whole := zipOf(t, member{name: "a.tf", body: body})
 	_, err = checkModuleBytes(whole[:len(whole)-30], Zip)
 	wantViolation(t, err, "truncated or damaged")
@@ -576,6 +619,49 @@ func TestReadErrors(t *testing.T) {
 				if !errors.Is(err, context.Canceled) || errors.As(err, new(Violations)) {
 					t.Fatalf("%s %v, cancelled in read %d: %v", name, format, n, err)
 				}
+			}
+		}
+	}
+}
+
+// TestSource reads at and beyond the edges of an archive of four bytes.
+func TestSource(t *testing.T) {
+	broken := errors.New("disk on fire")
+	for _, test := range []struct {
+		rule   string
+		has    string
+		fails  error
+		budget int64
+		off    int64
+		n      int
+		want   string
+		err    error
+		kept   error
+		short  bool
+	}{
+		{"inside", "abcd", nil, 9, 1, 2, "bc", nil, nil, false},
+		{"whole", "abcd", nil, 4, 0, 4, "abcd", nil, nil, false},
+		{"over the end", "abcd", nil, 9, 2, 4, "cd", io.EOF, nil, false},
+		{"at the end", "abcd", nil, 9, 4, 1, "", io.EOF, nil, false},
+		{"behind the end", "abcd", nil, 9, 5, 1, "", io.EOF, nil, false},
+		{"before the beginning", "abcd", nil, 9, -1, 1, "", io.EOF, nil, false},
+		{"more than the budget", "abcd", nil, 3, 0, 4, "", errBudget, nil, false},
+		{"shorter than it says", "abc", nil, 9, 2, 2, "c", io.EOF, nil, true},
+		{"more of it than it says", "abcdef", nil, 9, 2, 4, "cd", io.EOF, nil, false},
+		{"broken", "abcd", broken, 9, 0, 4, "", broken, broken, false},
+	} {
+		r := &meter{ReaderAt: strings.NewReader(test.has), n: 1, err: test.fails}
+		s := newSource(context.Background(), r, 4)
+		s.budget = test.budget
+		p := make([]byte, test.n)
+		n, err := s.ReadAt(p, test.off)
+		if string(p[:n]) != test.want || err != test.err || s.err != test.kept || s.short != test.short {
+			t.Errorf("%s: got %q, %v, kept %v, short %v", test.rule, p[:n], err, s.err, s.short)
+		}
+		if test.kept != nil {
+			r.err = nil
+			if n, err := s.ReadAt(p, test.off); n > 0 || err != test.kept || r.reads != 1 {
+				t.Errorf("%s, again: got %q, %v, after %d reads", test.rule, p[:n], err, r.reads)
 			}
 		}
 	}

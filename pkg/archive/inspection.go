@@ -32,7 +32,6 @@ type inspection struct {
 // content is what is kept of a file.
 type content struct {
 	name string
-	size int64
 	sum  [sha256.Size]byte
 }
 
@@ -123,15 +122,13 @@ func (in *inspection) expand(size uint64) {
 func (in *inspection) read(name string, r io.Reader) error {
 	h := sha256.New()
 	n, err := io.CopyBuffer(h, io.LimitReader(r, smallFile), in.buf)
-	if err == nil && n == smallFile {
-		var more int64
-		more, err = in.copyBeside(h, r)
-		n += more
+	if n == smallFile {
+		err = in.copyBeside(h, r)
 	}
 	if err != nil {
 		return err
 	}
-	in.files = append(in.files, content{name, n, [sha256.Size]byte(h.Sum(nil))})
+	in.files = append(in.files, content{name, [sha256.Size]byte(h.Sum(nil))})
 	return nil
 }
 
@@ -142,7 +139,7 @@ const smallFile = 1 << 20
 // copyBeside copies what it reads to a hash in a goroutine of its own, which
 // ends before it returns: to expand a large file takes a processor, and to hash
 // it another.
-func (in *inspection) copyBeside(h hash.Hash, r io.Reader) (n int64, err error) {
+func (in *inspection) copyBeside(h hash.Hash, r io.Reader) (err error) {
 	const buffers = 8
 	if in.beside == nil {
 		in.beside = make([]byte, buffers*len(in.buf))
@@ -162,15 +159,14 @@ func (in *inspection) copyBeside(h hash.Hash, r io.Reader) (n int64, err error) 
 		buf := <-free
 		var read int
 		read, err = r.Read(buf)
-		n += int64(read)
 		filled <- buf[:read]
 	}
 	close(filled)
 	hashing.Wait()
 	if err == io.EOF {
-		err = nil
+		return nil
 	}
-	return n, err
+	return err
 }
 
 // h1 returns the hash of the files, with prefix cut from their names, and of

@@ -39,11 +39,7 @@ func checkModule(in *inspection, format Format) (Module, error) {
 	if err := in.checkUnwrapped(format, m.Wrapper); err != nil {
 		return Module{}, err
 	}
-	prefix := ""
-	if m.Wrapper != "" {
-		prefix = m.Wrapper + "/"
-	}
-	m.H1 = in.h1(prefix, nil)
+	m.H1 = in.h1(m.Wrapper+"/", nil) // no name begins with a slash
 	return m, nil
 }
 
@@ -75,7 +71,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // wrapper returns the only top-level folder, if it is one that is a module.
 func (in *inspection) wrapper() string {
 	top, only := in.tree.top()
-	if !only || top.kind == file {
+	if !only {
 		return ""
 	}
 	for _, f := range in.files {

@@ -88,6 +88,19 @@ func TestGitTarball(t *testing.T) {
 	}
 }
 
+// TestUnwrapRoot passes over the entry of the root, however it is called.
+func TestUnwrapRoot(t *testing.T) {
+	data := rawTarGz(t,
+		&tar.Header{Typeflag: tar.TypeDir, Name: ".", Mode: 0o755},
+		&tar.Header{Typeflag: tar.TypeReg, Name: "./w/main.tf", Mode: 0o644, Size: 3},
+	)
+	m, err := checkModuleBytes(data, TarGz)
+	check(t, err)
+	if got := describe(t, unwrapBytes(t, data, TarGz, m.Wrapper), TarGz); !slices.Equal(got, []string{"main.tf -rw-r--r-- 3"}) {
+		t.Errorf("unwrapped %q to %q", m.Wrapper, got)
+	}
+}
+
 func TestUnwrap(t *testing.T) {
 	members := []member{
 		{name: "w/"},
@@ -141,6 +154,16 @@ func TestUnwrapErrors(t *testing.T) {
 		}
 		if err := unwrap(data, "w", io.Discard); err == nil {
 			t.Errorf("%v: an entry outside of the wrapper is dropped", format)
+		}
+		damaged := bytes.Clone(archiveOf(t, format, files("w/main.tf", "w/x.tf")...))
+		switch at := bytes.LastIndex(damaged, []byte("PK\x03\x04")); format {
+		case Zip:
+			damaged[at]++ // the header of its last file
+		default:
+			damaged[2]++ // the header of gzip
+		}
+		if err := unwrap(damaged, "w", io.Discard); err == nil {
+			t.Errorf("%v: a damaged archive is unwrapped", format)
 		}
 		if err := unwrap(data[:len(data)-30], "w", io.Discard); err == nil {
 			t.Errorf("%v: a truncated archive is unwrapped", format)
@@ -240,6 +263,11 @@ func TestUnwrappedRatio(t *testing.T) {
 		if m.Wrapper != "w" {
 			t.Errorf("%v: got %+v", format, m)
 		}
+		whole := archiveOf(t, format, inside("w", members)...)
+		all := rules
+		all.ratioFree = expanded - 1
+		_, err = checkModule(inspect(context.Background(), bytes.NewReader(whole), int64(len(whole)), all), format)
+		check(t, err) // there is no folder to unwrap
 		rules.ratioFree--
 		_, err = checkModule(inspect(context.Background(), bytes.NewReader(data), int64(len(data)), rules), format)
 		wantViolation(t, err, fmt.Sprintf(`Without the folder "w" around it, the module expands to more than 2 times the size of its archive, beyond the first %s.`, bytesText(rules.ratioFree)))

@@ -217,13 +217,6 @@ func (t *tree) top() (node, bool) {
 // way through upper case joins letters that have two lower-case forms, and folding
 // joins ß and ss.
 func fold(name string) string {
-	if isASCII(name) {
-		return strings.ToLower(name)
-	}
 	name = strings.ToLower(strings.ToUpper(decompose(name)))
 	return norm.NFD.String(cases.Fold().String(name))
-}
-
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }

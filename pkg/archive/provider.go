@@ -43,7 +43,6 @@ func checkProvider(in *inspection, providerType string) (Package, error) {
 
 // checkExecutable looks for the file that the clients would run.
 func (in *inspection) checkExecutable(files []zipFile, want string) {
-	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b zipFile) int { return strings.Compare(a.name, b.name) })
 	var misplaced, foreign string
 	for _, f := range files {

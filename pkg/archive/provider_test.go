@@ -22,6 +22,7 @@ func TestCheckProvider(t *testing.T) {
 		{"folder that has the name", files("terraform-provider-widget.d/", "terraform-provider-widget_v1"), nil},
 		{"empty second match", append(files("terraform-provider-widget"), member{name: "terraform-provider-widget_x"}), nil},
 		{"manifest", append(files("terraform-provider-widget"), member{name: ManifestName, body: manifest}), []string{"5.0", "6.0"}},
+		{"manifest, first and as large as it may be", []member{{name: ManifestName, body: manifest + strings.Repeat(" ", MaxManifest-len(manifest))}, {name: "terraform-provider-widget", body: "x"}}, []string{"5.0", "6.0"}},
 		{"manifest in a folder", append(files("terraform-provider-widget"), member{name: "x/" + ManifestName, body: "{}"}), nil},
 		{"order of names", files("z", "a-b", "a/", "a/b", "a.b", "terraform-provider-widget", "B"), nil},
 	} {
@@ -53,6 +54,8 @@ func TestCheckProviderRejects(t *testing.T) {
 		{"a file of another name that begins with a dot", files(".gitignore"), "The zip holds no executable: a file named"},
 		{"a file of another name that begins with _", files("_x"), "The zip holds no executable: a file named"},
 		{"in a folder", files("README.md", "dist/terraform-provider-widget_v1"), `The executable "dist/terraform-provider-widget_v1" lies in a folder: `},
+		{"twice in folders", files("a/terraform-provider-widget", "b/terraform-provider-widget"), `The executable "a/terraform-provider-widget" lies in a folder: `},
+		{"two other types", files("terraform-provider-a", "terraform-provider-b"), `"terraform-provider-a" is not an executable`},
 		{"another type", files("terraform-provider-gadget_v1"), `"terraform-provider-gadget_v1" is not an executable of this provider: a file named terraform-provider-widget`},
 		{"longer type", files("terraform-provider-widgets"), `"terraform-provider-widgets" is not an executable of this provider`},
 		{"type with a hyphen", files("terraform-provider-widget-extra_v1"), `is not an executable of this provider`},
@@ -69,7 +72,11 @@ func TestCheckProviderRejects(t *testing.T) {
 			wantViolation(t, err, test.want)
 		})
 	}
-	_, err := checkProviderBytes(tarGzOf(t, executable...))
+	_, err := checkProviderBytes(zipOf(t))
+	if want := "The archive holds no file."; err == nil || err.Error() != want {
+		t.Errorf("an empty zip: got %v; want %s alone", err, want)
+	}
+	_, err = checkProviderBytes(tarGzOf(t, executable...))
 	wantViolation(t, err, "looks like gzip")
 }
 

@@ -39,10 +39,10 @@ func unwrap(src *source, format Format, wrapper string, w io.Writer) error {
 	default:
 		err = fmt.Errorf("%v is not a format of module archives", format)
 	}
-	if src.err != nil {
-		err = src.err // not what a decoder made of it
-	}
-	if err == nil && src.short {
+	switch { // not what a decoder made of it
+	case src.err != nil:
+		err = src.err
+	case src.short:
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {

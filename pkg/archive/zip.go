@@ -134,8 +134,8 @@ func zipProblem(f *zip.File) string {
 		return `is marked as a folder, but its name does not end in "/".`
 	case isFolder && (f.UncompressedSize64 > 0 || f.CompressedSize64 > deflatedNothing):
 		return "is a folder, but has content."
-	case !isFolder && f.Method != zip.Store && f.Method != zip.Deflate:
-		return fmt.Sprintf("is compressed by method %d; only stored and deflated files are accepted.", f.Method)
+	case f.Method != zip.Store && f.Method != zip.Deflate:
+		return fmt.Sprintf("is compressed by method %d; only stored and deflated entries are accepted.", f.Method)
 	default:
 		return ""
 	}
