@@ -60,6 +60,7 @@ func typed(contentType, body string) http.HandlerFunc {
 func TestUselessDiscovery(t *testing.T) {
 	good := `{"providers.v1":"/v1/providers/"}`
 	for name, test := range map[string]struct{ contentType, body, words string }{
+		"no JSON":              {typeJSON, `<html>`, "it is no discovery document: "},
 		"no providers.v1":      {typeJSON, `{"modules.v1":"/v1/modules/"}`, "offers no provider registry (no providers.v1)"},
 		"null":                 {typeJSON, `{"providers.v1":null}`, "providers.v1: it is not a URL"},
 		"an object":            {typeJSON, `{"providers.v1":{}}`, "offers no provider registry"},
@@ -109,6 +110,25 @@ func TestUselessPackageDocuments(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 		})
+	}
+}
+
+// A document that is none is not taken for one that lacks something.
+func TestNoPackageDocument(t *testing.T) {
+	o := newOrigin(t)
+	o.body(documentURL(linux), []byte("<html>"))
+	_, err := o.packages()
+	says(t, err, documentURL(linux)+" describes no package: invalid character '<'")
+}
+
+func TestPrintable(t *testing.T) {
+	long := strings.Repeat("x", maxText)
+	for text, want := range map[string]string{
+		"a b": "a b", "größe": "größe", "a\xffb": "a?b", "a\ufffdb": "a?b", "a\nb\u202e": "a?b?", long: long, long + "x": long + "…",
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
 	}
 }
 

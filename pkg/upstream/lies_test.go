@@ -326,6 +326,14 @@ func TestOversizedAnswers(t *testing.T) {
 			says(t, err, url, fmt.Sprintf("more than %d bytes", limit))
 		})
 	}
+	t.Run("as large as it may be", func(t *testing.T) {
+		o := newOrigin(t)
+		list := `{"versions":[{"version":"1.0.0"}]}`
+		o.body(listURL, []byte(list+strings.Repeat(" ", maxVersions-len(list))))
+		if got, err := o.client().Versions(t.Context(), widget); err != nil || len(got) != 1 {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
 	t.Run("header", func(t *testing.T) {
 		o := newOrigin(t)
 		o.at(listURL, func(w http.ResponseWriter, _ *http.Request) {

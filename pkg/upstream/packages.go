@@ -20,14 +20,10 @@ func (c *Client) packages(ctx context.Context, a registry.ProviderAddress, v reg
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxAtOnce)
 	found := make([]*Package, len(platforms))
-	signed := signedSums{client: c}
+	signed := newSignedSums(c)
 	for i, platform := range platforms {
-		group.Go(func() error {
-			p := Package{Address: a, Version: v, Platform: platform}
-			has, err := c.find(ctx, base, &signed, &p)
-			if has {
-				found[i] = &p
-			}
+		group.Go(func() (err error) {
+			found[i], err = c.find(ctx, base, signed, Package{Address: a, Version: v, Platform: platform})
 			return err
 		})
 	}
@@ -43,29 +39,31 @@ func (c *Client) packages(ctx context.Context, a registry.ProviderAddress, v reg
 	return packages, nil
 }
 
-// find finds one package, and reports whether the origin has it.
-func (c *Client) find(ctx context.Context, base *url.URL, signed *signedSums, p *Package) (bool, error) {
+// find finds one package. It returns nil where the origin does not have it.
+func (c *Client) find(ctx context.Context, base *url.URL, signed *signedSums, p Package) (*Package, error) {
 	path := []string{p.Address.Namespace, p.Address.Type, p.Version.String(), "download", p.Platform.OS, p.Platform.Arch}
 	u := base.ResolveReference(&url.URL{Path: strings.Join(path, "/")})
 	found, err := c.get(ctx, u, typeJSON, maxDownloadDocument)
 	if errors.Is(err, errMissing) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	d, err := readPackageDocument(found.url, found.body)
 	if err != nil {
-		return false, newFault(where(u)+" describes no package", err)
+		return nil, newFault(where(u)+" describes no package", err)
 	}
-	if err := d.describes(*p); err != nil {
-		return false, err
+	if err := d.describes(p); err != nil {
+		return nil, err
 	}
 	s, err := signed.get(ctx, d.sums, d.signature)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	p.URL = d.archive.String()
-	p.SHA256, err = s.sha256(d)
-	return err == nil, err
+	if p.SHA256, err = s.sha256(d); err != nil {
+		return nil, err
+	}
+	return &p, nil
 }

@@ -27,14 +27,15 @@ type signed struct {
 	document, signature []byte
 }
 
+func newSignedSums(c *Client) *signedSums {
+	return &signedSums{client: c, pairs: map[pair]func() (signed, error){}}
+}
+
 func (s *signedSums) get(ctx context.Context, sums, signature *url.URL) (signed, error) {
 	s.lock.Lock()
 	key := pair{sums.String(), signature.String()}
 	get, ok := s.pairs[key]
 	if !ok {
-		if s.pairs == nil {
-			s.pairs = map[pair]func() (signed, error){}
-		}
 		get = sync.OnceValues(func() (signed, error) { return s.client.signed(ctx, sums, signature) })
 		s.pairs[key] = get
 	}
