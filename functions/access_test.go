@@ -63,8 +63,16 @@ var decided = map[string][]question{
 	"ANY /v1/modules/{namespace}/{name}/{system}/{version}/download": {
 		{path: "/v1/modules/acme/vpc/aws/1.0.0/download", status: 204, readers: modules},
 	},
+	"ANY /v1/modules/{namespace}/{name}/{system}/{version}": {
+		{path: "/v1/modules/acme/vpc/aws/1.0.0", status: 200, readers: modules},
+		{path: "/v1/modules/acme/missing/aws/1.0.0", status: 404, readers: modules},
+	},
 	"ANY /v1/providers/{namespace}/{type}/versions": {
 		{path: "/v1/providers/acme/widget/versions", status: 200, readers: providers},
+	},
+	"ANY /v1/providers/{namespace}/{type}/{version}": {
+		{path: "/v1/providers/acme/widget/1.0.0", status: 200, readers: providers},
+		{path: "/v1/providers/acme/missing/1.0.0", status: 404, readers: providers},
 	},
 	"ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}": {
 		{path: "/v1/providers/acme/widget/1.0.0/download/linux/amd64", status: 200, readers: providers},

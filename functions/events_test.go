@@ -70,7 +70,7 @@ var answers = map[string]map[string]answer{
 		"control-character":         {400, `\"a%00b\" cannot be part of an address`},
 	},
 	"versions": {
-		"module":                {200, `{"modules":[{"versions":[{"version":"1.0.0"}]}]}`},
+		"module":                {200, `{"modules":[{"source":"` + source + `","versions":[{"version":"1.0.0"}]}]}`},
 		"module-head":           {200, ""},
 		"module-missing":        {404, "there is no module acme/subnet/aws"},
 		"module-newest":         {302, "/v1/modules/acme/vpc/aws/1.0.0/download"},
@@ -100,24 +100,30 @@ var answers = map[string]map[string]answer{
 		"mirror-port":           {404, `\"example.com:8443/acme/widget\" is not the address`},
 	},
 	"download": {
-		"module":               {204, "https://larder-bucket.s3.us-east-1.amazonaws.com/registry/modules/acme/vpc/aws/1.0.0/" + hash + ".zip?X-Amz-Algorithm="},
-		"module-head":          {204, "&archive=zip&checksum=sha256:" + hash},
-		"module-missing":       {404, "module acme/vpc/aws has no version 9.9.9"},
-		"module-other-client":  {204, hash + ".zip?X-Amz-Algorithm="},
-		"provider":             {200, `"download_url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/providers/acme/widget/1.0.0/` + hash + "/terraform-provider-widget_1.0.0_linux_amd64.zip?X-Amz-Algorithm="},
-		"provider-head":        {200, ""},
-		"provider-missing":     {404, "provider acme/widget has no version 1.0.0 for plan9_mips"},
-		"build-metadata":       {200, "terraform-provider-widget_1.1.0%2Bbuild.5_linux_amd64.zip?X-Amz-Algorithm="},
-		"build-metadata-space": {404, `provider acme/widget has no version \"1.1.0 build.5\"`},
-		"percent":              {404, `provider acme/widget has no version \"1.0.0%\"`},
-		"encoded-dots":         {404, `provider acme/widget has no version \"%2e%2e\"`},
-		"leading-v":            {204, "/registry/modules/acme/vpc/aws/1.0.0/"},
-		"mirror":               {200, `{"archives":{"linux_amd64":{"url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/mirror/registry.terraform.io/hashicorp/time/0.14.2/` + hash + "/terraform-provider-time_0.14.2_linux_amd64.zip?X-Amz-Algorithm="},
-		"mirror-head":          {200, ""},
-		"mirror-own":           {200, `"hashes":["h1:own=","zh:` + hash + `"]`},
-		"mirror-unicode":       {404, "there is no version 1.0.0 of xn--bcher-kva.example/acme/widget"},
-		"mirror-missing":       {404, "there is no version 9.9.9 of registry.terraform.io/hashicorp/time"},
-		"mirror-stray":         {404, `there is no version \"latest.json\" of registry.terraform.io/hashicorp/time`},
+		"module":                   {204, "https://larder-bucket.s3.us-east-1.amazonaws.com/registry/modules/acme/vpc/aws/1.0.0/" + hash + ".zip?X-Amz-Algorithm="},
+		"module-head":              {204, "&archive=zip&checksum=sha256:" + hash},
+		"module-missing":           {404, "module acme/vpc/aws has no version 9.9.9"},
+		"module-other-client":      {204, hash + ".zip?X-Amz-Algorithm="},
+		"module-details":           {200, `{"id":"acme/vpc/aws/1.0.0","namespace":"acme","name":"vpc","provider":"aws","version":"1.0.0","source":"` + source + `"}`},
+		"module-details-head":      {200, ""},
+		"module-details-missing":   {404, "module acme/vpc/aws has no version 9.9.9"},
+		"provider-details":         {200, `{"id":"acme/widget/1.0.0","namespace":"acme","name":"widget","version":"1.0.0","source":"` + source + `"}`},
+		"provider-details-head":    {200, ""},
+		"provider-details-missing": {404, "provider acme/widget has no version 9.9.9"},
+		"provider":                 {200, `"download_url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/providers/acme/widget/1.0.0/` + hash + "/terraform-provider-widget_1.0.0_linux_amd64.zip?X-Amz-Algorithm="},
+		"provider-head":            {200, ""},
+		"provider-missing":         {404, "provider acme/widget has no version 1.0.0 for plan9_mips"},
+		"build-metadata":           {200, "terraform-provider-widget_1.1.0%2Bbuild.5_linux_amd64.zip?X-Amz-Algorithm="},
+		"build-metadata-space":     {404, `provider acme/widget has no version \"1.1.0 build.5\"`},
+		"percent":                  {404, `provider acme/widget has no version \"1.0.0%\"`},
+		"encoded-dots":             {404, `provider acme/widget has no version \"%2e%2e\"`},
+		"leading-v":                {204, "/registry/modules/acme/vpc/aws/1.0.0/"},
+		"mirror":                   {200, `{"archives":{"linux_amd64":{"url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/mirror/registry.terraform.io/hashicorp/time/0.14.2/` + hash + "/terraform-provider-time_0.14.2_linux_amd64.zip?X-Amz-Algorithm="},
+		"mirror-head":              {200, ""},
+		"mirror-own":               {200, `"hashes":["h1:own=","zh:` + hash + `"]`},
+		"mirror-unicode":           {404, "there is no version 1.0.0 of xn--bcher-kva.example/acme/widget"},
+		"mirror-missing":           {404, "there is no version 9.9.9 of registry.terraform.io/hashicorp/time"},
+		"mirror-stray":             {404, `there is no version \"latest.json\" of registry.terraform.io/hashicorp/time`},
 	},
 	"fetch": {
 		"index":           {200, `{"versions":{"0.14.2":{}}}`},
@@ -130,6 +136,9 @@ var answers = map[string]map[string]answer{
 	},
 }
 
+// source is where all that was made.
+const source = "https://git.example.com/acme/all"
+
 // hash stands for any sha256.
 const hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -139,7 +148,7 @@ func fill(t *testing.T, table string) {
 	catalog := newCatalog(t, table)
 	module := registry.ModuleVersion{Address: registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, Revision: 1}
 	module.Version = version(t, "1.0.0")
-	module.Archive = registry.ModuleArchive{Format: "zip", SHA256: hash, UploadSHA256: hash}
+	module.Archive = registry.ModuleArchive{Format: "zip", SHA256: hash, UploadSHA256: hash, Source: source}
 	if err := catalog.PutModuleVersion(t.Context(), module); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +157,7 @@ func fill(t *testing.T, table string) {
 			Address:  registry.ProviderAddress{Namespace: "acme", Type: "widget"},
 			Version:  version(t, v),
 			Revision: 2,
-			Packages: []registry.Package{{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: hash, H1: "h1:own=", Sequence: 1}},
+			Packages: []registry.Package{{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: hash, H1: "h1:own=", Sequence: 1, Source: source}},
 			Release:  &registry.Release{SHA256: hash, Signature: hash, Keys: []registry.SigningKey{{KeyID: "K", ASCIIArmor: "A"}}, Sequence: 2},
 		}); err != nil {
 			t.Fatal(err)
@@ -237,7 +246,7 @@ func TestRequestsAreClosed(t *testing.T) {
 	fill(t, table)
 	for function, names := range map[string][]string{
 		"discovery": {"get"}, "versions": {"module", "module-missing", "module-newest", "provider", "mirror", "mirror-own", "mirror-missing"},
-		"download": {"module", "module-missing", "provider", "mirror", "mirror-own", "mirror-missing"},
+		"download": {"module", "module-missing", "module-details", "provider", "provider-details", "mirror", "mirror-own", "mirror-missing"},
 		"fetch":    {"index", "index-own", "index-missing", "version", "version-own", "version-missing"},
 	} {
 		f := reader(t, function, table)

@@ -5,7 +5,9 @@ locals {
     "ANY /v1/modules/{namespace}/{name}/{system}/versions"                = "versions"
     "ANY /v1/modules/{namespace}/{name}/{system}/download"                = "versions" # leads to the newest
     "ANY /v1/providers/{namespace}/{type}/versions"                       = "versions"
+    "ANY /v1/modules/{namespace}/{name}/{system}/{version}"               = "download"
     "ANY /v1/modules/{namespace}/{name}/{system}/{version}/download"      = "download"
+    "ANY /v1/providers/{namespace}/{type}/{version}"                      = "download"
     "ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}" = "download"
     "ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json"             = local.has_upstreams ? "fetch" : "versions"
     "ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}"             = local.has_upstreams ? "fetch" : "download" # {version}.json

@@ -24,7 +24,7 @@ locals {
       }
     }
     download = {
-      description = "Tells where to download a version of a module or a provider package"
+      description = "Tells of one version of a module or a provider, and where to download it"
       memory      = 512 # as for versions
       timeout     = 10
       storage     = 512

@@ -1,5 +1,5 @@
-// Command download tells where the archive of a module and the package of a
-// provider are.
+// Command download tells of one version of a module or a provider: what there is to
+// say of it, and where its archive or packages are.
 package main
 
 import (

@@ -47,6 +47,18 @@ func (s *Server) createBucket(t testing.TB) {
 // none), and returns its version.
 func (s *Server) Upload(t testing.TB, key string, body []byte, tags map[string]string) string {
 	t.Helper()
+	return s.upload(t, key, body, tags, map[string]string{"origin": "user"})
+}
+
+// UploadFrom writes an object as a user does who says of what source it was made,
+// and returns its version.
+func (s *Server) UploadFrom(t testing.TB, key string, body []byte, source string) string {
+	t.Helper()
+	return s.upload(t, key, body, nil, map[string]string{"origin": "user", "source": source})
+}
+
+func (s *Server) upload(t testing.TB, key string, body []byte, tags, metadata map[string]string) string {
+	t.Helper()
 	query := url.Values{}
 	for name, value := range tags {
 		query.Set(name, value)
@@ -56,7 +68,7 @@ func (s *Server) Upload(t testing.TB, key string, body []byte, tags map[string]s
 		Key:      &key,
 		Body:     bytes.NewReader(body),
 		Tagging:  aws.String(query.Encode()),
-		Metadata: map[string]string{"origin": "user"},
+		Metadata: metadata,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ type moduleVersionsDocument struct {
 }
 
 type moduleVersions struct {
+	// Source is for tools that look for release notes.
+	Source   string          `json:"source,omitempty"`
 	Versions []moduleVersion `json:"versions"`
 }
 
@@ -44,7 +46,7 @@ func (h *handler) moduleVersions(ctx context.Context, caller access.Caller, requ
 		}
 		versions = append(versions, version)
 	}
-	document := moduleVersionsDocument{[1]moduleVersions{{versions}}}
+	document := moduleVersionsDocument{[1]moduleVersions{{listing.Source(), versions}}}
 	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil
 }
 

@@ -124,8 +124,12 @@ func (h *handler) answer(r *http.Request, request Request) (response, error) {
 		return h.moduleDownload(r.Context(), caller, request, usesGoGetter(r.Header))
 	case ModuleNewest:
 		return h.moduleNewest(r.Context(), caller, request)
+	case ModuleDetails:
+		return h.moduleDetails(r.Context(), caller, request)
 	case ProviderVersions:
 		return h.providerVersions(r.Context(), caller, request)
+	case ProviderDetails:
+		return h.providerDetails(r.Context(), caller, request)
 	case ProviderDownload:
 		return h.providerDownload(r.Context(), caller, request)
 	case MirrorVersions:

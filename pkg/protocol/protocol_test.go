@@ -91,6 +91,8 @@ var everyRoute = []string{
 	"/v1/mirror/registry.example.com/acme/widget/index.json",
 	"/v1/mirror/registry.example.com/acme/widget/1.0.0.json",
 	"/v1/modules/acme/vpc/aws/download",
+	"/v1/modules/acme/vpc/aws/1.2.0+build.5",
+	"/v1/providers/acme/widget/1.0.0",
 }
 
 func newMemory(tb testing.TB) *memory {
@@ -203,6 +205,8 @@ func TestDocuments(t *testing.T) {
 			"url": "https://bucket.example.com/registry/providers/acme/widget/1.0.0/b2d6f7/terraform-provider-widget_1.0.0_linux_amd64.zip?` + signature + `",
 			"hashes": ["h1:c0ffee=", "zh:b2d6f7"]
 		}}}`},
+		{everyRoute[8], "private, no-cache", `{"id": "acme/vpc/aws/1.2.0+build.5", "namespace": "acme", "name": "vpc", "provider": "aws", "version": "1.2.0+build.5", "source": ""}`},
+		{everyRoute[9], "private, no-cache", `{"id": "acme/widget/1.0.0", "namespace": "acme", "name": "widget", "version": "1.0.0", "source": ""}`},
 	} {
 		r := ask(t, New(open(newMemory(t))), "GET", tt.path)
 		want := compact(t, tt.document)
@@ -347,6 +351,14 @@ func TestNotFoundSaysWhat(t *testing.T) {
 		"/v1/modules/acme/vpc/aws/1.2.0+other/download":           "module acme/vpc/aws has no version 1.2.0+other",
 		"/v1/modules/acme/vpc/aws/1.2.0%20build.5/download":       `module acme/vpc/aws has no version "1.2.0 build.5"`,
 		"/v1/modules/-acme/vpc/aws/versions":                      `"-acme/vpc/aws" is not a module address <namespace>/<name>/<system>`,
+		"/v1/modules/acme/vpc/aws/1.2.3":                          "module acme/vpc/aws has no version 1.2.3",
+		"/v1/modules/acme/vpc/aws/1.2.0+other":                    "module acme/vpc/aws has no version 1.2.0+other",
+		"/v1/modules/acme/vpc/aws/latest":                         `module acme/vpc/aws has no version "latest"`,
+		"/v1/modules/acme/-vpc/aws/1.2.3":                         `"acme/-vpc/aws" is not a module address <namespace>/<name>/<system>`,
+		"/v1/providers/acme/widget/2.0.0":                         "provider acme/widget has no version 2.0.0",
+		"/v1/providers/acme/widget/1.0.0+other":                   "provider acme/widget has no version 1.0.0+other",
+		"/v1/providers/acme/widget/latest":                        `provider acme/widget has no version "latest"`,
+		"/v1/providers/Acme/widget/1.0.0":                         `"Acme/widget" is not a provider address <namespace>/<type>, in lower case`,
 		"/v1/providers/acme/gadget/versions":                      "there is no provider acme/gadget",
 		"/v1/providers/Acme/widget/versions":                      `"Acme/widget" is not a provider address <namespace>/<type>, in lower case`,
 		"/v1/providers/acme/widget/2.0.0/download/linux/amd64":    "provider acme/widget has no version 2.0.0 for linux_amd64",
@@ -421,7 +433,7 @@ func TestRoutesWithoutTheirMeans(t *testing.T) {
 		answered []string
 	}{
 		"nothing at all": {Config{Logger: slog.New(slog.DiscardHandler)}, everyRoute[:1]},
-		"no presigner":   {listings, []string{everyRoute[0], everyRoute[1], everyRoute[3], everyRoute[5], everyRoute[7]}},
+		"no presigner":   {listings, []string{everyRoute[0], everyRoute[1], everyRoute[3], everyRoute[5], everyRoute[7], everyRoute[8], everyRoute[9]}},
 		"everything":     {open(m), everyRoute},
 	} {
 		h := New(c.config)
@@ -590,6 +602,8 @@ func TestDeniedIsNotFound(t *testing.T) {
 		everyRoute[5]: of("read mirror:*"), // the registry's own are providers
 		everyRoute[6]: of("read mirror:*"),
 		everyRoute[7]: of("read modules:other/*"),
+		everyRoute[8]: of("read providers:*"),
+		everyRoute[9]: of("read modules:*"),
 		"/v1/mirror/registry.terraform.io/hashicorp/time/index.json":  of("read providers:*"),
 		"/v1/mirror/registry.terraform.io/hashicorp/time/0.14.2.json": of("read mirror:registry.terraform.io/hashicorp/null"),
 	} {

@@ -41,6 +41,14 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/module-registry-protocol#download-source-code-for-a-specific-module-version
 	ModuleDownload
 
+	// ModuleDetails is what there is to say of a module version.
+	//
+	//	GET /v1/modules/{namespace}/{name}/{system}/{version}
+	//	200, 404
+	//
+	// https://developer.hashicorp.com/terraform/registry/api-docs#get-a-specific-module
+	ModuleDetails
+
 	// ModuleNewest leads to the download of a module's newest version.
 	//
 	//	GET /v1/modules/{namespace}/{name}/{system}/download
@@ -56,6 +64,13 @@ const (
 	//
 	// https://developer.hashicorp.com/terraform/internals/provider-registry-protocol#list-available-versions
 	ProviderVersions
+
+	// ProviderDetails is what there is to say of a provider version. It is not
+	// documented; the public registry has it, and clients ask for it.
+	//
+	//	GET /v1/providers/{namespace}/{type}/{version}
+	//	200, 404
+	ProviderDetails
 
 	// ProviderDownload tells where a provider's package for a platform is,
 	// and by what it can be trusted.
@@ -152,8 +167,10 @@ var routes = []route{
 	newRoute(discoveryPath, plain(Discovery)),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/versions", parseModuleVersions),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/download", parseModuleNewest),
-	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}/download", parseModuleDownload),
+	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}", parseModuleVersion(ModuleDetails)),
+	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}/download", parseModuleVersion(ModuleDownload)),
 	newRoute(providersPath+"{namespace}/{type}/versions", parseProviderVersions),
+	newRoute(providersPath+"{namespace}/{type}/{version}", parseProviderDetails),
 	newRoute(providersPath+"{namespace}/{type}/{version}/download/{os}/{arch}", parseProviderDownload),
 	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/index.json", parseMirrorVersions),
 	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/{version}.json", parseMirrorVersion),
@@ -274,16 +291,19 @@ func parseModuleNewest(args []string) (Request, error) {
 	return Request{Route: ModuleNewest, Module: a}, nil
 }
 
-func parseModuleDownload(args []string) (Request, error) {
-	a, err := parseModule(args[0], args[1], args[2])
-	if err != nil {
-		return Request{}, err
+// parseModuleVersion is for the routes of one version of a module.
+func parseModuleVersion(route Route) func(args []string) (Request, error) {
+	return func(args []string) (Request, error) {
+		a, err := parseModule(args[0], args[1], args[2])
+		if err != nil {
+			return Request{}, err
+		}
+		v, err := registry.LookupVersion(args[3])
+		if err != nil {
+			return Request{}, refuse(registry.ErrNotFound, "module %s has no version %q", a, args[3])
+		}
+		return Request{Route: route, Module: a, Version: v}, nil
 	}
-	v, err := registry.LookupVersion(args[3])
-	if err != nil {
-		return Request{}, refuse(registry.ErrNotFound, "module %s has no version %q", a, args[3])
-	}
-	return Request{Route: ModuleDownload, Module: a, Version: v}, nil
 }
 
 func parseProviderVersions(args []string) (Request, error) {
@@ -292,6 +312,18 @@ func parseProviderVersions(args []string) (Request, error) {
 		return Request{}, err
 	}
 	return Request{Route: ProviderVersions, Provider: a}, nil
+}
+
+func parseProviderDetails(args []string) (Request, error) {
+	a, err := parseProvider(args[0], args[1])
+	if err != nil {
+		return Request{}, err
+	}
+	v, err := registry.LookupVersion(args[2])
+	if err != nil {
+		return Request{}, refuse(registry.ErrNotFound, "provider %s has no version %q", a, args[2])
+	}
+	return Request{Route: ProviderDetails, Provider: a, Version: v}, nil
 }
 
 func parseProviderDownload(args []string) (Request, error) {

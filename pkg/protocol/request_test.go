@@ -26,6 +26,9 @@ func TestParse(t *testing.T) {
 		"/v1/modules/acme/vpc/aws/1.0.0+build.5/download":   {Route: ModuleDownload, Module: module, Version: version(t, "1.0.0+build.5")},
 		"/v1/modules/acme/vpc/aws/1.0.0%2Bbuild.5/download": {Route: ModuleDownload, Module: module, Version: version(t, "1.0.0+build.5")},
 		"/v1/modules/acme/vpc/aws/1.0.0%2bbuild.5/download": {Route: ModuleDownload, Module: module, Version: version(t, "1.0.0+build.5")},
+		"/v1/modules/acme/vpc/aws/1.2.0":                    {Route: ModuleDetails, Module: module, Version: version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/v1.2+build.5":             {Route: ModuleDetails, Module: module, Version: version(t, "1.2.0+build.5")},
+		"/v1/providers/acme/widget/1.2.0":                   {Route: ProviderDetails, Provider: provider, Version: version(t, "1.2.0")},
 		"/v1/providers/acme/widget/versions":                {Route: ProviderVersions, Provider: provider},
 		"/v1/providers/acme/widget/1.2.0-rc.1/download/linux/amd64": {
 			Route: ProviderDownload, Provider: provider, Version: version(t, "1.2.0-rc.1"), Platform: linux},
@@ -47,6 +50,7 @@ var notThere = []string{
 	"/v1/modules/" + strings.Repeat("a", 65) + "/vpc/aws/versions", "/v1/modules/-acme/vpc/aws/versions", "/v1/modules/acm%C3%A9/vpc/aws/versions",
 	"/v1/modules/acme/vpc/a-b/versions", "/v1/modules/acme/vpc/a%3Fb/versions", "/v1/modules/%E2%84%AAit/vpc/aws/versions",
 	"/v1/modules/%252e%252e/vpc/aws/versions", "/v1/modules/acme%252fvpc/vpc/aws/versions", "/v1/modules/.../vpc/aws/versions",
+	"/v1/modules/acme/vpc/aws/1.0.0/", "/v1/modules/acme/vpc/aws/1.0.0/versions", "/v1/providers/acme/widget/1.0.0/", "/v1/providers/acme/widget/download",
 	"/v1/modules/acme/vpc/aws/1.0.0%20build.5/download", "/v1/modules/acme/vpc/aws/latest/download", "/v1/modules/acme/vpc/aws/1.2.3.4/download",
 	"/v1/modules/acme/vpc/aws//download", "/v1/modules/acme/vpc/aws/download/", "/v1/modules/acme/vpc/download", "/v1/modules/acme/vpc/aws/1.0.0/download/",
 	"/v1/providers/Acme/widget/versions", "/v1/providers/acme/Widget/versions", "/v1/providers/acme/wid--get/versions", "/v1/providers/-acme/widget/versions",
@@ -120,12 +124,12 @@ func FuzzParse(f *testing.F) {
 func canonical(t *testing.T, r Request) string {
 	t.Helper()
 	m, p, pl := r.Module, r.Provider, r.Platform
-	if r.Route == ModuleVersions || r.Route == ModuleNewest || r.Route == ModuleDownload {
+	if r.Route == ModuleVersions || r.Route == ModuleNewest || r.Route == ModuleDetails || r.Route == ModuleDownload {
 		if a, err := registry.ParseModuleAddress(m.Namespace, m.Name, m.System); err != nil || a != m {
 			t.Errorf("%q: %v", m, err)
 		}
 	}
-	if r.Route == ProviderVersions || r.Route == ProviderDownload {
+	if r.Route == ProviderVersions || r.Route == ProviderDetails || r.Route == ProviderDownload {
 		if a, err := registry.ParseProviderAddress(p.Namespace, p.Type); err != nil || a != p {
 			t.Errorf("%q: %v", p, err)
 		}
@@ -135,7 +139,7 @@ func canonical(t *testing.T, r Request) string {
 			t.Errorf("%q: %v", p, err)
 		}
 	}
-	if r.Route == ModuleDownload || r.Route == ProviderDownload || r.Route == MirrorVersion {
+	if r.Version != (registry.Version{}) {
 		version(t, r.Version.String())
 	}
 	switch r.Route {
@@ -145,6 +149,10 @@ func canonical(t *testing.T, r Request) string {
 		return modulesPath + m.String() + "/versions"
 	case ModuleNewest:
 		return modulesPath + m.String() + "/download"
+	case ModuleDetails:
+		return modulesPath + m.String() + "/" + url.PathEscape(r.Version.String())
+	case ProviderDetails:
+		return providersPath + p.String() + "/" + url.PathEscape(r.Version.String())
 	case ModuleDownload:
 		return modulesPath + m.String() + "/" + url.PathEscape(r.Version.String()) + "/download"
 	case ProviderVersions:

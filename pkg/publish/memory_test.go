@@ -33,6 +33,7 @@ type memoryObject struct {
 	body    []byte
 	tags    map[string]string
 	deleted bool
+	source  string
 }
 
 func newMemoryBucket() *memoryBucket {
@@ -54,7 +55,7 @@ func (b *memoryBucket) write(key string, body []byte, tags map[string]string, de
 	b.written++
 	o := &memoryObject{publish.Object{
 		Key: key, Version: fmt.Sprintf("%026d", b.written), Size: int64(len(body)), Modified: time.Now(),
-	}, body, tags, deleted}
+	}, body, tags, deleted, ""}
 	b.versions[key] = append(b.versions[key], o)
 	return o
 }
@@ -86,6 +87,7 @@ func (b *memoryBucket) Open(ctx context.Context, key, version string) (body io.R
 		o, err := b.find(key, version)
 		if err == nil {
 			body, found = io.NopCloser(bytes.NewReader(o.body)), o.Object
+			found.Source = o.source
 		}
 		return err
 	})
@@ -203,6 +205,14 @@ func (b *memoryBucket) Upload(_ testing.TB, key string, body []byte, tags map[st
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	return b.write(key, body, tags, false).Version
+}
+
+func (b *memoryBucket) UploadFrom(_ testing.TB, key string, body []byte, source string) string {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	o := b.write(key, body, nil, false)
+	o.source = source
+	return o.Version
 }
 
 func (b *memoryBucket) Delete(_ testing.TB, key string) {

@@ -19,8 +19,8 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object Object, 
 	o.SHA256 = file.sha256
 
 	checked, err := archive.CheckModule(ctx, file, file.size, u.format)
-	if err != nil {
-		return violations(err)
+	if err := violations(err, registry.CheckSource(file.source)); err != nil {
+		return err
 	}
 	m, err := p.loadModule(ctx, u.module, u.version)
 	if err != nil {
@@ -28,10 +28,10 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object Object, 
 	}
 	accept := registry.ModuleArchive{
 		Format: u.format.String(), H1: checked.H1,
-		SHA256: file.sha256, Size: file.size, UploadSHA256: file.sha256,
+		SHA256: file.sha256, Size: file.size, UploadSHA256: file.sha256, Source: file.source,
 	}
 	if m.Revision == 0 {
-		if err := p.checkModuleRoom(ctx, m); err != nil {
+		if err := p.checkModuleRoom(ctx, m, accept.Source); err != nil {
 			return err
 		}
 	}
@@ -119,13 +119,18 @@ func (p *Publisher) keep(ctx context.Context, object Object, key string, size in
 	return nil
 }
 
-// violations turns what is wrong with an archive into a rejection.
-func violations(err error) error {
+// violations turns what is wrong with an archive, and with what is said of it, into
+// a rejection.
+func violations(err error, others ...error) error {
 	var v archive.Violations
-	if errors.As(err, &v) {
-		return &verdict{Rejected, v}
+	if err != nil && !errors.As(err, &v) {
+		return err
 	}
-	return err
+	wrong := problems(v)
+	for _, other := range others {
+		wrong.add(other)
+	}
+	return wrong.verdict()
 }
 
 // gone turns an upload that is not there into an outcome: it was deleted

@@ -19,11 +19,11 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object,
 	o.SHA256 = file.sha256
 
 	checked, err := archive.CheckProvider(ctx, file, file.size, u.provider.Type)
-	if err != nil {
-		return violations(err)
+	if err := violations(err, registry.CheckSource(file.source)); err != nil {
+		return err
 	}
 	accept := registry.Package{
-		Platform: u.platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols,
+		Platform: u.platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols, Source: file.source,
 	}
 	s, err := p.loadProvider(ctx, u.provider, u.version)
 	if err != nil {

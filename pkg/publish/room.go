@@ -19,10 +19,10 @@ import (
 // one. The limits are so far below what the catalog can hold that this does not
 // matter.
 
-// checkModuleRoom rejects a version that its module has no room for.
-func (p *Publisher) checkModuleRoom(ctx context.Context, m *registry.ModuleVersion) error {
+// checkModuleRoom rejects a version, of a source, that its module has no room for.
+func (p *Publisher) checkModuleRoom(ctx context.Context, m *registry.ModuleVersion, source string) error {
 	listing, err := p.index.ModuleVersions(ctx, m.Address)
-	return p.checkRoom("module "+m.Address.String(), listing, err, registry.Listed{Version: m.Version})
+	return p.checkRoom("module "+m.Address.String(), listing, err, registry.Listed{Version: m.Version, Source: source})
 }
 
 // checkPackageRoom rejects a package that its provider's listing has no room for.

@@ -15,6 +15,7 @@ type scratch struct {
 	*os.File
 	size   int64
 	sha256 string // lower-case hex
+	source string // of an upload, as [Object] has it
 }
 
 // newScratch is a temporary file with what fill writes to it.
@@ -55,13 +56,18 @@ func (p *Publisher) fetch(ctx context.Context, o Object) (*scratch, error) {
 	if err := checkSize(described.Size, MaxUpload); err != nil {
 		return nil, err
 	}
-	return p.newScratch(func(w io.Writer) error {
+	file, err := p.newScratch(func(w io.Writer) error {
 		n, err := io.CopyBuffer(w, io.LimitReader(body, described.Size+1), make([]byte, min(described.Size+1, fetchBuffer)))
 		if err == nil && n != described.Size {
 			err = fmt.Errorf("read %d of %d bytes of %s", n, described.Size, o.Key)
 		}
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	file.source = described.Source
+	return file, nil
 }
 
 // readAll is what a small object holds. A larger one is rejected.

@@ -73,7 +73,16 @@ type Object struct {
 	// By is who wrote it, as S3 tells in its events and nowhere else: on AWS
 	// the principal's unique ID. Empty where that is not known.
 	By string
+
+	// Source is what the object's metadata says under [SourceMetadata], as
+	// [Bucket.Open] and [Bucket.Head] tell: whoever wrote it may have said
+	// anything.
+	Source string
 }
+
+// SourceMetadata is the name of the user-defined metadata by which a publisher says
+// of what source an upload was made: the header x-amz-meta-source.
+const SourceMetadata = "source"
 
 // Index is the catalog as its one writer sees it. A state is stored only where
 // the catalog has none, or one of a lower revision; storing it also brings the

@@ -11,14 +11,15 @@ import (
 // them again: clients are shown what [Listing.Offered] has.
 type Listing []Listed
 
-// Listed is one version in a listing. A module's has a version and a revision
-// alone.
+// Listed is one version in a listing. A module's has no protocols and platforms,
+// and a provider's no source.
 type Listed struct {
 	Version   Version    `json:"version"`
 	Revision  int        `json:"revision"`
 	Protocols []string   `json:"protocols,omitempty"` // each major once, with its highest minor
 	Platforms []Platform `json:"platforms,omitempty"`
 	Standing  Standing   `json:"standing,omitzero"`
+	Source    string     `json:"source,omitempty"` // see [CheckSource]
 }
 
 // Offered is the versions that may be chosen: all but those withdrawn.
@@ -45,9 +46,9 @@ func (l Listing) Newest() (newest Listed, ok bool) {
 
 // Sizes is about how long the listing is in JSON, in bytes: as clients are
 // answered, with the platforms of each version, and as it is stored, with each set
-// of them once.
+// of them once, and each source.
 func (l Listing) Sizes() (answered, stored int) {
-	const perVersion, perStanding, perPlatform, perSet, perText = 48, 48, 18, 48, 2 // names of fields, quotes and the like
+	const perVersion, perStanding, perPlatform, perSet, perSource, perText = 48, 48, 18, 48, 20, 2 // names of fields, quotes and the like
 	seen := map[string]bool{}
 	for _, entry := range l {
 		var set strings.Builder
@@ -62,6 +63,13 @@ func (l Listing) Sizes() (answered, stored int) {
 		if entry.Standing.State != "" {
 			version += perStanding + len(entry.Standing.Message)
 		}
+		if entry.Source != "" {
+			version += perSource
+			if key := "source " + entry.Source; !seen[key] {
+				seen[key] = true
+				stored += len(entry.Source) + perText
+			}
+		}
 		answered += version + offered + perPlatform*len(entry.Platforms)
 		stored += version
 		if !seen[set.String()] {
@@ -70,6 +78,16 @@ func (l Listing) Sizes() (answered, stored int) {
 		}
 	}
 	return answered, stored
+}
+
+// Source is that of the highest version that is offered and has one.
+func (l Listing) Source() (source string) {
+	for entry := range l.Offered() {
+		if entry.Source != "" {
+			source = entry.Source
+		}
+	}
+	return source
 }
 
 // With is the listing with an entry added, or replaced where it holds an older

@@ -91,6 +91,19 @@ func TestListingNewest(t *testing.T) {
 	}
 }
 
+func TestListingSource(t *testing.T) {
+	withdrawn := Standing{State: Withdrawn}
+	for want, l := range map[string]Listing{
+		"https://b": {{Version: version(t, "1.0.0"), Source: "https://a"}, {Version: version(t, "1.1.0-rc.1"), Source: "https://b"}, {Version: version(t, "2.0.0")}},
+		"https://a": {{Version: version(t, "1.0.0"), Source: "https://a"}, {Version: version(t, "1.1.0"), Source: "https://b", Standing: withdrawn}},
+		"":          {{Version: version(t, "1.0.0")}, {Version: version(t, "1.1.0"), Source: "https://b", Standing: withdrawn}},
+	} {
+		if got := l.Source(); got != want {
+			t.Errorf("the source is %q, want %q", got, want)
+		}
+	}
+}
+
 func revisions(l Listing) (all []int) {
 	for _, entry := range l {
 		all = append(all, entry.Revision)

@@ -27,5 +27,5 @@ func (m *ModuleVersion) Apply(r Record) error {
 
 // Listed is the version's entry in the module's listing.
 func (m *ModuleVersion) Listed() Listed {
-	return Listed{Version: m.Version, Revision: m.Revision, Standing: m.Standing}
+	return Listed{Version: m.Version, Revision: m.Revision, Standing: m.Standing, Source: m.Archive.Source}
 }

@@ -92,6 +92,18 @@ func (p *ProviderVersion) Protocols(pkg Package) []string {
 	}
 }
 
+// Source is what the first of the packages says of which any is said. A version is
+// made from one source; so what later ones say changes nothing.
+func (p *ProviderVersion) Source() string {
+	var first Package
+	for _, pkg := range p.Packages {
+		if pkg.Source != "" && (first.Source == "" || pkg.Sequence < first.Sequence) {
+			first = pkg
+		}
+	}
+	return first.Source
+}
+
 // Listed is the version's entry in the provider's listing. It has no platforms
 // when nothing can be served yet.
 func (p *ProviderVersion) Listed() Listed {

@@ -35,6 +35,31 @@ func fold(t *testing.T, records ...Record) *ProviderVersion {
 	return state
 }
 
+// The first package that says a source says it for the version, whatever comes
+// after it and wherever its platform stands.
+func TestSourceOfAProviderVersion(t *testing.T) {
+	from := func(platform, source string) Record {
+		r := pkgRecord(t, platform)
+		r.Package.Source = source
+		return r
+	}
+	for name, tt := range map[string]struct {
+		log  []Record
+		want string
+	}{
+		"nothing":            {nil, ""},
+		"none":               {[]Record{from("linux_amd64", ""), releaseRecord(t, false)}, ""},
+		"one":                {[]Record{from("linux_amd64", "https://a")}, "https://a"},
+		"first of two":       {[]Record{from("linux_amd64", "https://a"), from("darwin_arm64", "https://b")}, "https://a"},
+		"the other way":      {[]Record{from("darwin_arm64", "https://b"), from("linux_amd64", "https://a")}, "https://b"},
+		"first that says it": {[]Record{from("darwin_arm64", ""), from("linux_amd64", "https://a"), from("freebsd_386", "https://c")}, "https://a"},
+	} {
+		if got := fold(t, tt.log...).Source(); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 func TestFoldProviderVersion(t *testing.T) {
 	linux, darwin, windows := pkgRecord(t, "linux_amd64"), pkgRecord(t, "darwin_arm64"), pkgRecord(t, "windows_amd64")
 	own, author := releaseRecord(t, false), releaseRecord(t, true)

@@ -35,11 +35,12 @@ type Record struct {
 
 // ModuleArchive is the archive of one module version.
 type ModuleArchive struct {
-	Format       string `json:"format"`        // "zip" or "tar.gz"
-	SHA256       string `json:"sha256"`        // of the archive as it is served, lower-case hex
-	H1           string `json:"h1"`            // of the files in it, "h1:…"
-	Size         int64  `json:"size"`          // of the archive as it is served, in bytes
-	UploadSHA256 string `json:"upload_sha256"` // of the archive as it was uploaded: another one if it was unwrapped
+	Format       string `json:"format"`           // "zip" or "tar.gz"
+	SHA256       string `json:"sha256"`           // of the archive as it is served, lower-case hex
+	H1           string `json:"h1"`               // of the files in it, "h1:…"
+	Size         int64  `json:"size"`             // of the archive as it is served, in bytes
+	UploadSHA256 string `json:"upload_sha256"`    // of the archive as it was uploaded: another one if it was unwrapped
+	Source       string `json:"source,omitempty"` // as its publisher says; see [CheckSource]
 }
 
 // Package is a provider's package for one platform.
@@ -49,6 +50,7 @@ type Package struct {
 	H1        string   `json:"h1"`     // "h1:…", as the clients compute it from the zip
 	Size      int64    `json:"size"`   // in bytes
 	Protocols []string `json:"protocols,omitempty"`
+	Source    string   `json:"source,omitempty"` // of the version, as the package's publisher says; see [CheckSource]
 
 	// Sequence is the number of the record that accepted the package. It is
 	// part of states and not of records.

@@ -8,6 +8,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/progress"
 	"github.com/larder-registry/larder/scripts/larder/internal/upload"
 )
@@ -17,7 +18,7 @@ const outcomeTimeout = 5 * time.Minute
 
 func newPublishCommand() *cobra.Command {
 	var o upload.Options
-	var provider, module, version string
+	var provider, module, version, source string
 	command := &cobra.Command{
 		Use:   "publish FILE... --to NAMESPACE/TYPE | --module NAMESPACE/NAME/SYSTEM --version VERSION DIR|ARCHIVE",
 		Short: "Upload a provider's release or a module, and say what became of it",
@@ -31,6 +32,9 @@ what else lies in its dist folder is skipped.
 With --module, it is a module's archive, or its folder, which is packed first:
 without what its .terraformignore excludes (and without .git/ and .terraform/),
 and always to the same bytes.
+
+With --source, the version says where it was made: the URL of its repository, in
+which tools look for release notes. It stays with what is published first.
 
 Before anything is uploaded, all files are checked by the registry's own rules. If
 one breaks a rule, all its violations are told and nothing is uploaded. What only
@@ -48,12 +52,15 @@ outcome in time. A pending file waits for another one and is no failure.`,
   (. .larder/env && larder publish --module acme/network/aws --version 1.2.3 network-1.2.3.tar.gz)`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := registry.CheckSource(source); err != nil {
+				return fmt.Errorf("--source: %w", err)
+			}
 			if provider != "" {
 				files, err := upload.Release(provider, args)
 				if err != nil {
 					return fmt.Errorf("--to: %w", err)
 				}
-				return checkAndPublish(cmd, o, files)
+				return checkAndPublish(cmd, o, from(source, files))
 			}
 			if len(args) != 1 {
 				return fmt.Errorf("a module is one folder or one archive, and these are %d", len(args))
@@ -63,18 +70,27 @@ outcome in time. A pending file waits for another one and is no failure.`,
 				return err
 			}
 			defer cleanUp()
-			return checkAndPublish(cmd, o, []upload.File{file})
+			return checkAndPublish(cmd, o, from(source, []upload.File{file}))
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&provider, "to", "", "the files are of the provider `namespace/type`")
 	flags.StringVar(&module, "module", "", "it is the module `namespace/name/system`")
 	flags.StringVar(&version, "version", "", "`version` of the module")
+	flags.StringVar(&source, "source", "", "`URL` of the repository that it was made from")
 	addInboxFlags(command, &o)
 	command.MarkFlagsOneRequired("to", "module")
 	command.MarkFlagsMutuallyExclusive("to", "module")
 	command.MarkFlagsRequiredTogether("module", "version")
 	return command
+}
+
+// from says of files of what source they were made.
+func from(source string, files []upload.File) []upload.File {
+	for i := range files {
+		files[i].Source = source
+	}
+	return files
 }
 
 // addInboxFlags defines the flags of commands that upload.

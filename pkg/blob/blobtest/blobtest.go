@@ -24,6 +24,10 @@ type User interface {
 	// version.
 	Upload(t testing.TB, key string, body []byte, tags map[string]string) (version string)
 
+	// UploadFrom writes an object whose metadata says of what source it was
+	// made, and returns its version.
+	UploadFrom(t testing.TB, key string, body []byte, source string) (version string)
+
 	// Delete leaves a delete marker in front of the key's versions.
 	Delete(t testing.TB, key string)
 
@@ -43,6 +47,7 @@ func Test(t *testing.T, open func(t *testing.T) (publish.Bucket, User)) {
 	t.Run("create", s.create)
 	t.Run("create at once", s.createAtOnce)
 	t.Run("versions", s.versions)
+	t.Run("source", s.source)
 	t.Run("copy", s.copy)
 	t.Run("tag", s.tag)
 	t.Run("tags full", s.tagsFull)
@@ -228,6 +233,36 @@ func (s *suite) versions(t *testing.T) {
 	}
 	if got := keysOf(t, s.bucket.List(t.Context(), "versions/", "")); !slices.Equal(got, []string{"versions/b"}) {
 		t.Errorf("List = %q, want versions/b alone", got)
+	}
+}
+
+// source holds that what an object's metadata says of its source is told of each
+// version, as it was written, and of a copy no more.
+func (s *suite) source(t *testing.T) {
+	const old, source = "https://example.com/old", "https://example.com/~acme/-/network+x%20y?a=b&c=d,e;f"
+	first := s.user.UploadFrom(t, "source/a", []byte("1"), old)
+	second := s.user.UploadFrom(t, "source/a", []byte("2"), source)
+	for version, want := range map[string]string{first: old, second: source, "": source} {
+		if _, object := s.open(t, "source/a", version); object.Source != want {
+			t.Errorf("the source of version %q is %q, want %q", version, object.Source, want)
+		}
+	}
+	if got := s.head(t, "source/a").Source; got != source {
+		t.Errorf("Head has the source %q, want %q", got, source)
+	}
+	for o, err := range s.bucket.Versions(t.Context(), "source/", "") {
+		if err != nil || o.Source != "" {
+			t.Errorf("a listing has the source %q, %v", o.Source, err)
+		}
+	}
+	if err := s.bucket.Copy(t.Context(), "source/a", second, "source/copy"); err != nil {
+		t.Fatal(err)
+	}
+	s.user.Upload(t, "source/none", []byte("3"), nil)
+	for _, key := range []string{"source/copy", "source/none"} {
+		if _, object := s.open(t, key, ""); object.Source != "" {
+			t.Errorf("%s has the source %q", key, object.Source)
+		}
 	}
 }
 

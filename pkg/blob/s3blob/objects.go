@@ -25,6 +25,7 @@ func (b *Bucket) Open(ctx context.Context, key, version string) (io.ReadCloser, 
 		Version:  aws.ToString(out.VersionId),
 		Size:     aws.ToInt64(out.ContentLength),
 		Modified: aws.ToTime(out.LastModified),
+		Source:   out.Metadata[publish.SourceMetadata],
 	}, nil
 }
 
@@ -39,6 +40,7 @@ func (b *Bucket) Head(ctx context.Context, key string) (publish.Object, error) {
 		Version:  aws.ToString(out.VersionId),
 		Size:     aws.ToInt64(out.ContentLength),
 		Modified: aws.ToTime(out.LastModified),
+		Source:   out.Metadata[publish.SourceMetadata],
 	}, nil
 }
 

@@ -64,13 +64,13 @@ func (s *suite) notFound(t *testing.T) {
 // roundTrip holds that a state comes back with all that is in it.
 func (s *suite) roundTrip(t *testing.T) {
 	m := moduleVersion("round/trip/aws", "1.2.3-beta.4+build.5", 1)
-	m.Archive = registry.ModuleArchive{Format: "tar.gz", SHA256: "aa", H1: "h1:b+/=", Size: 1 << 40, UploadSHA256: "cc"}
+	m.Archive = registry.ModuleArchive{Format: "tar.gz", SHA256: "aa", H1: "h1:b+/=", Size: 1 << 40, UploadSHA256: "cc", Source: "https://example.com/round/trip"}
 	s.putModule(t, m)
 	s.wantModule(t, m)
-	s.wantListing(t, m.Address, registry.Listing{{Version: m.Version, Revision: 1}})
+	s.wantListing(t, m.Address, registry.Listing{{Version: m.Version, Revision: 1, Source: m.Archive.Source}})
 
 	p := providerVersion("round/trip", "2.0.0-rc.1+build.6", "linux_arm64", "manifest", "darwin_amd64", "release", "windows_386")
-	p.Packages[0].Protocols = []string{"5.0", "6.1"}
+	p.Packages[0].Protocols, p.Packages[0].Source = []string{"5.0", "6.1"}, "https://example.com/round/trip"
 	s.putProvider(t, p)
 	s.wantProvider(t, p)
 	s.wantListing(t, p.Address, registry.Listing{p.Listed()})

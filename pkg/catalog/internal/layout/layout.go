@@ -38,10 +38,11 @@ func Version(v registry.Version) string { return versionPrefix + v.Key() }
 
 const versionPrefix = "V#"
 
-// storedListing is a listing with each set of protocols and platforms once:
-// most versions of a provider have the same.
+// storedListing is a listing with each set of protocols and platforms once, and
+// each source: most versions of one address have the same.
 type storedListing struct {
 	Sets     []offered       `json:"sets"`
+	Sources  []string        `json:"sources,omitempty"`
 	Versions []storedVersion `json:"versions"`
 }
 
@@ -56,11 +57,13 @@ type storedVersion struct {
 	Revision int               `json:"revision"`
 	Set      int               `json:"set"` // index of what it offers
 	Standing registry.Standing `json:"standing,omitzero"`
+	Source   int               `json:"source,omitempty"` // which of the sources it has, counted from 1
 }
 
 // EncodeListing is the stored form of a listing, in JSON.
 func EncodeListing(listing registry.Listing) ([]byte, error) {
 	var stored storedListing
+	numbers := map[string]int{} // of sources
 	for _, entry := range listing {
 		set := slices.IndexFunc(stored.Sets, func(o offered) bool {
 			return slices.Equal(o.Protocols, entry.Protocols) && slices.Equal(o.Platforms, entry.Platforms)
@@ -69,7 +72,15 @@ func EncodeListing(listing registry.Listing) ([]byte, error) {
 			set = len(stored.Sets)
 			stored.Sets = append(stored.Sets, offered{entry.Protocols, entry.Platforms})
 		}
-		stored.Versions = append(stored.Versions, storedVersion{entry.Version, entry.Revision, set, entry.Standing})
+		version := storedVersion{entry.Version, entry.Revision, set, entry.Standing, 0}
+		if entry.Source != "" {
+			if numbers[entry.Source] == 0 {
+				stored.Sources = append(stored.Sources, entry.Source)
+				numbers[entry.Source] = len(stored.Sources)
+			}
+			version.Source = numbers[entry.Source]
+		}
+		stored.Versions = append(stored.Versions, version)
 	}
 	return json.Marshal(stored)
 }
@@ -87,12 +98,20 @@ func DecodeListing(value []byte) (registry.Listing, error) {
 			return nil, fmt.Errorf("version %s refers to set %d of %d", v.Version, v.Set, len(stored.Sets))
 		}
 		set := stored.Sets[v.Set]
+		var source string
+		if v.Source != 0 {
+			if v.Source < 0 || v.Source > len(stored.Sources) {
+				return nil, fmt.Errorf("version %s refers to source %d of %d", v.Version, v.Source, len(stored.Sources))
+			}
+			source = stored.Sources[v.Source-1]
+		}
 		listing = append(listing, registry.Listed{
 			Version:   v.Version,
 			Revision:  v.Revision,
 			Protocols: slices.Clip(set.Protocols),
 			Platforms: slices.Clip(set.Platforms),
 			Standing:  v.Standing,
+			Source:    source,
 		})
 	}
 	return listing, nil

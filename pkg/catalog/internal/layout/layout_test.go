@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
@@ -21,18 +22,20 @@ func version(t testing.TB, text string) registry.Version {
 }
 
 // TestListing holds the stored form: that of a version which nothing was said
-// of has no standing, as from before there were any.
+// of has no standing and no source, as from before there were any.
 func TestListing(t *testing.T) {
 	linux := []registry.Platform{{OS: "linux", Arch: "amd64"}}
 	listing := registry.Listing{
 		{Version: version(t, "1.0.0"), Revision: 3, Protocols: []string{"5.0"}, Platforms: linux},
-		{Version: version(t, "1.1.0+b"), Revision: 4, Protocols: []string{"5.0"}, Platforms: linux, Standing: registry.Standing{State: registry.Deprecated, Message: "use 2.0.0"}},
-		{Version: version(t, "1.2.0"), Revision: 1, Standing: registry.Standing{State: registry.Withdrawn}},
+		{Version: version(t, "1.1.0+b"), Revision: 4, Protocols: []string{"5.0"}, Platforms: linux, Standing: registry.Standing{State: registry.Deprecated, Message: "use 2.0.0"}, Source: "https://example.com/b"},
+		{Version: version(t, "1.2.0"), Revision: 1, Standing: registry.Standing{State: registry.Withdrawn}, Source: "https://example.com/a"},
+		{Version: version(t, "1.3.0"), Revision: 1, Source: "https://example.com/b"},
 	}
-	const want = `{"sets":[{"protocols":["5.0"],"platforms":["linux_amd64"]},{}],"versions":[` +
+	const want = `{"sets":[{"protocols":["5.0"],"platforms":["linux_amd64"]},{}],"sources":["https://example.com/b","https://example.com/a"],"versions":[` +
 		`{"version":"1.0.0","revision":3,"set":0},` +
-		`{"version":"1.1.0+b","revision":4,"set":0,"standing":{"state":"deprecated","message":"use 2.0.0"}},` +
-		`{"version":"1.2.0","revision":1,"set":1,"standing":{"state":"withdrawn"}}]}`
+		`{"version":"1.1.0+b","revision":4,"set":0,"standing":{"state":"deprecated","message":"use 2.0.0"},"source":1},` +
+		`{"version":"1.2.0","revision":1,"set":1,"standing":{"state":"withdrawn"},"source":2},` +
+		`{"version":"1.3.0","revision":1,"set":1,"source":1}]}`
 	stored, err := layout.EncodeListing(listing)
 	if err != nil || string(stored) != want {
 		t.Errorf("stored as %s, %v, want %s", stored, err, want)
@@ -40,13 +43,23 @@ func TestListing(t *testing.T) {
 	if got, err := layout.DecodeListing([]byte(want)); err != nil || !reflect.DeepEqual(got, listing) {
 		t.Errorf("read as %+v, %v, want %+v", got, err, listing)
 	}
+	for _, number := range []string{"-1", "1", "2"} {
+		damaged := `{"sets":[{}],"versions":[{"version":"1.0.0","revision":1,"set":0,"source":` + number + `}]}`
+		if number == "2" {
+			damaged = strings.Replace(damaged, `"versions"`, `"sources":["https://example.com/a"],"versions"`, 1)
+		}
+		if got, err := layout.DecodeListing([]byte(damaged)); err == nil {
+			t.Errorf("%s is read as %+v", damaged, got)
+		}
+	}
 }
 
 // TestListingSizes holds that a listing is stored in no more bytes than it says it
 // takes, and in not much less.
 func TestListingSizes(t *testing.T) {
-	for _, c := range []struct{ versions, platforms, sets, standing int }{
-		{1, 1, 1, 1}, {1000, 15, 1, 0}, {1000, 15, 30, 5}, {300, 100, 300, 2}, {500, 0, 1, 0},
+	for _, c := range []struct{ versions, platforms, sets, standing, sources int }{
+		{1, 1, 1, 1, 0}, {1000, 15, 1, 0, 0}, {1000, 15, 30, 5, 0}, {300, 100, 300, 2, 0}, {500, 0, 1, 0, 0},
+		{1, 0, 1, 0, 1}, {500, 0, 1, 0, 1}, {500, 0, 1, 0, 500}, {500, 0, 1, 3, 20},
 	} {
 		var listing registry.Listing
 		for n := range c.versions {
@@ -56,6 +69,9 @@ func TestListingSizes(t *testing.T) {
 			}
 			if c.standing > 0 && n%c.standing == 0 {
 				entry.Standing = registry.Standing{State: registry.Deprecated, Message: "use 2.0.0"}
+			}
+			if c.sources > 0 {
+				entry.Source = fmt.Sprintf("https://git.example.com/acme/%d", n%c.sources)
 			}
 			listing = append(listing, entry)
 		}

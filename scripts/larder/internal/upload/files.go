@@ -20,6 +20,9 @@ type File struct {
 	Path string // where it lies
 	Key  string // in the bucket
 	Part *Part  // of the file at Path. Nil: all of it.
+
+	// Source is of what source it was made: see [registry.CheckSource].
+	Source string
 }
 
 // Part is a part of a file: as an archive holds another file as it is.

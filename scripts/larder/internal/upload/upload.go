@@ -159,12 +159,20 @@ func (in *Inbox) put(ctx context.Context, f File, p *progress.Progress) (version
 	listener := listener{p.Begin(f.Name, content.Size())}
 	defer func() { listener.bar.End(err) }()
 	done, err := in.manager.UploadObject(ctx,
-		&transfermanager.UploadObjectInput{Bucket: &in.options.Bucket, Key: &f.Key, Body: content},
+		&transfermanager.UploadObjectInput{Bucket: &in.options.Bucket, Key: &f.Key, Body: content, Metadata: f.metadata()},
 		func(o *transfermanager.Options) { o.ObjectProgressListeners.Register(listener) })
 	if err != nil {
 		return "", fmt.Errorf("it could not be uploaded: %w", err)
 	}
 	return aws.ToString(done.VersionID), nil
+}
+
+// metadata is what the upload says of itself.
+func (f File) metadata() map[string]string {
+	if f.Source == "" {
+		return nil
+	}
+	return map[string]string{publish.SourceMetadata: f.Source}
 }
 
 // listener hears of an upload's parts.

@@ -129,6 +129,27 @@ func TestPublishTellsEveryOutcome(t *testing.T) {
 	}
 }
 
+// What a file is made from goes up with it, whole or in parts.
+func TestSourceGoesUp(t *testing.T) {
+	inbox := open(t, Options{NoWait: true})
+	for _, size := range []int64{10, 20 << 20} { // of which the latter goes in parts
+		all := files(t, size, "with", "without")
+		all[0].Source = "https://example.com/acme/network"
+		if err := inbox.Publish(t.Context(), all, io.Discard, quiet()); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
+			head, err := inbox.s3.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &inbox.options.Bucket, Key: &f.Key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := head.Metadata["source"]; got != f.Source || strings.Contains(aws.ToString(head.ETag), "-") != (size > 16<<20) {
+				t.Errorf("%s, %d bytes: the source is %q, want %q; ETag %s", f.Name, size, got, f.Source, aws.ToString(head.ETag))
+			}
+		}
+	}
+}
+
 func errorText(err error) string {
 	if err == nil {
 		return ""

@@ -1,0 +1,55 @@
+package protocol
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// detailsDocument is what there is to say of a version, in one shape for modules and
+// providers, and under the names of the public registry: there a module's system is
+// its provider, and a provider's type its name.
+type detailsDocument struct {
+	ID        string `json:"id"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Provider  string `json:"provider,omitempty"`
+	Version   string `json:"version"`
+
+	// Source is there also where nobody said one: those who read it take it for
+	// granted.
+	Source string `json:"source"`
+}
+
+func (h *handler) moduleDetails(ctx context.Context, caller access.Caller, request Request) (response, error) {
+	a := request.Module
+	m, err := h.Reader.ModuleVersion(ctx, caller, a, request.Version)
+	if err != nil {
+		return response{}, orMissing(err, "module %s has no version %s", a, request.Version)
+	}
+	return detailsResponse(detailsDocument{
+		ID: a.String() + "/" + m.Version.String(), Namespace: a.Namespace, Name: a.Name, Provider: a.System,
+		Version: m.Version.String(), Source: m.Archive.Source,
+	}), nil
+}
+
+func (h *handler) providerDetails(ctx context.Context, caller access.Caller, request Request) (response, error) {
+	a := request.Provider
+	p, err := h.Reader.ProviderVersion(ctx, caller, a, request.Version)
+	if err == nil && len(p.Listed().Platforms) == 0 { // a version of which nothing is served yet is not there
+		err = registry.ErrNotFound
+	}
+	if err != nil {
+		return response{}, orMissing(err, "provider %s has no version %s", a, request.Version)
+	}
+	return detailsResponse(detailsDocument{
+		ID: a.String() + "/" + p.Version.String(), Namespace: a.Namespace, Name: a.Type,
+		Version: p.Version.String(), Source: p.Source(),
+	}), nil
+}
+
+func detailsResponse(document detailsDocument) response {
+	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}
+}

@@ -1,0 +1,40 @@
+package protocol
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// What a publisher says of the source stands in the details of the version, also
+// where it was withdrawn; and in the list of a module's versions, that of the newest
+// one that says any.
+func TestSources(t *testing.T) {
+	const old, source = "https://git.example.com/acme/old", "https://git.example.com/acme/-/new?a=1&b=2"
+	m := newMemory(t)
+	m.module.Archive.Source, m.module.Standing = source, registry.Standing{State: registry.Withdrawn}
+	m.provider.Packages[0].Source, m.provider.Standing = source, registry.Standing{State: registry.Withdrawn}
+	m.moduleVersions[0].Source, m.moduleVersions[1].Source = "https://git.example.com/acme/oldest", old
+	h := New(open(m))
+	const versions = `"versions": [{"version": "1.0.0-rc.1"}, {"version": "1.0.0"}, {"version": "1.2.0+build.5"}]`
+	for path, want := range map[string]string{
+		"/v1/modules/Acme/vpc/aws/v1.2+build.5":    `{"id": "acme/vpc/aws/1.2.0+build.5", "namespace": "acme", "name": "vpc", "provider": "aws", "version": "1.2.0+build.5", "source": "` + source + `"}`,
+		"/v1/modules/acme/vpc/aws/1.2.0%2Bbuild.5": `{"id": "acme/vpc/aws/1.2.0+build.5", "namespace": "acme", "name": "vpc", "provider": "aws", "version": "1.2.0+build.5", "source": "` + source + `"}`,
+		"/v1/providers/acme/widget/1.0":            `{"id": "acme/widget/1.0.0", "namespace": "acme", "name": "widget", "version": "1.0.0", "source": "` + source + `"}`,
+		"/v1/modules/acme/vpc/aws/versions":        `{"modules": [{"source": "` + old + `", ` + versions + `}]}`,
+	} {
+		if r := ask(t, h, "GET", path); r.StatusCode != http.StatusOK {
+			t.Errorf("%s is answered %d", path, r.StatusCode)
+		} else if got := body(t, r); got != compact(t, want) {
+			t.Errorf("%s is\n%s, want\n%s", path, got, compact(t, want))
+		}
+	}
+}
+
+// A provider version of which nothing is served yet has no details.
+func TestDetailsOfWhatIsNotServed(t *testing.T) {
+	m := newMemory(t)
+	m.provider.Release = nil
+	expectError(t, "not served yet", ask(t, New(open(m)), "GET", everyRoute[9]), http.StatusNotFound, "provider acme/widget has no version 1.0.0")
+}

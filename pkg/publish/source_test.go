@@ -1,0 +1,100 @@
+package publish_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// What an upload says of its source becomes the version's, with the first upload that
+// says any, and stays.
+func TestSources(t *testing.T) {
+	onBothCatalogs(t, func(w *world) {
+		const source, other = "https://git.example.com/acme/network", "https://git.example.com/acme/other"
+		from := func(key string, body []byte, source string) publish.Outcome {
+			w.Helper()
+			return w.deliver(key, w.s3.UploadFrom(w, key, body, source))
+		}
+		plain, wrapped := zipOf(map[string]string{"main.tf": ""}), tarOf(map[string]string{"vpc/main.tf": ""})
+		w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", plain), publish.Published)
+		w.want(from("modules/acme/vpc/aws/1.1.0.zip", plain, source), publish.Published)
+		w.want(from("modules/acme/vpc/aws/1.2.0.tgz", wrapped, other), publish.Published)
+		w.want(from("modules/acme/vpc/aws/1.3.0.zip", plain, ""), publish.Published)
+		w.want(from("modules/acme/vpc/aws/1.0.0.zip", plain, other), publish.Published)
+		w.want(from("modules/acme/vpc/aws/1.1.0.zip", plain, other), publish.Published)
+		w.want(w.upload("modules/acme/vpc/aws/1.1.0.zip", plain), publish.Published)
+		listing, err := w.index.ModuleVersions(w.Context(), vpc)
+		if err != nil {
+			w.Fatal(err)
+		}
+		for version, want := range map[string]string{"1.0.0": "", "1.1.0": source, "1.2.0": other, "1.3.0": ""} {
+			v := mustVersion(w.T, version)
+			m, err := w.index.ModuleVersion(w.Context(), vpc, v)
+			if listed := listing.Entry(v).Source; err != nil || m.Archive.Source != want || listed != want {
+				w.Errorf("module %s: %v, the source is %q, and listed %q, want %q", version, err, m.Archive.Source, listed, want)
+			}
+			if kept, err := w.bucket.Head(w.Context(), vpc.ArchiveKey(v, m.Archive)); err != nil || kept.Source != "" {
+				w.Errorf("module %s: what is served has the metadata %q, %v", version, kept.Source, err)
+			}
+		}
+
+		w.want(from(packageKey("1.0.0", "linux_amd64"), widget("a"), ""), publish.Published)
+		w.want(from(packageKey("1.0.0", "windows_amd64"), widget("b"), source), publish.Published)
+		w.want(from(packageKey("1.0.0", "darwin_arm64"), widget("c"), other), publish.Published)
+		state := w.provider("acme", "widget", "1.0.0")
+		if got := state.Source(); got != source {
+			w.Errorf("the provider's source is %q, want %q", got, source)
+		}
+		if record := string(w.read("registry/records/modules/acme/vpc/aws/1.0.0/00000001.json")); strings.Contains(record, "source") {
+			w.Errorf("where there is no source, the record is %s", record)
+		}
+	})
+}
+
+// A source takes room in the list of a module's versions, once however many versions
+// have it.
+func TestSourcesTakeRoom(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	source := func(n int) string { return fmt.Sprintf("https://git.example.com/acme/%d", n) }
+	publishFrom := func(n int, source string) publish.Outcome {
+		key := fmt.Sprintf("modules/acme/vpc/aws/1.%d.0.zip", n)
+		return w.deliver(key, w.s3.UploadFrom(t, key, zipOf(map[string]string{"main.tf": ""}), source))
+	}
+	w.want(publishFrom(0, source(0)), publish.Published)
+	l, err := w.index.ModuleVersions(w.Context(), vpc)
+	_, stored := w.sizes(l, err, registry.Listed{Version: mustVersion(t, "1.1.0"), Source: source(0)})
+	w.LimitListings(publish.MaxAnswered, stored)
+	w.want(publishFrom(1, source(1)), publish.Rejected, "no room for more")
+	w.want(publishFrom(1, source(0)), publish.Published)
+}
+
+// A source that is no address of the web is a rejection, beside whatever else is
+// wrong.
+func TestSourcesThatAreRejected(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	module, bad := zipOf(map[string]string{"main.tf": ""}), zipOf(map[string]string{"../main.tf": ""})
+	for _, test := range []struct {
+		key, source string
+		body        []byte
+		words       []string
+	}{
+		{"modules/acme/vpc/aws/1.0.0.zip", "git@github.com:acme/vpc.git", module, []string{"the source is not an https or http URL"}},
+		{"modules/acme/vpc/aws/1.0.0.zip", "https://ann:s3cret@example.com/acme", module, []string{"without a user name or password"}},
+		{"modules/acme/vpc/aws/1.0.0.zip", "https://example.com/" + strings.Repeat("a", registry.MaxSource), module, []string{"520 bytes, 500 are allowed"}},
+		{"modules/acme/vpc/aws/1.0.0.zip", "javascript:alert(1)", bad, []string{"the source is not an https or http URL", "../main.tf"}},
+		{packageKey("1.0.0", "linux_amd64"), "https://example.com/#readme", widget("a"), []string{"without a fragment"}},
+		{packageKey("1.0.0", "linux_amd64"), "ci", zipOf(map[string]string{"x": ""}), []string{"the source is not an https or http URL", "terraform-provider-widget"}},
+	} {
+		outcome := w.deliver(test.key, w.s3.UploadFrom(t, test.key, test.body, test.source))
+		w.want(outcome, publish.Rejected, test.words...)
+		if text := strings.Join(outcome.Reasons, " "); strings.Contains(text, "s3cret") {
+			t.Errorf("the reasons are %q", text)
+		}
+	}
+	if got := w.keysUnder(registry.RecordsPrefix); len(got) != 0 {
+		t.Errorf("there are records %q", got)
+	}
+}
