@@ -44,6 +44,16 @@ func TestConstraint(t *testing.T) {
 	}
 }
 
+func TestTheLongestConstraint(t *testing.T) {
+	longest := ">= 1.0.0" + strings.Repeat(" ", MaxConstraintLength-len(">= 1.0.0"))
+	if _, err := ParseConstraint(longest); err != nil {
+		t.Errorf("%d characters: %v", len(longest), err)
+	}
+	if _, err := ParseConstraint(longest + " "); err == nil || !strings.Contains(err.Error(), "1025 characters, 1024 are allowed") {
+		t.Errorf("%d characters: %v", len(longest)+1, err)
+	}
+}
+
 func TestNoConstraint(t *testing.T) {
 	for _, text := range []string{"", " ", "newest", ">=", "1.0.0,", "=> 1.0", "== 1.0", "1.0 2.0", strings.Repeat(">1,", 400) + "<2"} {
 		if c, err := ParseConstraint(text); err == nil || c.Given() {

@@ -124,3 +124,27 @@ func TestListingRevision(t *testing.T) {
 		t.Errorf("Revision of an empty listing = %d", got)
 	}
 }
+
+func TestListingSizes(t *testing.T) {
+	linux, darwin := Platform{"linux", "amd64"}, Platform{"darwin", "arm64"}
+	entry := func(v string, protocol string, platforms ...Platform) Listed {
+		return Listed{Version: version(t, v), Revision: 1, Protocols: []string{protocol}, Platforms: platforms}
+	}
+	deprecated := Listed{Version: version(t, "2.0.0"), Revision: 1, Standing: Standing{Deprecated, "use 3.0.0"}}
+	for name, test := range map[string]struct {
+		listing          Listing
+		answered, stored int
+	}{
+		"none":            {nil, 0, 0},
+		"a module's":      {Listing{{Version: version(t, "1.0.0")}, {Version: version(t, "1.10.0")}}, 2*48 + 5 + 6, 2*48 + 5 + 6 + 48},
+		"one":             {Listing{entry("1.0.0", "5.0", linux)}, 48 + 5 + 12 + 18 + 2 + 4 + 2, 48 + 5 + 12 + 2 + 4 + 2 + 48},
+		"twice the same":  {Listing{entry("1.0.0", "5.0", linux), entry("1.1.0", "5.0", linux)}, 2 * (48 + 5 + 12 + 18 + 2 + 4 + 2), 2*(48+5) + 12 + 2 + 4 + 2 + 48},
+		"other platforms": {Listing{entry("1.0.0", "5.0", linux), entry("1.1.0", "5.0", darwin)}, 2*(48+5+12+18+2+4+2) + 1, 2*(48+5+12+2+4+2+48) + 1},
+		"other protocols": {Listing{entry("1.0.0", "5.0", linux), entry("1.1.0", "6.0", linux)}, 2 * (48 + 5 + 12 + 18 + 2 + 4 + 2), 2 * (48 + 5 + 12 + 2 + 4 + 2 + 48)},
+		"a standing":      {Listing{deprecated}, 48 + 5 + 48 + 9, 48 + 5 + 48 + 9 + 48},
+	} {
+		if answered, stored := test.listing.Sizes(); answered != test.answered || stored != test.stored {
+			t.Errorf("%s: answered in %d bytes, stored in %d, want %d and %d", name, answered, stored, test.answered, test.stored)
+		}
+	}
+}
