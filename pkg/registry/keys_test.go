@@ -177,6 +177,7 @@ func TestOutcomeKey(t *testing.T) {
 		// The folder of a version may end as a document does.
 		"providers/acme/widget/1.0.0-rc.json/terraform-provider-widget_1.0.0-rc.json_linux_amd64.zip": true,
 		"providers/acme/widget/1.0.0-rc":              false,
+		"providers/acme/1.0.0-rc":                     true,
 		"providers/acme/widget/1.0.0+b":               false,
 		"providers/acme/widget/1.0.0":                 true,
 		"providers/acme/widget/1.0.0-rc/x":            true,
