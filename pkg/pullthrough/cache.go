@@ -26,7 +26,8 @@ type answer[T any] struct {
 }
 
 // get is the answer under a key: one that is good still, or a new one, with how
-// long it is good for. Of many who want it at once, one asks.
+// long it is good for, which may be no time at all. Of many who want it at once,
+// one asks.
 func (c *cache[T]) get(key string, ask func() (T, time.Duration)) T {
 	value, _, _ := c.asking.Do(key, func() (any, error) {
 		if value, ok := c.find(key); ok {
@@ -46,11 +47,26 @@ func (c *cache[T]) find(key string) (T, bool) {
 	return a.value, time.Now().Before(a.until)
 }
 
+// keep keeps an answer, and throws away the one that ends soonest where there is
+// no room. Those that an origin does not give end soon: so whoever asks for what is
+// nowhere does not drive out what others ask for.
 func (c *cache[T]) keep(key string, value T, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.answers == nil || len(c.answers) >= maxCached { // what is thrown away is asked for again
+	if !time.Now().Before(until) {
+		return
+	}
+	if c.answers == nil {
 		c.answers = map[string]answer[T]{}
+	}
+	if _, known := c.answers[key]; !known && len(c.answers) >= maxCached {
+		soonest := ""
+		for other, a := range c.answers {
+			if soonest == "" || a.until.Before(c.answers[soonest].until) {
+				soonest = other
+			}
+		}
+		delete(c.answers, soonest)
 	}
 	c.answers[key] = answer[T]{value, until}
 }

@@ -155,7 +155,7 @@ func (p *Puller) list(ctx context.Context, a registry.ProviderAddress) []upstrea
 			return err
 		})
 		if err != nil {
-			return nil, failedFor
+			return nil, rememberedFor(err)
 		}
 		return offered, versionsFor
 	})
@@ -170,7 +170,7 @@ func (p *Puller) find(ctx context.Context, a registry.ProviderAddress, v registr
 			return err
 		})
 		if err != nil {
-			return nil, failedFor
+			return nil, rememberedFor(err)
 		}
 		return packages, packagesFor
 	})
@@ -196,6 +196,15 @@ var (
 	errSilent = errors.New("the origin did not answer in time a moment ago")
 	errBusy   = errors.New("too many questions are open")
 )
+
+// rememberedFor is how long nobody asks again for what was not answered. That too
+// many asked at once says nothing of the origin: the next one may ask.
+func rememberedFor(err error) time.Duration {
+	if errors.Is(err, errBusy) {
+		return 0
+	}
+	return failedFor
+}
 
 // ask asks an origin, and logs why it has nothing. That the client whose question
 // it was is gone ends nothing: others may wait for the answer.

@@ -256,7 +256,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("asked %d times for %d answers", asked, maxCached)
 		}
 		get(maxCached)
-		if len(c.answers) != 1 {
+		if len(c.answers) != maxCached {
 			t.Errorf("%d answers are kept", len(c.answers))
 		}
 		time.Sleep(time.Minute - 1)
@@ -267,6 +267,61 @@ func TestCache(t *testing.T) {
 		time.Sleep(1)
 		if get(maxCached); asked == before {
 			t.Error("an answer that is no good any more is given")
+		}
+	})
+}
+
+// What is asked for in vain ends soonest, and drives nothing out that is good for
+// longer; what is good for no time is not kept at all.
+func TestCacheKeepsWhatIsGoodForLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c cache[string]
+		c.get("good", func() (string, time.Duration) { return "answer", versionsFor })
+		for i := range 3 * maxCached {
+			c.get(fmt.Sprint(i), func() (string, time.Duration) { return "", failedFor })
+		}
+		if got, ok := c.find("good"); !ok || got != "answer" || len(c.answers) != maxCached {
+			t.Errorf("it is %q, %v, among %d", got, ok, len(c.answers))
+		}
+		c.get("never", func() (string, time.Duration) { return "", 0 })
+		if _, kept := c.answers["never"]; kept || len(c.answers) != maxCached {
+			t.Error("an answer is kept that is no good")
+		}
+	})
+}
+
+// slow is an origin that takes its time.
+type slow struct{ *origin }
+
+func (s slow) Versions(ctx context.Context, a registry.ProviderAddress) ([]upstream.Version, error) {
+	time.Sleep(lookupTime - time.Second)
+	return s.origin.Versions(ctx, a)
+}
+
+// Whoever asks for many providers at once takes all the turns there are, and keeps
+// nobody from what the mirror has: that waits for no turn where it is whole, else
+// for a bounded time. And when they are done, others have their turn at once.
+func TestNobodyKeepsOthersFromWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin{}
+		p, _ := newPuller(t, o, io.Discard)
+		p.Origins = slow{o}
+		var stranger sync.WaitGroup
+		for i := range 10 * lookupsAtOnce {
+			stranger.Go(func() { p.Versions(t.Context(), address(t, fmt.Sprintf("registry.terraform.io/hashicorp/p%d", i))) })
+		}
+		synctest.Wait()
+		here, began := address(t, "registry.terraform.io/hashicorp/time"), time.Now()
+		all := func(registry.Platform) bool { return true }
+		if got := p.Packages(t.Context(), here, mustVersion("1.0.0"), all); got != nil || time.Since(began) != 0 {
+			t.Errorf("a version that is whole is offered %v beside it, after %v", got, time.Since(began))
+		}
+		if got := p.Versions(t.Context(), here); got != nil || time.Since(began) > lookupTime {
+			t.Errorf("without a turn the origin has %v, after %v", got, time.Since(began))
+		}
+		stranger.Wait()
+		if got := p.Versions(t.Context(), here); len(got) != 2 {
+			t.Errorf("when the others are done, the origin still has %v", got)
 		}
 	})
 }
