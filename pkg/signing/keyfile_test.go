@@ -121,6 +121,25 @@ func TestParseKeyFileToleratesArmorForms(t *testing.T) {
 	}
 }
 
+// What says nothing of a key, or what a reader may pass over, does not spoil it.
+func TestParseKeyFilePassesOverPackets(t *testing.T) {
+	text := export(t, author(t, at(created)))
+	want, body := mustParse(t, text)[0], unarmored(t, text)
+	for name, passed := range map[string][]byte{
+		"a marker":            {0xc0 | tagMarker, 3, 'P', 'G', 'P'},
+		"trust":               {0xc0 | tagTrust, 1, 0},
+		"a packet of type 40": {0xc0 | tagNonCritical, 1, 0},
+		"a packet of type 60": {0xc0 | 60, 1, 0},
+	} {
+		for place, file := range map[string][]byte{"before": append(bytes.Clone(passed), body...), "after": append(bytes.Clone(body), passed...)} {
+			keys, err := parseKeyFileAt(now, []byte(armored(t, openpgp.PublicKeyType, file)))
+			if err != nil || len(keys) != 1 || keys[0] != want {
+				t.Errorf("%s %s: %+v, error %v", name, place, keys, err)
+			}
+		}
+	}
+}
+
 func TestParseKeyFileDates(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	tests := map[string]struct {
@@ -161,6 +180,19 @@ func TestParseKeyFileDates(t *testing.T) {
 			addSigningSubkey(t, entity, at(created, lifetime(time.Hour)))
 			return entity
 		}, time.Time{}, created},
+		"a revoked subkey that would live longer": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			certifyOnly(t, entity)
+			addSigningSubkey(t, entity, at(created, lifetime(2*year)))
+			revokeSubkey(t, entity, addSigningSubkey(t, entity, at(created)))
+			return entity
+		}, created.Add(2 * year), signed},
+		"a user ID that is later than a subkey": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			addSigningSubkey(t, entity, at(created))
+			resign(t, entity, signed, 0)
+			return entity
+		}, time.Time{}, signed},
 		"revoked subkey": {func(t *testing.T) *openpgp.Entity {
 			entity := author(t, at(created))
 			revokeSubkey(t, entity, addSigningSubkey(t, entity, at(created, lifetime(2*year))))
@@ -212,6 +244,10 @@ func TestParseKeyFileRejectsFiles(t *testing.T) {
 	for _, r := range []byte(good) {
 		utf16 = append(utf16, r, 0)
 	}
+	utf16Private := []byte("\xff\xfe")
+	for _, r := range armored(t, openpgp.PrivateKeyType, private) {
+		utf16Private = append(utf16Private, byte(r), 0)
+	}
 	var message bytes.Buffer
 	w, err := openpgp.Sign(nopCloser{&message}, entity, nil, at(signed))
 	if err != nil {
@@ -237,6 +273,14 @@ func TestParseKeyFileRejectsFiles(t *testing.T) {
 		"SSH key":                {"ssh-ed25519 AAAA me@example.com\n", []string{"holds no OpenPGP public key in armor"}},
 		"private":                {armored(t, openpgp.PrivateKeyType, private), []string{exposed}},
 		"private, binary":        {string(private), []string{exposed}},
+		"private, UTF-16":        {string(utf16Private), []string{exposed}},
+		"private subkey alone":   {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), 0xc0|tagPrivateSubkey, 1, 4)), []string{exposed}},
+		"private, version 1":     {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), 0xc0|tagPrivateSubkey, 1, 1)), []string{"holds something else than public keys"}},
+		"private, version 2":     {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), 0xc0|tagPrivateSubkey, 1, 2)), []string{exposed}},
+		"private, version 6":     {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), 0xc0|tagPrivateSubkey, 1, 6)), []string{exposed}},
+		"private, version 7":     {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), 0xc0|tagPrivateSubkey, 1, 7)), []string{"holds something else than public keys"}},
+		"private, without body":  {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), 0xc0|tagPrivateSubkey, 0)), []string{"holds something else than public keys"}},
+		"a packet of type 39":    {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), 0xc0|tagNonCritical-1, 1, 1)), []string{"of type 39"}},
 		"private, cut short":     {string(private[:len(private)/8]), []string{exposed}},
 		"private, armor cut":     {"-----BEGIN PGP PRIVATE KEY BLOCK-----\n", []string{exposed}},
 		"private, named public":  {armored(t, openpgp.PublicKeyType, private), []string{exposed}},

@@ -134,6 +134,7 @@ func TestMergeKeys(t *testing.T) {
 	keys := mergeKeys(nil, []control.Key{
 		{KeyID: "A", Fingerprint: "AA", Role: control.Current, Versions: []string{"a/b 1.0.0"}},
 		{KeyID: "B", Fingerprint: "BB", Role: control.Replaced},
+		{KeyID: "C", Fingerprint: "CC", Role: control.Author, Trust: control.Distrusted, Namespaces: []string{"a"}},
 	})
 	keys = mergeKeys(keys, []control.Key{
 		{KeyID: "C", Role: control.Author, Versions: []string{"a/b 1.1.0"}},
@@ -142,7 +143,7 @@ func TestMergeKeys(t *testing.T) {
 	want := []control.Key{
 		{KeyID: "A", Fingerprint: "AA", Role: control.Replaced, Versions: []string{"a/b 1.0.0", "a/b 1.2.0"}},
 		{KeyID: "B", Fingerprint: "BB", Role: control.Replaced},
-		{KeyID: "C", Role: control.Author, Versions: []string{"a/b 1.1.0"}},
+		{KeyID: "C", Fingerprint: "CC", Role: control.Author, Trust: control.Distrusted, Namespaces: []string{"a"}, Versions: []string{"a/b 1.1.0"}},
 	}
 	if !reflect.DeepEqual(keys, want) {
 		t.Errorf("%+v, want %+v", keys, want)
