@@ -31,13 +31,14 @@ func (s *Stack) serveUsers() http.Handler {
 			s.fail(w, fmt.Errorf("%s makes a request to S3: %s %s", function.name, r.Method, r.URL.Path))
 			return
 		}
-		token := r.URL.Query().Get("X-Amz-Security-Token")
-		if token == "" {
-			s.gateway.ServeHTTP(w, r)
+		query := r.URL.Query()
+		if (query.Has("X-Amz-Algorithm") || query.Has("X-Amz-Security-Token")) && r.Header.Get("Authorization") != "" {
+			refuseXML(w, http.StatusBadRequest, "InvalidArgument", "Only one auth mechanism allowed")
 			return
 		}
-		if r.Header.Get("Authorization") != "" {
-			refuseXML(w, http.StatusBadRequest, "InvalidArgument", "Only one auth mechanism allowed")
+		token := query.Get("X-Amz-Security-Token")
+		if token == "" {
+			s.gateway.ServeHTTP(w, r)
 			return
 		}
 		function, ok := s.sessions[token]

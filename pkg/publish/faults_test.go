@@ -114,8 +114,9 @@ func (b faultyBucket) Put(ctx context.Context, key string, body io.ReadSeeker, s
 	return b.call("put "+key, func() error { return b.Bucket.Put(ctx, key, body, size) })
 }
 
-func (b faultyBucket) Copy(ctx context.Context, from, version, to string) error {
-	return b.call("copy to "+to, func() error { return b.Bucket.Copy(ctx, from, version, to) })
+func (b faultyBucket) Copy(ctx context.Context, from, version, to string) (sum string, err error) {
+	err = b.call("copy to "+to, func() error { sum, err = b.Bucket.Copy(ctx, from, version, to); return err })
+	return sum, err
 }
 
 func (b faultyBucket) Tag(ctx context.Context, key, version string, tags map[string]string) error {

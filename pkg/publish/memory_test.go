@@ -3,6 +3,7 @@ package publish_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"iter"
@@ -34,6 +35,7 @@ type memoryObject struct {
 	tags    map[string]string
 	deleted bool
 	source  string
+	sum     string // of what Copy has made
 }
 
 func newMemoryBucket() *memoryBucket {
@@ -55,7 +57,7 @@ func (b *memoryBucket) write(key string, body []byte, tags map[string]string, de
 	b.written++
 	o := &memoryObject{publish.Object{
 		Key: key, Version: fmt.Sprintf("%026d", b.written), Size: int64(len(body)), Modified: time.Now(),
-	}, body, tags, deleted, ""}
+	}, body, tags, deleted, "", ""}
 	b.versions[key] = append(b.versions[key], o)
 	return o
 }
@@ -95,7 +97,15 @@ func (b *memoryBucket) Open(ctx context.Context, key, version string) (body io.R
 }
 
 func (b *memoryBucket) Head(ctx context.Context, key string) (publish.Object, error) {
-	_, found, err := b.Open(ctx, key, "")
+	var found publish.Object
+	err := b.locked(ctx, func() error {
+		o, err := b.find(key, "")
+		if err == nil {
+			found = o.Object
+			found.Source, found.SHA256 = o.source, o.sum
+		}
+		return err
+	})
 	return found, err
 }
 
@@ -120,14 +130,16 @@ func (b *memoryBucket) Put(ctx context.Context, key string, body io.ReadSeeker, 
 	})
 }
 
-func (b *memoryBucket) Copy(ctx context.Context, from, version, to string) error {
-	return b.locked(ctx, func() error {
+func (b *memoryBucket) Copy(ctx context.Context, from, version, to string) (sum string, err error) {
+	err = b.locked(ctx, func() error {
 		o, err := b.find(from, version)
 		if err == nil {
-			b.write(to, o.body, nil, false)
+			sum = fmt.Sprintf("%x", sha256.Sum256(o.body))
+			b.write(to, o.body, nil, false).sum = sum
 		}
 		return err
 	})
+	return sum, err
 }
 
 func (b *memoryBucket) Tag(ctx context.Context, key, version string, tags map[string]string) error {

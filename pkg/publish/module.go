@@ -80,7 +80,7 @@ func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, 
 		return nil
 	}
 	if wrapper == "" {
-		return p.keep(ctx, object, m.Address.ArchiveKey(m.Version, *accept), file.size)
+		return p.keep(ctx, object, m.Address.ArchiveKey(m.Version, *accept), file)
 	}
 	format := archive.TarGz
 	if accept.Format == archive.Zip.String() {
@@ -103,18 +103,29 @@ func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, 
 	return nil
 }
 
-// keep copies an upload to where it is served from, unless an earlier try did:
-// the key holds the hash of the bytes, so what is there is the same.
-func (p *Publisher) keep(ctx context.Context, object Object, key string, size int64) error {
+// keep copies an upload to where it is served from, unless an earlier try did.
+// What is there then has the hash that was checked: where the copy has another
+// one, for the upload was overwritten meanwhile, the checked bytes are stored.
+func (p *Publisher) keep(ctx context.Context, object Object, key string, file *scratch) error {
 	kept, err := p.bucket.Head(ctx, key)
-	if err == nil && kept.Size == size {
+	if err == nil && kept.SHA256 == file.sha256 {
 		return nil
 	}
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return fmt.Errorf("store the upload: %w", err)
 	}
-	if err := p.bucket.Copy(ctx, object.Key, object.Version, key); err != nil {
+	copied, err := p.bucket.Copy(ctx, object.Key, object.Version, key)
+	if err != nil {
 		return fmt.Errorf("store the upload: %w", gone(err))
+	}
+	if copied == file.sha256 {
+		return nil
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := p.bucket.Put(ctx, key, file, file.size); err != nil {
+		return fmt.Errorf("store the upload: %w", err)
 	}
 	return nil
 }

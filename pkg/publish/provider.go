@@ -44,7 +44,7 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object,
 		if err := p.checkPackageRoom(ctx, s, u.version, accept); err != nil {
 			return err
 		}
-		if err := p.keep(ctx, object, u.provider.PackageKey(u.version, accept), file.size); err != nil {
+		if err := p.keep(ctx, object, u.provider.PackageKey(u.version, accept), file); err != nil {
 			return err
 		}
 	}

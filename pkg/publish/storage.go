@@ -38,10 +38,13 @@ type Bucket interface {
 	Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error
 
 	// Copy copies an object version inside the bucket, of up to
-	// [MaxUpload] bytes, without its tags and metadata.
+	// [MaxUpload] bytes, without its tags and metadata. It returns the
+	// sha256, in hex, of what the copy has, for a bucket may read other
+	// bytes than the version's while somebody overwrites it; empty where
+	// the bucket does not say.
 	//
 	// Errors: [registry.ErrNotFound].
-	Copy(ctx context.Context, from, version, to string) error
+	Copy(ctx context.Context, from, version, to string) (sha256 string, err error)
 
 	// List is every current object under a prefix whose key comes after
 	// another one, in the order of keys. After the empty key come all.
@@ -69,6 +72,10 @@ type Object struct {
 	Version  string
 	Size     int64 // in bytes
 	Modified time.Time
+
+	// SHA256 is the hash of its bytes, in hex, where Head knows it: of what
+	// Copy has made.
+	SHA256 string
 
 	// By is who wrote it, as S3 tells in its events and nowhere else: on AWS
 	// the principal's unique ID. Empty where that is not known.

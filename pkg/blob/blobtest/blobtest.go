@@ -4,6 +4,7 @@ package blobtest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -80,7 +81,7 @@ func (s *suite) missing(t *testing.T) {
 	if _, _, err := s.bucket.Open(ctx, "missing/never", version); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("Open of another key's version = %v, want ErrNotFound", err)
 	}
-	if err := s.bucket.Copy(ctx, "missing/never", version, "missing/copy"); !errors.Is(err, registry.ErrNotFound) {
+	if _, err := s.bucket.Copy(ctx, "missing/never", version, "missing/copy"); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("Copy = %v, want ErrNotFound", err)
 	}
 	if err := s.bucket.Tag(ctx, "missing/never", version, map[string]string{"a": "b"}); !errors.Is(err, registry.ErrNotFound) {
@@ -133,7 +134,7 @@ func (s *suite) keys(t *testing.T) {
 		if got, _ := s.open(t, key, ""); got != body {
 			t.Errorf("Open(%q) = %q, want %q", key, got, body)
 		}
-		if err := s.bucket.Copy(t.Context(), key, s.head(t, key).Version, "copies/"+name); err != nil {
+		if _, err := s.bucket.Copy(t.Context(), key, s.head(t, key).Version, "copies/"+name); err != nil {
 			t.Errorf("Copy(%q): %v", key, err)
 		} else if got, _ := s.open(t, "copies/"+name, ""); got != body {
 			t.Errorf("the copy of %q = %q, want %q", key, got, body)
@@ -255,7 +256,7 @@ func (s *suite) source(t *testing.T) {
 			t.Errorf("a listing has the source %q, %v", o.Source, err)
 		}
 	}
-	if err := s.bucket.Copy(t.Context(), "source/a", second, "source/copy"); err != nil {
+	if _, err := s.bucket.Copy(t.Context(), "source/a", second, "source/copy"); err != nil {
 		t.Fatal(err)
 	}
 	s.user.Upload(t, "source/none", []byte("3"), nil)
@@ -273,8 +274,12 @@ func (s *suite) copy(t *testing.T) {
 	s.user.Upload(t, "copy/from", []byte("new"), nil)
 	s.user.Delete(t, "copy/from")
 	for range 2 { // once more is no error
-		if err := s.bucket.Copy(ctx, "copy/from", old, "copy/to"); err != nil {
+		sum, err := s.bucket.Copy(ctx, "copy/from", old, "copy/to")
+		if err != nil {
 			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("%x", sha256.Sum256([]byte("old"))); sum != want || s.head(t, "copy/to").SHA256 != want {
+			t.Errorf("the copy's sha256 is %q, and later %q, want %q", sum, s.head(t, "copy/to").SHA256, want)
 		}
 	}
 	if got, _ := s.open(t, "copy/to", ""); got != "old" {
@@ -418,12 +423,13 @@ func (s *suite) cancelled(t *testing.T) {
 	cancel()
 	_, _, openErr := s.bucket.Open(ctx, "cancelled/a", "")
 	_, headErr := s.bucket.Head(ctx, "cancelled/a")
+	_, copyErr := s.bucket.Copy(ctx, "cancelled/a", version, "cancelled/b")
 	for call, err := range map[string]error{
 		"Open":     openErr,
 		"Head":     headErr,
 		"Create":   s.bucket.Create(ctx, "cancelled/b", nil),
 		"Put":      s.bucket.Put(ctx, "cancelled/a", strings.NewReader("after"), 5),
-		"Copy":     s.bucket.Copy(ctx, "cancelled/a", version, "cancelled/b"),
+		"Copy":     copyErr,
 		"Tag":      s.bucket.Tag(ctx, "cancelled/a", version, map[string]string{"a": "b"}),
 		"List":     firstError(s.bucket.List(ctx, "cancelled/", "")),
 		"Versions": firstError(s.bucket.Versions(ctx, "cancelled/", "")),

@@ -3,6 +3,9 @@ package s3blob
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/url"
@@ -31,7 +34,7 @@ func (b *Bucket) Open(ctx context.Context, key, version string) (io.ReadCloser, 
 
 // Head implements [publish.Bucket].
 func (b *Bucket) Head(ctx context.Context, key string) (publish.Object, error) {
-	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key})
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
 		return publish.Object{}, failed("look at", key, err)
 	}
@@ -41,7 +44,18 @@ func (b *Bucket) Head(ctx context.Context, key string) (publish.Object, error) {
 		Size:     aws.ToInt64(out.ContentLength),
 		Modified: aws.ToTime(out.LastModified),
 		Source:   out.Metadata[publish.SourceMetadata],
+		SHA256:   wholeSHA256(out.ChecksumSHA256, out.ChecksumType),
 	}, nil
+}
+
+// wholeSHA256 is a checksum of S3 in hex, or empty where it is none of all bytes:
+// of an upload in parts, S3 may have one of their checksums.
+func wholeSHA256(checksum *string, kind types.ChecksumType) string {
+	sum, err := base64.StdEncoding.DecodeString(aws.ToString(checksum))
+	if err != nil || len(sum) != sha256.Size || kind == types.ChecksumTypeComposite {
+		return ""
+	}
+	return hex.EncodeToString(sum)
 }
 
 // Create implements [publish.Bucket]. A creation whose answer was lost on the
@@ -81,8 +95,8 @@ func (b *Bucket) put(key string, body io.ReadSeeker, size int64) *s3.PutObjectIn
 }
 
 // Copy implements [publish.Bucket].
-func (b *Bucket) Copy(ctx context.Context, from, version, to string) error {
-	_, err := b.client.CopyObject(ctx, &s3.CopyObjectInput{
+func (b *Bucket) Copy(ctx context.Context, from, version, to string) (string, error) {
+	out, err := b.client.CopyObject(ctx, &s3.CopyObjectInput{
 		Bucket:            &b.name,
 		Key:               &to,
 		CopySource:        aws.String(copySource(b.name, from, version)),
@@ -90,11 +104,15 @@ func (b *Bucket) Copy(ctx context.Context, from, version, to string) error {
 		CacheControl:      cacheControl(to),
 		MetadataDirective: types.MetadataDirectiveReplace,
 		TaggingDirective:  types.TaggingDirectiveReplace, // the default copies the user's tags
+		ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
 	})
 	if err != nil {
-		return failed("copy to "+to+" from", from, err)
+		return "", failed("copy to "+to+" from", from, err)
 	}
-	return nil
+	if out.CopyObjectResult == nil {
+		return "", nil
+	}
+	return wholeSHA256(out.CopyObjectResult.ChecksumSHA256, out.CopyObjectResult.ChecksumType), nil
 }
 
 // copySource is the header that names what to copy. It has no bare plus, which

@@ -82,7 +82,7 @@ func TestPresignGetCopyAndCreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	version := server.Upload(t, "inbox.tgz", []byte("x"), nil)
-	if err := bucket.Copy(t.Context(), "inbox.tgz", version, copied); err != nil {
+	if _, err := bucket.Copy(t.Context(), "inbox.tgz", version, copied); err != nil {
 		t.Fatal(err)
 	}
 	for key, contentType := range map[string]string{created: "application/zip", copied: "application/gzip"} {

@@ -1,0 +1,62 @@
+package publish_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// overwritten is a bucket in which somebody overwrites an upload at the moment
+// in which it is copied, and that copies the new bytes, as the one of a single
+// node does if the moment is bad enough.
+type overwritten struct {
+	publish.Bucket
+	overwrite func(key string) (version string)
+	fail      error // of Put, once
+}
+
+func (b *overwritten) Copy(ctx context.Context, from, _, to string) (string, error) {
+	return b.Bucket.Copy(ctx, from, b.overwrite(from), to)
+}
+
+func (b *overwritten) Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error {
+	if err := b.fail; err != nil {
+		b.fail = nil
+		return err
+	}
+	return b.Bucket.Put(ctx, key, body, size)
+}
+
+// What is served has the hash that is published, whatever happens to an upload
+// while it is published.
+func TestImmutableAnUploadThatIsOverwrittenWhileItIsCopied(t *testing.T) {
+	moduleKey, providerKey := "modules/acme/vpc/aws/1.0.0.tar.gz", packageKey("1.0.0", "linux_amd64")
+	good := map[string][]byte{moduleKey: tarOf(map[string]string{"main.tf": "# good"}), providerKey: widget("good")}
+	bad := func(key string) []byte { return bytes.Repeat([]byte("x"), len(good[key])) }
+	for name, fail := range map[string]error{"at once": nil, "after a failure": errors.New("the bucket fails")} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			b := &overwritten{Bucket: w.bucket, overwrite: func(key string) string { return w.s3.Upload(t, key, bad(key), nil) }}
+			w.Publisher = w.publisher(b, w.index, w.key)
+			for key, body := range good {
+				version := w.s3.Upload(t, key, body, nil)
+				if b.fail = fail; fail != nil {
+					if _, err := w.Publish(t.Context(), publish.Object{Key: key, Version: version}); !errors.Is(err, fail) {
+						t.Fatalf("%s: %v", key, err)
+					}
+				}
+				w.want(w.deliver(key, version), publish.Published)
+			}
+			if got := w.servedModule("1.0.0"); !bytes.Equal(got, good[moduleKey]) {
+				t.Errorf("a module is served with other bytes: %q", got)
+			}
+			if got := w.servedPackage("1.0.0"); !bytes.Equal(got, good[providerKey]) {
+				t.Errorf("a package is served with other bytes: %q", got)
+			}
+		})
+	}
+}
