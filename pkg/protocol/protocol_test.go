@@ -478,8 +478,12 @@ type tokens struct {
 }
 
 func (t tokens) Beside(lookup *access.Lookup) registry.Catalog {
+	var found *access.Token
 	if token, ok := t.all[lookup.ID]; ok {
-		lookup.Token = &token
+		found = &token
+	}
+	if !lookup.Found(found) {
+		return empty{}
 	}
 	return t.Catalog
 }

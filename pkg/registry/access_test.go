@@ -15,57 +15,102 @@ import (
 
 // withTokens is a catalog that has tokens, too, and counts how it is asked.
 type withTokens struct {
-	oneVersion
+	version Version
 	missing bool // nothing is published
 	issued  map[access.ID]access.Token
 	asked   []string // "beside" or "alone", and "use"
-	fails   error
-	during  func() // a question
+	during  func()   // a question
+
+	// What fails. DynamoDB has token and data in one request, and tells of neither
+	// where that fails; of bbolt's two files the token's is read first.
+	failsWhole, failsData, failsUse error
+}
+
+// alone is the catalog by itself.
+type alone struct{ *withTokens }
+
+func (c alone) ModuleVersions(context.Context, ModuleAddress) (Listing, error) {
+	return ask(c.withTokens, nil, Listing{{Version: c.version}})
+}
+
+func (c alone) ModuleVersion(context.Context, ModuleAddress, Version) (ModuleVersion, error) {
+	return ask(c.withTokens, nil, ModuleVersion{Version: c.version})
+}
+
+func (c alone) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
+	return ask(c.withTokens, nil, Listing{{Version: c.version}})
+}
+
+func (c alone) ProviderVersion(context.Context, ProviderAddress, Version) (ProviderVersion, error) {
+	return ask(c.withTokens, nil, ProviderVersion{Version: c.version})
 }
 
 // side is the catalog beside a lookup.
 type side struct {
 	*withTokens
-	wanted bool
+	lookup *access.Lookup
+}
+
+func (s side) ModuleVersions(context.Context, ModuleAddress) (Listing, error) {
+	return ask(s.withTokens, s.lookup, Listing{{Version: s.version}})
+}
+
+func (s side) ModuleVersion(context.Context, ModuleAddress, Version) (ModuleVersion, error) {
+	return ask(s.withTokens, s.lookup, ModuleVersion{Version: s.version})
 }
 
 func (s side) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
-	s.asked = append(s.asked, "beside")
-	if s.during != nil {
-		s.during()
-	}
-	if !s.wanted {
-		return nil, ErrNotFound
-	}
-	return s.listing()
+	return ask(s.withTokens, s.lookup, Listing{{Version: s.version}})
 }
 
-func (w *withTokens) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
-	w.asked = append(w.asked, "alone")
-	return w.listing()
+func (s side) ProviderVersion(context.Context, ProviderAddress, Version) (ProviderVersion, error) {
+	return ask(s.withTokens, s.lookup, ProviderVersion{Version: s.version})
 }
 
-func (w *withTokens) listing() (Listing, error) {
-	if w.missing {
-		return nil, fmt.Errorf("read it: %w", ErrNotFound)
+// ask is one request, with a lookup or without. The lookup has its token by the time
+// of the answer, and not before.
+func ask[T any](w *withTokens, lookup *access.Lookup, answer T) (T, error) {
+	var nothing T
+	how := "alone"
+	if lookup != nil {
+		how = "beside"
 	}
-	return Listing{{Version: w.version}}, w.fails
+	w.asked = append(w.asked, how)
+	if w.during != nil {
+		w.during()
+	}
+	if w.failsWhole != nil {
+		return nothing, w.failsWhole
+	}
+	if lookup != nil {
+		var token *access.Token
+		if t, ok := w.issued[lookup.ID]; ok {
+			token = &t
+		}
+		if !lookup.Found(token) {
+			return nothing, ErrNotFound
+		}
+	}
+	switch {
+	case w.missing:
+		return nothing, fmt.Errorf("read it: %w", ErrNotFound)
+	case w.failsData != nil:
+		return nothing, w.failsData
+	}
+	return answer, nil
 }
 
-func (w *withTokens) Beside(lookup *access.Lookup) Catalog {
-	var token *access.Token
-	if t, ok := w.issued[lookup.ID]; ok {
-		token = &t
-	}
-	return side{w, lookup.Found(token)}
-}
+func (w *withTokens) Beside(lookup *access.Lookup) Catalog { return side{w, lookup} }
 
 func (w *withTokens) NoteUse(_ context.Context, id access.ID, day access.Day) error {
 	w.asked = append(w.asked, "use "+string(day))
+	if w.failsUse != nil {
+		return w.failsUse
+	}
 	t := w.issued[id]
 	t.Used = day
 	w.issued[id] = t
-	return w.fails
+	return nil
 }
 
 // gate is a reader whose clock stands, and what it reads and logs.
@@ -86,7 +131,7 @@ func newGate(t *testing.T, remember time.Duration) *gate {
 		}
 		return a
 	}}))
-	g.Reader = NewReader(ReaderConfig{Catalog: g.withTokens, Tokens: g.withTokens, Remember: remember, Logger: logger})
+	g.Reader = NewReader(ReaderConfig{Catalog: alone{g.withTokens}, Tokens: g.withTokens, Remember: remember, Logger: logger})
 	g.Reader.now = func() time.Time { return g.at }
 	return g
 }
@@ -161,9 +206,9 @@ func TestRefusedWhateverIsThere(t *testing.T) {
 	_, unknown := access.NewToken()
 	other := g.issue(t, "read modules:*")
 	for name, set := range map[string]func(){
-		"there":   func() { g.missing, g.fails = false, nil },
-		"missing": func() { g.missing = true },
-		"broken":  func() { g.missing, g.fails = false, errors.New("broken") },
+		"there":   func() { g.missing, g.failsData = false, nil },
+		"missing": func() { g.missing, g.failsData = true, nil },
+		"broken":  func() { g.missing, g.failsData = false, errors.New("broken") },
 	} {
 		set()
 		if _, err := g.ask(t, access.Bearer(unknown)); !errors.Is(err, ErrUnauthorized) {
@@ -242,31 +287,78 @@ func TestRemembersNothing(t *testing.T) {
 	}
 }
 
-// A note of a use that fails is nobody's loss.
+// A note of a use that fails is nobody's loss: it is tried again when the token is
+// looked up again.
 func TestNoteThatFails(t *testing.T) {
 	g := newGate(t, 0)
 	id := g.issue(t, "read *")
-	failing := &failsToNote{g.withTokens}
-	g.Reader.tokens = failing
-	if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != "beside" {
-		t.Errorf("asked %q, %v", asked, err)
+	g.failsUse = errors.New("full")
+	for range 2 {
+		g.log.Reset()
+		if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != "beside, use 2026-11-21" {
+			t.Errorf("asked %q, %v", asked, err)
+		}
+		want := `level=INFO msg=access who="token \"ci\" of alice (` + id.Short() + `)" what="read providers:acme/widget" allowed=true why=""` + "\n" +
+			`level=WARN msg="cannot note the use of a token" token=` + id.Short() + ` error=full` + "\n"
+		if log := g.log.String(); log != want {
+			t.Errorf("logged %s, want %s", log, want)
+		}
 	}
-	if log := g.log.String(); !strings.Contains(log, "cannot note the use of a token") {
-		t.Error(log)
+	g.failsUse = nil
+	for _, want := range []string{"beside, use 2026-11-21", "beside"} {
+		if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != want {
+			t.Errorf("asked %q, %v, want %q", asked, err, want)
+		}
 	}
 }
 
-type failsToNote struct{ *withTokens }
-
-func (failsToNote) NoteUse(context.Context, access.ID, access.Day) error { return errors.New("full") }
-
-// An answer that failed is nobody's, and what it says is not a refusal.
+// An outage is no refusal, whatever is asked, at whichever point it comes and however
+// much of the lookup was done by then; nothing is remembered of it, and nothing said.
 func TestCatalogThatFails(t *testing.T) {
+	broken := errors.New("broken")
+	for point, fail := range map[string]func(*gate, error){
+		"the whole request":     func(g *gate, err error) { g.failsWhole = err },
+		"the data, after token": func(g *gate, err error) { g.failsData = err },
+	} {
+		for question := range questions(newGate(t, 0).Reader, access.Anyone, Version{}) {
+			g := newGate(t, time.Minute)
+			id := g.issue(t, "read *")
+			fail(g, broken)
+			err := questions(g.Reader, access.Bearer(id), g.version)[question]
+			if !errors.Is(err, broken) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrNotFound) {
+				t.Errorf("%s fails: %s: %v", point, question, err)
+			}
+			if g.log.Len() > 0 {
+				t.Errorf("%s fails: %s logs %s", point, question, g.log.String())
+			}
+			fail(g, nil)
+			if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != "beside, use 2026-11-21" {
+				t.Errorf("%s failed: afterwards asked %q, %v", point, asked, err)
+			}
+			fail(g, broken) // of whom the token is known
+			if asked, err := g.ask(t, access.Bearer(id)); !errors.Is(err, broken) || asked != "alone" {
+				t.Errorf("%s fails again: asked %q, %v", point, asked, err)
+			}
+			if _, err := g.ask(t, access.Anyone); !errors.Is(err, broken) {
+				t.Errorf("%s fails: anyone is answered %v", point, err)
+			}
+		}
+	}
+}
+
+// Where there are no tokens, none is good, and whoever shows one is told so.
+func TestNoTokens(t *testing.T) {
 	g := newGate(t, time.Minute)
-	g.fails = errors.New("broken")
 	id := g.issue(t, "read *")
-	if _, err := g.Reader.ProviderVersions(t.Context(), access.Bearer(id), ProviderAddress{}); !errors.Is(err, g.fails) {
-		t.Errorf("%v", err)
+	g.Reader.tokens = nil
+	for question, err := range questions(g.Reader, access.Bearer(id), g.version) {
+		var unauthorized *UnauthorizedError
+		if !errors.As(err, &unauthorized) || unauthorized.Why != "the token that was sent is unknown here, or was revoked" {
+			t.Errorf("%s: %v", question, err)
+		}
+	}
+	if lines := strings.Count(g.log.String(), `who="unknown token (`+id.Short()+`)"`); lines != 4 || len(g.asked) > 0 {
+		t.Errorf("logged %s, asked %q", g.log.String(), g.asked)
 	}
 }
 
