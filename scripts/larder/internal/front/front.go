@@ -4,6 +4,10 @@
 // A connection that waits, be it for a handshake, for a request or for the next
 // one, is the first to be closed where there is no room for another. Whoever
 // opens thousands and sends nothing so closes their own, whatever they come as.
+//
+// HTTP/1.1 is all that is spoken, so that a connection is a request at most, and
+// who counts connections has counted requests. By HTTP/2 one connection has
+// hundreds, each with a body that a handler holds until the rest of it comes.
 package front
 
 import (
@@ -71,6 +75,7 @@ func Open(o Options) *Server {
 			WriteTimeout:      o.WriteTimeout,
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeaderBytes,
+			Protocols:         http1(),
 			ConnState:         connections.changed,
 			ErrorLog:          errorLog,
 			// What strangers write is no answer of the handler's.
@@ -84,6 +89,12 @@ func Open(o Options) *Server {
 		s.err = s.http.ServeTLS(connections, "", "")
 	}()
 	return s
+}
+
+func http1() *http.Protocols {
+	only := new(http.Protocols)
+	only.SetHTTP1(true)
+	return only
 }
 
 // Done is closed when the server has ended, be it by Close or by a failure.

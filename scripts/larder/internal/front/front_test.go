@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,6 +141,61 @@ func (s *source) waitingNow() (all []net.Conn) {
 	return all
 }
 
+// A connection is one request at a time, whatever its client would rather have:
+// what all of them together can hold follows from how many there may be.
+func TestConnectionsHaveOneRequest(t *testing.T) {
+	const requests = 5
+	var connections atomic.Int64
+	var arrived sync.WaitGroup
+	arrived.Add(requests)
+	certificates := httptest.NewUnstartedServer(nil)
+	certificates.StartTLS()
+	defer certificates.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := Open(Options{
+		Name: "the test", Listener: listener, TLS: &tls.Config{Certificates: certificates.TLS.Certificates},
+		Logger: slog.New(slog.DiscardHandler),
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/wait" {
+				arrived.Done()
+				arrived.Wait()
+			}
+		}),
+	})
+	client := &http.Client{Transport: &http.Transport{
+		ForceAttemptHTTP2: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			connections.Add(1)
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}}
+	get := func(path string) {
+		response, err := client.Get("https://" + listener.Addr().String() + path)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = response.Body.Close()
+	}
+	get("/first") // by HTTP/2 all others would come by the connection of this one
+	var sent sync.WaitGroup
+	for range requests {
+		sent.Go(func() { get("/wait") })
+	}
+	sent.Wait()
+	client.CloseIdleConnections()
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := connections.Load(); got < requests {
+		t.Errorf("%d requests at once came by %d connections", requests, got)
+	}
+}
+
 // pipes is a listener of connections in memory, which synctest can wait for.
 type pipes struct {
 	come chan net.Conn
@@ -168,7 +224,7 @@ func serve(t *testing.T, o Options) (dial func() net.Conn) {
 	certificates.Close()
 	listener := &pipes{come: make(chan net.Conn), done: make(chan struct{})}
 	o.Listener, o.TLS, o.Name = listener, config, "the test"
-	o.TLS.NextProtos = []string{"http/1.1"}
+	o.TLS.NextProtos = nil
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

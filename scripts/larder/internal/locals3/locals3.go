@@ -206,7 +206,6 @@ func (s *Server) openDoor(listener net.Listener, handler http.Handler) {
 		Listener: listener,
 		TLS: &tls.Config{
 			MinVersion:     tls.VersionTLS12,
-			NextProtos:     []string{"http/1.1"}, // as S3 speaks
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate.Load(), nil },
 		},
 		Handler: handler,
