@@ -2,6 +2,7 @@ package signing
 
 import (
 	"bytes"
+	"crypto"
 	"errors"
 	"slices"
 	"strings"
@@ -238,6 +239,76 @@ func TestNewestFormsKeepRevocationsOfSubkeys(t *testing.T) {
 	}
 }
 
+// Of two subkeys the one that is revoked is, and the other is not.
+func TestNewestFormsRevokeTheSubkeyThatIsMeant(t *testing.T) {
+	entity := author(t, at(created))
+	first := addSigningSubkey(t, entity, at(created)).PublicKey.KeyId
+	byFirst := detachSign(t, entity, at(signed))
+	addSigningSubkey(t, entity, at(created.Add(time.Hour)))
+	bySecond := detachSign(t, entity, at(signed))
+	kept := mustParse(t, export(t, entity))[0]
+	second := &entity.Subkeys[2]
+	revokeSubkey(t, entity, second)
+	revoked := mustParse(t, export(t, entity))[0]
+	second.Revocations = nil
+	resign(t, entity, signed.Add(time.Hour), 0)
+	newest, err := NewestForms([]PublicKey{kept, revoked, mustParse(t, export(t, entity))[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := InspectSignature(byFirst); err != nil || id != keyID(first) {
+		t.Fatalf("made by %s, error %v", id, err)
+	}
+	if _, err := verifyAt(now, newest, document, byFirst); err != nil {
+		t.Errorf("the subkey that is not revoked: %v", err)
+	}
+	_, err = verifyAt(now, newest, document, bySecond)
+	checkInvalid(t, err, ErrKeyRevoked, "another key")
+}
+
+// A signature of the key over itself is no revocation, although it is made over
+// the same bytes.
+func TestReadKeyFileTellsDirectSignaturesFromRevocations(t *testing.T) {
+	entity := author(t, at(created))
+	direct := signatureBy(entity, packet.SigTypeDirectSignature)
+	if err := direct.SignDirectKeyBinding(entity.PrimaryKey, entity.PrivateKey, at(signed)); err != nil {
+		t.Fatal(err)
+	}
+	entity.Signatures = append(entity.Signatures, direct)
+	if file := readFile(t, export(t, entity)); len(file.Keys) != 1 || !file.Keys[0].Revoked.IsZero() || file.Keys[0].Problem(now) != "" {
+		t.Errorf("the file reads as %+v", file)
+	}
+}
+
+// A user ID that is signed anew after its revocation holds again.
+func TestReadKeyFileUserIDSignedAnew(t *testing.T) {
+	entity := author(t, at(created))
+	revokeIdentities(t, entity)
+	resign(t, entity, signed.Add(time.Second), 0)
+	if key := mustParse(t, export(t, entity))[0]; !key.SelfSigned.Equal(signed.Add(time.Second)) {
+		t.Errorf("self-signed %s", key.SelfSigned)
+	}
+}
+
+func TestOpenKeyRejectsRevocations(t *testing.T) {
+	signer := rsaKey()
+	key, err := NewKey(t.Context(), signer, created, "Test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entity, _ := key.entity(t.Context())
+	own := &openpgp.Entity{PrimaryKey: entity.PrimaryKey, PrivateKey: packet.NewRSAPrivateKey(created, signer), Identities: entity.Identities}
+	lone := revocationOf(t, own)
+	for name, test := range map[string]struct{ text, want string }{
+		"a revoked key": {readFile(t, revokedForm(t, own, lone)).Keys[0].ASCIIArmor, "is revoked"},
+		"a certificate": {armored(t, openpgp.PublicKeyType, lone), "instead of one"},
+	} {
+		if _, err := OpenKey(signer, test.text); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
+
 // A revocation's date says when its maker says that it was made. It counts
 // whatever it says, and so does one that is said to end.
 func TestVerifyWithRevocationsOfAnyDate(t *testing.T) {
@@ -259,6 +330,11 @@ func TestVerifyWithRevocationsOfAnyDate(t *testing.T) {
 			if err := entity.RevokeKey(packet.KeySuperseded, "", at(signed, change)); err != nil {
 				t.Fatal(err)
 			}
+			key := mustParse(t, export(t, author(t, at(created))))[0]
+			key.ASCIIArmor = export(t, entity)
+			byPrimary := signRaw(t, entity, signed, crypto.SHA512, packet.SigTypeBinary)
+			_, err = verifyAt(now, []PublicKey{key}, document, byPrimary)
+			checkInvalid(t, err, ErrKeyRevoked, "another key")
 			if file := readFile(t, export(t, entity)); file.Keys[0].Revoked.IsZero() {
 				t.Error("the key is not revoked")
 			}

@@ -157,3 +157,52 @@ func TestSplitSubpacketsOfDamagedSignatures(t *testing.T) {
 		}
 	}
 }
+
+func TestSplitSubpackets(t *testing.T) {
+	signed, unsigned, ok := splitSubpackets([]byte{4, 0, 1, 10, 0, 6, 2, 2, 7, 2, 144, 8, 0, 1 + 2, 192 - 190, 3, 9})
+	if !ok || len(signed) != 2 || len(unsigned) != 1 || signed[0].critical || !signed[1].critical || signed[1].kind != 16 || unsigned[0].body[0] != 9 {
+		t.Errorf("it reads as %v and %v, %v", signed, unsigned, ok)
+	}
+	if signed, unsigned, ok := splitSubpackets([]byte{4, 0, 1, 10, 0, 0, 0, 0}); !ok || len(signed)+len(unsigned) > 0 {
+		t.Errorf("nothing reads as %v and %v, %v", signed, unsigned, ok)
+	}
+	for length, want := range map[string]uint32{
+		"\x00": 0, "\xbf": 191, "\xc0\x00": 192, "\xfe\xff": 16319, "\xff\x00\x00\x00\x01": 1, "\xff\x01\x02\x03\x04": 0x01020304,
+	} {
+		if got, rest, ok := cutLength([]byte(length)); !ok || got != want || len(rest) > 0 {
+			t.Errorf("%x reads as %d, %x, %v, want %d", length, got, rest, ok, want)
+		}
+	}
+}
+
+func TestNamesAnother(t *testing.T) {
+	const id = 0x0102030405060708
+	last := []byte{1, 2, 3, 4, 5, 6, 7, 8}
+	for name, test := range map[string]struct {
+		s    subpacket
+		want bool
+	}{
+		"issuer":              {subpacket{kind: subpacketIssuer, body: last}, false},
+		"another issuer":      {subpacket{kind: subpacketIssuer, body: last[1:]}, true},
+		"fingerprint":         {subpacket{kind: subpacketFingerprint, body: slices.Concat([]byte{4}, make([]byte, 12), last)}, false},
+		"of another version":  {subpacket{kind: subpacketFingerprint, body: slices.Concat([]byte{5}, make([]byte, 12), last)}, true},
+		"of another length":   {subpacket{kind: subpacketFingerprint, body: slices.Concat([]byte{4}, make([]byte, 13), last)}, true},
+		"another fingerprint": {subpacket{kind: subpacketFingerprint, body: slices.Concat([]byte{4}, last, make([]byte, 12))}, true},
+		"a time":              {subpacket{kind: subpacketCreated, body: last}, false},
+	} {
+		if got := test.s.namesAnother(id); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestHasPlainLength(t *testing.T) {
+	for header, want := range map[[2]byte]bool{
+		{0xc2, 0}: true, {0xc2, 191}: true, {0xc2, 192}: true, {0xc2, 223}: true, {0xc2, 224}: false, {0xc2, 254}: false, {0xc2, 255}: true,
+		{0x88, 224}: true, {0x89, 0}: true, {0x8a, 0}: true, {0x8b, 0}: false,
+	} {
+		if got := hasPlainLength(header[:]); got != want {
+			t.Errorf("%x: %v", header, got)
+		}
+	}
+}
