@@ -79,7 +79,7 @@ func (d *registryDouble) Signatures(_ context.Context, after string) iter.Seq2[p
 }
 
 func (d *registryDouble) OwnKeys(context.Context) ([]signing.PublicKey, error) {
-	return []signing.PublicKey{{KeyID: "A", Fingerprint: "AA"}, {KeyID: "B", Fingerprint: "BB"}}, nil
+	return []signing.PublicKey{{KeyID: "A", Fingerprint: "AA"}, {KeyID: "B", Fingerprint: "BB"}}, d.errs["own"]
 }
 
 func (d *registryDouble) AuthorKeys(context.Context) ([]publish.AuthorKey, error) {
@@ -255,8 +255,14 @@ func TestKeys(t *testing.T) {
 	if a := ask(t, h, `{"keys":{}}`); a.Error != "" || !reflect.DeepEqual(a.Walked.Keys, want) || a.Walked.Steps["records"] != 5 {
 		t.Errorf("answered %+v, want %+v", a.Walked, want)
 	}
-	if a := ask(t, h, `{"keys":{"after":"2"}}`); len(a.Walked.Keys) != 3 || a.Walked.Keys[0].KeyID != "B" || a.Walked.Keys[0].Role != Current {
-		t.Errorf("a later part is %+v, want the keys of its own versions", a.Walked.Keys)
+	want = []Key{
+		{KeyID: "A", Role: Replaced, Versions: []string{"acme/widget 1.0.0"}},
+		{KeyID: "B", Role: Current, Versions: []string{"acme/widget 1.1.0"}},
+		{KeyID: "C", Role: Author, Versions: []string{"acme/widget 2.0.0"}},
+		{KeyID: longID('D'), Role: Author, Versions: []string{"acme/widget 3.0.0"}},
+	}
+	if a := ask(t, h, `{"keys":{"after":"1"}}`); !reflect.DeepEqual(a.Walked.Keys, want) {
+		t.Errorf("a later part is %+v, want the keys of its own versions, %+v", a.Walked.Keys, want)
 	}
 }
 
@@ -264,9 +270,11 @@ func long(c byte) string   { return strings.Repeat(string(c), 40) }
 func longID(c byte) string { return strings.Repeat(string(c), 16) }
 
 func TestKeysThatCannotBeListed(t *testing.T) {
-	d := &registryDouble{errs: map[string]error{"authors": errors.New("no bucket")}}
-	if a := ask(t, New(Config{Publisher: d}), `{"keys":{}}`); a.Error != "no bucket" {
-		t.Errorf("answered %+v", a)
+	for _, keys := range []string{"own", "authors"} {
+		d := &registryDouble{errs: map[string]error{keys: errors.New("no bucket")}}
+		if a := ask(t, New(Config{Publisher: d}), `{"keys":{}}`); a.Error != "no bucket" || a.Walked != nil {
+			t.Errorf("without the keys %q: answered %+v", keys, a)
+		}
 	}
 }
 
@@ -313,6 +321,12 @@ func TestRotate(t *testing.T) {
 	if a := ask(t, New(Config{Publisher: double()}), `{"rotate":{}}`); !strings.Contains(a.Error, "SigningKeyArn") {
 		t.Errorf("where keys are in KMS: %+v", a)
 	}
+	fails := func(context.Context) (signing.PublicKey, error) {
+		return signing.PublicKey{KeyID: "N"}, errors.New("no disk")
+	}
+	if a := ask(t, New(Config{Publisher: double(), Rotate: fails}), `{"rotate":{}}`); a.Error != "make a new signing key: no disk" || a.Rotated != nil {
+		t.Errorf("without a disk: %+v", a)
+	}
 }
 
 // Of tokens and rules a handler says what its own says that knows them.
@@ -342,17 +356,19 @@ func TestARequestForNothing(t *testing.T) {
 	}
 }
 
-// A walk that is cut off in a step does not pass for one that is done, nor what
-// failed by it for something that is wrong.
+// A walk that is cut off, in a step or between two of them, does not pass for one
+// that is done, nor what failed by it for something that is wrong.
 func TestAWalkThatIsCutOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	d := double()
-	d.signed = []publish.Signed{{Step: d.steps[0]}}
-	h := New(Config{Publisher: d})
 	cancel()
-	for _, r := range []Request{{Reindex: &Part{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}} {
-		if a := h.Handle(ctx, r); a.Error == "" || a.Walked != nil {
-			t.Errorf("%+v is answered %+v", r, a)
+	inStep := double()
+	inStep.signed = []publish.Signed{{Step: inStep.steps[0]}}
+	for where, d := range map[string]*registryDouble{"in a step": inStep, "before the next": {}} {
+		h := New(Config{Publisher: d})
+		for _, r := range []Request{{Reindex: &Part{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}} {
+			if a := h.Handle(ctx, r); a.Error != context.Canceled.Error() || a.Walked != nil {
+				t.Errorf("%s, %+v is answered %+v", where, r, a)
+			}
 		}
 	}
 }
