@@ -118,6 +118,7 @@ func TestSlowArchives(t *testing.T) {
 		"a byte a second":  {drip, 30 * second},
 		"a long way ahead": {tapped(tap{size: 64 << 20, cup: 32 << 10, pause: second / 2}), 0},
 		"too slow a bit":   {tapped(tap{size: 64 << 20, cup: 32 << 10, pause: second - 1}), 30 * second},
+		"just in time":     {tapped(tap{size: 2 << 20, cup: 32 << 10, pause: 30*second/32 - 1}), 0},
 		"small and slow":   {tapped(tap{size: 29, cup: 1, pause: second}), 0},
 		"in one late gush": {tapped(tap{size: 10, cup: 10, pause: 29 * second}), 0},
 		"in slow gushes":   {tapped(tap{size: 640 << 10, cup: 32 << 10, pause: 29 * second}), 30 * second},
