@@ -101,7 +101,7 @@ func (a *Access) Tokens(ctx context.Context, after string) (page []access.Token,
 		}
 		tokens := tx.Bucket(tokensBucket).Cursor()
 		key, value := tokens.Seek([]byte(after))
-		if key != nil && string(key) == after {
+		if string(key) == after {
 			key, value = tokens.Next()
 		}
 		for ; key != nil; key, value = tokens.Next() {

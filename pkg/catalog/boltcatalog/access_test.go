@@ -14,6 +14,7 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 var made = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -136,7 +137,8 @@ func TestSweepTokens(t *testing.T) {
 	}{
 		{short.Expires.Add(access.KeepExpired - 1), nil},
 		{short.Expires.Add(access.KeepExpired), nil}, // a moment after the last time
-		{short.Expires.Add(access.KeepExpired).Add(24 * time.Hour), access.ErrNotFound},
+		{short.Expires.Add(access.KeepExpired - 2).Add(24 * time.Hour), nil},
+		{short.Expires.Add(access.KeepExpired - 1).Add(24 * time.Hour), access.ErrNotFound},
 	} {
 		now = step.at
 		create(token(t, time.Time{}))
@@ -182,6 +184,62 @@ func TestFull(t *testing.T) {
 	_, full := keep(time.Hour)
 	if afterTaken != nil || afterExpired != nil || afterExpiredToo != nil || !errors.Is(full, access.ErrFull) {
 		t.Errorf("after one was taken: %v, after two expired: %v, %v, %v", afterTaken, afterExpired, afterExpiredToo, full)
+	}
+}
+
+// TestSweepDamaged holds that a token which cannot be read is not swept away with
+// those that expired: somebody has to be told.
+func TestSweepDamaged(t *testing.T) {
+	path, damaged := kept(t)
+	edit(t, path, func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("tokens")).Put([]byte(damaged.ID.String()), []byte(`{"expires":"2006-01-02T15:04:05Z","scopes":["write *"]}`))
+	})
+	a := openAccess(t, path)
+	if err := a.CreateToken(t.Context(), token(t, time.Time{})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Token(t.Context(), damaged.ID); err == nil || errors.Is(err, access.ErrNotFound) {
+		t.Errorf("the damaged token: %v", err)
+	}
+}
+
+// TestAccessIsNotWritten holds that what cannot be written is an error, and
+// nothing of it is there.
+func TestAccessIsNotWritten(t *testing.T) {
+	a := newAccess(t)
+	late := token(t, time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)) // a year that JSON has no time for
+	for call, err := range map[string]error{
+		"CreateToken": a.CreateToken(t.Context(), late),
+		"AddRule":     a.AddRule(t.Context(), access.Rule{}), // without a name there is no key
+	} {
+		if err == nil {
+			t.Errorf("%s succeeded", call)
+		}
+	}
+	tokens, _, err := a.Tokens(t.Context(), "")
+	rules, rulesErr := a.Rules(t.Context())
+	if err = errors.Join(err, rulesErr); err != nil || len(tokens)+len(rules) > 0 {
+		t.Errorf("there are %v and %v, %v", tokens, rules, err)
+	}
+}
+
+// TestAccessClosed holds that nothing passes for done in a file that is closed.
+func TestAccessClosed(t *testing.T) {
+	path, token := kept(t)
+	a, err := boltcatalog.OpenAccess(path)
+	if err = errors.Join(err, a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, tokenErr := a.Token(t.Context(), token.ID)
+	_, rulesErr := a.Rules(t.Context())
+	_, ticketErr := a.TakeTicket(t.Context(), token.ID)
+	for call, err := range map[string]error{
+		"Token": tokenErr, "Rules": rulesErr, "TakeTicket": ticketErr, "RevokeToken": a.RevokeToken(t.Context(), token.ID),
+		"NoteUse": a.NoteUse(t.Context(), token.ID, "2026-11-21"),
+	} {
+		if !errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
+			t.Errorf("%s = %v, want that the file is closed", call, err)
+		}
 	}
 }
 

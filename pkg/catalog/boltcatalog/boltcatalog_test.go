@@ -2,6 +2,7 @@ package boltcatalog_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,6 +15,7 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 var widget = registry.ProviderAddress{Namespace: "acme", Type: "widget"}
@@ -89,6 +91,31 @@ func TestPutKnown(t *testing.T) {
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
 		t.Errorf("the file has changed (%v)", err)
+	}
+}
+
+// TestNotWritten holds that what the file has no room for is an error, and nothing
+// of it is there, whether the listing has room for it or not.
+func TestNotWritten(t *testing.T) {
+	c := open(t, filepath.Join(t.TempDir(), "catalog.db"))
+	for what, partition := range map[string]int{
+		"the state":             bbolt.MaxKeySize - len(" LIST"),
+		"the state and listing": bbolt.MaxKeySize,
+	} {
+		for _, platforms := range []int{0, 2} {
+			p := catalogtest.Provider(widget, 1, platforms)[0]
+			p.Address.Namespace = strings.Repeat("a", partition-len("P#/widget"))
+			putErr := c.PutProviderVersion(t.Context(), p)
+			replaceErr := c.ReplaceProviderVersion(t.Context(), p, registry.Seen{})
+			for call, err := range map[string]error{"PutProviderVersion": putErr, "ReplaceProviderVersion": replaceErr} {
+				if !errors.Is(err, bolterrors.ErrKeyTooLarge) {
+					t.Errorf("%s, no room for %s with %d platforms: %v", call, what, platforms, err)
+				}
+			}
+		}
+	}
+	if got, _, _ := walked(t, c, ""); len(got) > 0 {
+		t.Errorf("the catalog has %.100q", got)
 	}
 }
 
