@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -715,11 +716,14 @@ func TestOverlap(t *testing.T) {
 		{"nothing among others", [3]span{{0, 4}, {2, 0}, {4, 4}}, ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, err := checkModuleBytes(sharedZip(t, test.spans[:]), Zip)
+			data := sharedZip(t, test.spans[:])
 			if test.want == "" {
+				_, err := checkModuleBytes(data, Zip)
 				check(t, err)
 				return
 			}
+			data[len(test.spans)*sharedHeader] = 'y' // damaged, which nobody who reads nothing sees
+			_, err := checkModuleBytes(data, Zip)
 			var violations Violations
 			if !errors.As(err, &violations) || len(violations) != 1 || !strings.HasPrefix(violations[0], test.want) {
 				t.Errorf("got %v; want %s", err, test.want)
@@ -728,14 +732,81 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// TestContentAtTheEnd moves the content of a file of so many bytes to and beyond
+// the end of the zip. What lies outside is said once, and no more is read.
+func TestContentAtTheEnd(t *testing.T) {
+	const inside, outside = `The content of "0.tf" does not match its checksum: the archive is damaged.`, `The content of "0.tf" does not lie within the archive: it is truncated or damaged.`
+	for _, test := range []struct {
+		length, behind int // where it begins, seen from the end
+		want           string
+	}{
+		{0, 0, ""},
+		{0, 1, outside},
+		{0, 9, outside},
+		{5, 0, outside},
+		{5, -5, inside},
+		{5, -4, outside},
+		{5, 9, outside},
+	} {
+		data := sharedZip(t, []span{{0, test.length}, {8, 4}})
+		binary.LittleEndian.PutUint16(data[28:], uint16(len(data)+test.behind-sharedHeader))
+		_, err := checkModuleBytes(data, Zip)
+		if got := fmt.Sprint(err); got != cmp.Or(test.want, "<nil>") {
+			t.Errorf("%d bytes that begin %d bytes behind the end: got %s; want %s", test.length, test.behind, got, test.want)
+		}
+	}
+}
+
+// TestRefusedOnce shows that whatever cannot be accepted anyway is not looked into.
+func TestRefusedOnce(t *testing.T) {
+	damaged := func(name string) *zip.FileHeader {
+		h := stored(name, "x")
+		h.CRC32++
+		return h
+	}
+	// lost is the zip without what the header of its last entry begins with.
+	lost := func(data []byte) []byte {
+		clear(data[bytes.LastIndex(data, []byte("PK\x03\x04")):][:4])
+		return data
+	}
+	for name, test := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"file of a bad name":         {rawZip(t, []byte("x"), stored("main.tf", "x"), damaged("../x")), `"../x" has a ".." segment in its name; names lead straight down from the root of the archive.`},
+		"file that is there already": {rawZip(t, []byte("x"), stored("main.tf", "x"), damaged("main.tf")), `"main.tf" appears more than once.`},
+		"folder of a bad name":       {lost(zipOf(t, files("main.tf", "../x/")...)), `"../x/" has a ".." segment in its name; names lead straight down from the root of the archive.`},
+		"file without a header":      {lost(zipOf(t, files("main.tf", "x.tf")...)), `The content of "x.tf" does not lie within the archive: it is truncated or damaged.`},
+		"folder without a header":    {lost(zipOf(t, files("main.tf", "x/")...)), `The content of "x/" is damaged (zip: not a valid zip file).`},
+		"folder behind the end":      {farFolder(t), `The content of "x/" is cut short: the archive is truncated or damaged.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := checkModuleBytes(test.data, Zip)
+			if got := fmt.Sprint(err); got != test.want {
+				t.Errorf("got %s; want %s alone", got, test.want)
+			}
+		})
+	}
+}
+
+// farFolder returns a zip whose directory says that a folder is behind the end.
+func farFolder(t *testing.T) []byte {
+	data := zipOf(t, files("main.tf", "x/")...)
+	entry := data[bytes.LastIndex(data, []byte("PK\x01\x02")):]
+	binary.LittleEndian.PutUint32(entry[42:], 1<<20)
+	return data
+}
+
 type span struct{ start, length int }
+
+// sharedHeader is how long a local header of a sharedZip is.
+const sharedHeader = 30 + len("0.tf")
 
 // sharedZip returns a zip of stored files, 0.tf and so on, whose contents are
 // where spans say in 16 bytes behind all local headers. Each header leads there as
 // if it had an extra field.
 func sharedZip(t *testing.T, spans []span) []byte {
 	t.Helper()
-	const headerLen = 30 + len("0.tf")
 	var buf bytes.Buffer
 	zw := zip.NewWriter(&buf)
 	for i, s := range spans {
@@ -745,11 +816,11 @@ func sharedZip(t *testing.T, spans []span) []byte {
 		check(t, err)
 	}
 	check(t, zw.Close())
-	headers := len(spans) * headerLen
+	headers := len(spans) * sharedHeader
 	data := slices.Concat(buf.Bytes()[:headers], bytes.Repeat([]byte("x"), 16), buf.Bytes()[headers:])
 	for i, s := range spans {
-		extra := headers + s.start - (i+1)*headerLen
-		binary.LittleEndian.PutUint16(data[i*headerLen+28:], uint16(extra))
+		extra := headers + s.start - (i+1)*sharedHeader
+		binary.LittleEndian.PutUint16(data[i*sharedHeader+28:], uint16(extra))
 	}
 	directory := data[len(data)-22+16:]
 	binary.LittleEndian.PutUint32(directory, binary.LittleEndian.Uint32(directory)+16)

@@ -172,6 +172,23 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestTarLength meets the limit on a tar with all that is in it, exactly and by one
+// byte more.
+func TestTarLength(t *testing.T) {
+	tarball := tarOf(t, files("main.tf")...)
+	data := gzipOf(t, tarball)
+	for over, want := range map[int64]string{0: "", 1: fmt.Sprintf("The tar takes more than %d bytes, headers and padding included.", len(tarball)-1)} {
+		rules := moduleRules()
+		rules.expanded, rules.overhead = 100, int64(len(tarball))-100-over
+		_, err := checkModule(inspect(context.Background(), bytes.NewReader(data), int64(len(data)), rules), TarGz)
+		if want == "" {
+			check(t, err)
+			continue
+		}
+		wantViolation(t, err, want)
+	}
+}
+
 // TestTarBombs counts how much is read of archives that expand to 4 GiB each,
 // under limits that are made small. All are refused long before their end.
 func TestTarBombs(t *testing.T) {
@@ -210,6 +227,9 @@ func TestTarBombs(t *testing.T) {
 			m := &meter{ReaderAt: bytes.NewReader(test.data)}
 			_, err := checkModule(inspect(context.Background(), m, int64(len(test.data)), small), TarGz)
 			wantViolation(t, err, test.want)
+			if violations, _ := errors.AsType[Violations](err); !strings.Contains(violations[len(violations)-1], test.want) {
+				t.Errorf("the violations are %q; want %q to be the last", violations, test.want)
+			}
 			// Buffers read ahead by up to 64 KiB.
 			if most := len(test.data)/n*test.most + 64<<10; m.bytes > most {
 				t.Errorf("%d of %d bytes were read; want at most %d", m.bytes, len(test.data), most)
@@ -308,6 +328,7 @@ func TestZipDirectory(t *testing.T) {
 		most uint64 // bytes that may be allocated
 	}{
 		{"says 40,001 entries", hugeDirectory(t, MaxEntries+1), "says that it holds 40001 entries; at most 40000", 1 << 20},
+		{"says 40,001 entries and is nothing else", zipEnd(zipOf(t), MaxEntries+1, 0), "says that it holds 40001 entries; at most 40000", 1 << 20},
 		{"says 2 to the 40 entries", claimEntries(t, 1<<40), "says that it holds 1099511627776 entries", 1 << 20},
 		{"says none of 12 MiB", hugeDirectory(t, 4<<16), "central directory of the zip takes more than 8 MiB", 128 << 20},
 		{"says none of 6 MiB", hugeDirectory(t, 2<<16), `"x" appears more than once`, 128 << 20},

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -80,13 +81,38 @@ func TestCheckProviderRejects(t *testing.T) {
 	wantViolation(t, err, "looks like gzip")
 }
 
+// TestManifestAlone shows that a manifest is read where there is nothing else.
+func TestManifestAlone(t *testing.T) {
+	_, err := checkProviderBytes(zipOf(t, member{name: ManifestName, body: "nope"}))
+	wantViolation(t, err, "The zip holds no executable")
+	wantViolation(t, err, "The terraform-registry-manifest.json in the zip is not valid")
+}
+
+// TestManifestBeyondTheLimits shows that no more is expanded once a limit is
+// exceeded.
+func TestManifestBeyondTheLimits(t *testing.T) {
+	data := zipOf(t, append(files("terraform-provider-widget"), member{name: ManifestName, body: "nope"})...)
+	rules := providerRules()
+	rules.expanded = 10
+	_, err := checkProvider(inspect(context.Background(), bytes.NewReader(data), int64(len(data)), rules), "widget")
+	if want := "The files in the archive take more than 10 bytes together."; err == nil || err.Error() != want {
+		t.Errorf("got %v; want %s alone", err, want)
+	}
+}
+
 // TestManifestIsNotHeldBack shows that a manifest that cannot be read is
 // reported once, as any other file.
 func TestManifestIsNotHeldBack(t *testing.T) {
+	lost := zipOf(t, files("terraform-provider-widget", ManifestName)...)
+	clear(lost[bytes.LastIndex(lost, []byte("PK\x03\x04")):][:4])
+	_, err := checkProviderBytes(lost)
+	if want := fmt.Sprintf("The content of %q does not lie within the archive: it is truncated or damaged.", ManifestName); err == nil || err.Error() != want {
+		t.Errorf("got %v; want %s", err, want)
+	}
 	manifest := stored(ManifestName, "x")
 	manifest.CRC32++
 	executable := stored("terraform-provider-widget", "x")
-	_, err := checkProviderBytes(rawZip(t, []byte("x"), executable, manifest))
+	_, err = checkProviderBytes(rawZip(t, []byte("x"), executable, manifest))
 	if want := fmt.Sprintf("The content of %q does not match its checksum: the archive is damaged.", ManifestName); err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}

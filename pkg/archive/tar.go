@@ -119,7 +119,7 @@ func (in *inspection) brokenTar(last string, err error) {
 	if last != "" {
 		where = "in or after " + quote(last)
 	}
-	switch truncated := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); {
+	switch truncated := errors.Is(err, io.ErrUnexpectedEOF); {
 	case errors.Is(err, errTooLong):
 		in.exceed("The tar takes more than %s, headers and padding included.", bytesText(in.rules.expanded+in.rules.overhead))
 	case truncated && last == "":

@@ -33,9 +33,6 @@ func (in *inspection) checkZip() []zipFile {
 	}
 	for _, f := range files {
 		in.readZipFile(f)
-		if in.exceeded || in.src.err != nil {
-			break
-		}
 	}
 	return files
 }
@@ -80,7 +77,6 @@ func (s *source) zipEntries() uint64 {
 	tail := make([]byte, min(s.size, endLen+longestComment))
 	start := s.size - int64(len(tail))
 	n, _ := s.ReadAt(tail, start) // a failure stays in s.err
-	tail = tail[:n]
 	end := bytes.LastIndex(tail[:max(0, n-endLen+4)], []byte("PK\x05\x06"))
 	if end < 0 {
 		return 0
@@ -88,13 +84,12 @@ func (s *source) zipEntries() uint64 {
 	entries := uint64(binary.LittleEndian.Uint16(tail[end+10:]))
 
 	var locator [locatorLen]byte
-	if _, err := s.ReadAt(locator[:], start+int64(end)-locatorLen); err != nil || !bytes.HasPrefix(locator[:], []byte("PK\x06\x07")) {
+	_, _ = s.ReadAt(locator[:], start+int64(end)-locatorLen) // what is not there is zeros
+	if !bytes.HasPrefix(locator[:], []byte("PK\x06\x07")) {
 		return entries
 	}
 	var end64 [end64Len]byte
-	if _, err := s.ReadAt(end64[:], int64(binary.LittleEndian.Uint64(locator[8:]))); err != nil {
-		return entries
-	}
+	_, _ = s.ReadAt(end64[:], int64(binary.LittleEndian.Uint64(locator[8:]))) // likewise
 	return max(entries, binary.LittleEndian.Uint64(end64[32:]))
 }
 
@@ -107,7 +102,8 @@ func (in *inspection) listZip(zr *zip.Reader) []zipFile {
 			continue
 		}
 		if strings.HasSuffix(f.Name, "/") {
-			if name, ok := in.admit(f.Name, folder); ok && in.readFolder(f) {
+			if name, ok := in.admit(f.Name, folder); ok {
+				in.readFolder(f)
 				in.folders = append(in.folders, name)
 			}
 			continue
@@ -162,11 +158,13 @@ func (in *inspection) disjoint(files []zipFile) bool {
 		start, end uint64
 	}
 	var spans []span
+	inside := true
 	for _, f := range files {
 		offset, err := f.DataOffset()
 		start, length := uint64(offset), f.CompressedSize64
 		if err != nil || start > uint64(in.src.size) || length > uint64(in.src.size)-start {
 			in.violate("The content of %s does not lie within the archive: it is truncated or damaged.", quote(f.name))
+			inside = false
 			continue
 		}
 		if length > 0 {
@@ -180,20 +178,19 @@ func (in *inspection) disjoint(files []zipFile) bool {
 			return false
 		}
 	}
-	return true
+	return inside
 }
 
 // readFolder opens a folder's entry, of which the directory says that it has no
 // content: the clients hash a zip by reading all of its entries, and fail where
 // one has no header of its own.
-func (in *inspection) readFolder(f *zip.File) bool {
+func (in *inspection) readFolder(f *zip.File) {
 	rc, err := f.Open()
 	if err != nil {
 		in.damaged(f.Name, err)
-		return false
+		return
 	}
 	rc.Close()
-	return true
 }
 
 func (in *inspection) readZipFile(f zipFile) {
