@@ -85,7 +85,7 @@ func Start(t testing.TB) *Server {
 		}
 	}
 	if err == nil && started.server == nil {
-		err = errors.New("Keycloak did not start for another test")
+		err = errors.New("for another test, Keycloak did not start")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -40,7 +40,9 @@ var (
 	// ErrAnonymous reports that nobody signed.
 	ErrAnonymous = errors.New("the request is not signed")
 	// ErrTwice reports that a request says in two ways who signed it.
-	ErrTwice = errors.New("Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified") //nolint:staticcheck // AWS's words
+	//
+	//lint:ignore ST1005 these are AWS's words
+	ErrTwice = errors.New("Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified")
 	// ErrUnsupported reports that the request is signed in another way.
 	ErrUnsupported = errors.New("the way in which the request is signed is not supported: sign with " + algorithm)
 	// ErrMalformed reports that what should say who signed cannot be read.
