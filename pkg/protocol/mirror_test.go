@@ -80,6 +80,10 @@ func TestMirrorFollowsTheCatalog(t *testing.T) {
 	if r := ask(t, h, "GET", everyRoute[6]); r.StatusCode != http.StatusOK {
 		t.Errorf("the withdrawn version is answered %d", r.StatusCode)
 	}
+	m.providerVersions[0].Standing = registry.Standing{State: registry.Withdrawn}
+	if r := ask(t, h, "GET", everyRoute[5]); r.StatusCode != http.StatusOK || body(t, r) != compact(t, `{"versions":{}}`) {
+		t.Errorf("where all are withdrawn, the index is answered %d", r.StatusCode)
+	}
 	m.provider.Release = nil
 	expectError(t, "not served yet", ask(t, h, "GET", everyRoute[6]), http.StatusNotFound, "there is no version 1.0.0 of registry.example.com/acme/widget")
 }

@@ -364,6 +364,13 @@ func TestNotFoundSaysWhat(t *testing.T) {
 		"/v1/providers/acme/widget/2.0.0/download/linux/amd64":    "provider acme/widget has no version 2.0.0 for linux_amd64",
 		"/v1/providers/acme/widget/1.0.0/download/darwin/arm64":   "provider acme/widget has no version 1.0.0 for darwin_arm64",
 		"/v1/providers/acme/widget/1.0.0/download/windows/amd64":  "provider acme/widget has no version 1.0.0 for windows_amd64",
+		"/v1/providers/Acme/widget/1.0.0/download/linux/amd64":    `"Acme/widget" is not a provider address <namespace>/<type>, in lower case`,
+		"/v1/mirror/localhost/acme/widget/index.json":             `"localhost/acme/widget" is not the address <hostname>/<namespace>/<type> of a provider that can be mirrored`,
+		"/v1/mirror/localhost/acme/widget/1.0.0.json":             `"localhost/acme/widget" is not the address <hostname>/<namespace>/<type> of a provider that can be mirrored`,
+		"/v1/mirror/registry.example.com/Acme/widget/1.0.0.json":  `"registry.example.com/Acme/widget" is not the address <hostname>/<namespace>/<type> of a provider that can be mirrored`,
+		"/v1/mirror/registry.example.com/acme/widget/1.json.json": `there is no version "1.json.json" of registry.example.com/acme/widget`,
+		"/" + strings.Repeat("a", maxPath-1):                      "there is nothing at /" + strings.Repeat("a", maxPath-1),
+		"/" + strings.Repeat("a", maxPath):                        "the path is longer than any address here",
 		"/v1/providers/acme/widget/latest/download/windows/amd64": `provider acme/widget has no version "latest"`,
 		"/v1/providers/acme/widget/1.0.0/download/Linux/AMD64":    `"Linux_AMD64" is not a platform such as linux_amd64, in lower case`,
 		"/v1/providers/acme/widget/versions/":                     "there is nothing at /v1/providers/acme/widget/versions/",
@@ -433,6 +440,7 @@ func TestRoutesWithoutTheirMeans(t *testing.T) {
 		answered []string
 	}{
 		"nothing at all": {Config{Logger: slog.New(slog.DiscardHandler)}, everyRoute[:1]},
+		"no reader":      {Config{Presigner: bucket{}, Open: true, Logger: slog.New(slog.DiscardHandler)}, everyRoute[:1]},
 		"no presigner":   {listings, []string{everyRoute[0], everyRoute[1], everyRoute[3], everyRoute[5], everyRoute[7], everyRoute[8], everyRoute[9]}},
 		"everything":     {open(m), everyRoute},
 	} {
@@ -742,7 +750,11 @@ func TestErrorStatuses(t *testing.T) {
 	} {
 		got := errorResponse(tt.err)
 		want := string(encode(errorDocument{[]string{tt.message}}))
-		if got.status != tt.status || string(got.body) != want || got.cache != "no-store" {
+		var header map[string]string
+		if tt.status == 401 {
+			header = map[string]string{"WWW-Authenticate": "Bearer"}
+		}
+		if got.status != tt.status || string(got.body) != want || got.cache != "no-store" || tt.status != 405 && !reflect.DeepEqual(got.header, header) {
 			t.Errorf("%v: %d %s, want %d %s", tt.err, got.status, got.body, tt.status, want)
 		}
 	}
@@ -850,7 +862,7 @@ func TestGzip(t *testing.T) {
 			t.Errorf("%s: %d bytes became %d and then %d, %v", accept, len(plain), len(packed), len(unpacked), err)
 		}
 	}
-	for _, accept := range []string{"", "identity", "gzip;q=0", "gzip;q=0.0", "gzip;q=x", "br", "xgzip", "*"} {
+	for _, accept := range []string{"", "identity", "gzip;q=0", "gzip;q=0.0", "gzip;q=x", "gzip;q=1e999", "br", "xgzip", "*"} {
 		r := ask(t, handler, "GET", everyRoute[3], "Accept-Encoding", accept)
 		if got := body(t, r); got != plain || r.Header.Get("Content-Encoding") != "" || r.Header.Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%q: %d bytes, header %v", accept, len(got), r.Header)
@@ -858,6 +870,41 @@ func TestGzip(t *testing.T) {
 	}
 	if r := ask(t, handler, "GET", discoveryPath, "Accept-Encoding", "gzip"); r.Header.Get("Content-Encoding") != "" {
 		t.Error("a small body was compressed")
+	}
+}
+
+// A body is compressed from the byte on at which that is worth it.
+func TestGzipFrom(t *testing.T) {
+	for size, want := range map[int]string{gzipFrom: "", gzipFrom + 1: "gzip"} {
+		r, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
+		r.Header.Set("Accept-Encoding", "gzip")
+		response{status: 200, body: make([]byte, size)}.write(w, r)
+		if got := w.Header().Get("Content-Encoding"); got != want {
+			t.Errorf("%d bytes are encoded as %q, want %q", size, got, want)
+		}
+	}
+}
+
+// broken is a response whose client is gone.
+type broken struct{ http.ResponseWriter }
+
+func (broken) Write(data []byte) (int, error) { return len(data) / 2, io.ErrClosedPipe }
+
+// What another handler answers counts as far as it was sent, and it learns when it
+// was not.
+func TestCountingWriter(t *testing.T) {
+	w := &countingWriter{ResponseWriter: broken{httptest.NewRecorder()}}
+	if n, err := w.Write([]byte("0123")); n != 2 || !errors.Is(err, io.ErrClosedPipe) || w.written != 2 {
+		t.Errorf("wrote %d, %v, and counted %d", n, err, w.written)
+	}
+}
+
+func TestBounded(t *testing.T) {
+	longest := strings.Repeat("a", 512)
+	for s, want := range map[string]string{"": "", longest: longest, longest + "a": longest + "…"} {
+		if got := bounded(s); got != want {
+			t.Errorf("%d bytes become %d", len(s), len(got))
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ var notThere = []string{
 	"/v1/providers/acme/widget/1.0.0/download/linux", "/v1/providers/acme/widget/1.0.0/download/linux/amd64/", "/v1/providers/acme/widget/1.0.0/download/linux/amd_64",
 	"/v1/providers/acme/widget/x/download/linux/amd64", "/v1/providers/acme/widget/1.0.0%20b/download/linux/amd64",
 	"/v1/mirror/registry.example.com/acme/widget/1.0.0.json.json", "/v1/mirror/registry.example.com/acme/widget/index.json/",
+	"/v1/mirror/registry.example.com/acme/widget/1.0.0", "/v1/mirror/registry.example.com/acme/widget/1.0.0.jso",
 	"/v1/mirror/registry.example.com/acme/widget/.json", "/v1/mirror/registry.example.com/acme/widget/latest.json",
 	"/" + strings.Repeat("a", maxPath), "/" + strings.Repeat("%00", maxPath),
 }

@@ -20,6 +20,7 @@ type withTokens struct {
 	issued  map[access.ID]access.Token
 	asked   []string // "beside" or "alone", and "use"
 	during  func()   // a question
+	noting  context.Context
 
 	// What fails. DynamoDB has token and data in one request, and tells of neither
 	// where that fails; of bbolt's two files the token's is read first.
@@ -102,8 +103,8 @@ func ask[T any](w *withTokens, lookup *access.Lookup, answer T) (T, error) {
 
 func (w *withTokens) Beside(lookup *access.Lookup) Catalog { return side{w, lookup} }
 
-func (w *withTokens) NoteUse(_ context.Context, id access.ID, day access.Day) error {
-	w.asked = append(w.asked, "use "+string(day))
+func (w *withTokens) NoteUse(ctx context.Context, id access.ID, day access.Day) error {
+	w.asked, w.noting = append(w.asked, "use "+string(day)), ctx
 	if w.failsUse != nil {
 		return w.failsUse
 	}
@@ -193,6 +194,13 @@ func TestEveryCaller(t *testing.T) {
 		if g.log.String() != want {
 			t.Errorf("%s: logged %s, want %s", name, g.log.String(), want)
 		}
+	}
+	g.missing = true
+	if asked, err := g.ask(t, access.Bearer(g.issue(t, "read *"))); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrDenied) || asked != "beside, use 2026-11-21" {
+		t.Errorf("what is not there, with a good token: %v, asked %q", err, asked)
+	}
+	if deadline, ok := g.noting.Deadline(); !ok || time.Until(deadline) > noteUseTimeout || g.noting.Err() == nil {
+		t.Errorf("a note had until %v, and its context has ended with %v", deadline, g.noting.Err())
 	}
 	if !errors.Is(ErrDenied, ErrNotFound) || errors.Is(ErrDenied, ErrUnauthorized) {
 		t.Error("what may not be read is not as if it were not there")
@@ -285,6 +293,9 @@ func TestRemembersNothing(t *testing.T) {
 			t.Errorf("asked %q, %v, want %q", asked, err, want)
 		}
 	}
+	if len(g.Reader.known.tokens) > 0 {
+		t.Error("it remembers tokens, and is to remember none")
+	}
 }
 
 // A note of a use that fails is nobody's loss: it is tried again when the token is
@@ -374,6 +385,37 @@ func TestRemembersABoundedNumber(t *testing.T) {
 		if _, ok := r.get(id, now.Add(time.Duration(i)*time.Millisecond)); !ok {
 			t.Fatal("the last one is not")
 		}
+	}
+}
+
+// Where there is no room, what is too old goes first, and else no more than has to.
+func TestForgetsNoMoreThanItMust(t *testing.T) {
+	r, now := newRemembered(time.Minute), time.Now()
+	fill := func(count int, at time.Time) (last access.ID) {
+		for range count {
+			_, last = access.NewToken()
+			r.put(access.Token{ID: last}, at)
+		}
+		return last
+	}
+	fill(maxRemembered-1, now)
+	if fill(1, now); len(r.tokens) != maxRemembered {
+		t.Errorf("of as many as there is room for, %d are remembered", len(r.tokens))
+	}
+	if fill(1, now); len(r.tokens) != maxRemembered {
+		t.Errorf("with one more, %d are remembered", len(r.tokens))
+	}
+	later := now.Add(59 * time.Second)
+	fresh := fill(10, later)
+	if len(r.tokens) != maxRemembered {
+		t.Errorf("with ten more, %d are remembered", len(r.tokens))
+	}
+	last := fill(1, now.Add(time.Minute))
+	if _, ok := r.get(fresh, later); !ok || len(r.tokens) > 11 || len(r.tokens) < 2 {
+		t.Errorf("when the others are too old, %d are remembered, and a fresh one among them: %t", len(r.tokens), ok)
+	}
+	if _, ok := r.get(last, now.Add(time.Minute)); !ok {
+		t.Error("the last one is not remembered")
 	}
 }
 

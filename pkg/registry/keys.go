@@ -62,11 +62,7 @@ func (k ParsedRecordKey) LogPrefix() string {
 // ParseRecordKey reads the key of a record: exactly those that [RecordKey]
 // writes.
 func ParseRecordKey(key string) (ParsedRecordKey, error) {
-	rest, ok := strings.CutPrefix(key, RecordsPrefix)
-	parts := strings.Split(rest, "/")
-	if !ok || len(parts) < 5 {
-		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record", key)
-	}
+	parts := strings.Split(strings.TrimPrefix(key, RecordsPrefix), "/") // all of the key is compared in the end
 	var parsed ParsedRecordKey
 	var err error
 	switch {
@@ -92,7 +88,7 @@ func ParseRecordKey(key string) (ParsedRecordKey, error) {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: %w", key, err)
 	}
 	number := strings.TrimSuffix(parts[len(parts)-1], ".json")
-	if parsed.Sequence, err = strconv.Atoi(number); err != nil || parsed.Sequence < 1 {
+	if parsed.Sequence, _ = strconv.Atoi(number); parsed.Sequence < 1 { // as that of what is no number
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: it has no number", key)
 	}
 	if written := RecordKey(parsed.LogPrefix(), parsed.Sequence); written != key {

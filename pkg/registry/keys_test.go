@@ -42,6 +42,7 @@ func TestParseAuthorKeyKey(t *testing.T) {
 		"registry/keys/authors/acme/F0/c3/d4.asc": false,
 		OwnKeyKey("F0"):                           false,
 		RevokedKeyKey("F0"):                       false,
+		"acme/F0/c3.asc":                          false,
 	} {
 		namespace, fingerprint, ok := ParseAuthorKeyKey(key)
 		if ok != want || ok && (namespace != "acme" || fingerprint != "F0") || !ok && namespace+fingerprint != "" {
@@ -92,6 +93,10 @@ func TestParseRecordKeyRefuses(t *testing.T) {
 	for _, key := range []string{
 		"",
 		"registry/records/",
+		"registry/records/modules",
+		"registry/records/modules/acme",
+		"registry/records/providers/acme",
+		"registry/records/mirror/registry.terraform.io",
 		"modules/acme/vpc/aws/1.0.0/00000001.json",
 		"registry/records/modules/acme/vpc/aws/1.0.0/",
 		"registry/records/modules/acme/vpc/aws/1.0.0/1.json",
@@ -116,6 +121,23 @@ func TestParseRecordKeyRefuses(t *testing.T) {
 	} {
 		if parsed, err := ParseRecordKey(key); err == nil || parsed != (ParsedRecordKey{}) {
 			t.Errorf("%q was accepted as %+v", key, parsed)
+		}
+	}
+}
+
+// What is wrong with a key is said.
+func TestParseRecordKeySaysWhy(t *testing.T) {
+	for key, want := range map[string]string{
+		"registry/records/modules/acme/vpc/a-b/1.0.0/00000001.json":         "is not a module address",
+		"registry/records/providers/acme/Widget/1.0.0/00000001.json":        "must be lower-case ASCII",
+		"registry/records/mirror/localhost/acme/widget/1.0.0/00000001.json": "is not the hostname of a registry",
+		"registry/records/modules/acme/vpc/aws/1.0/00000001.json":           "is not a full semantic version",
+		"registry/records/modules/acme/vpc/aws/1.0.0/x.json":                "it has no number",
+		"registry/records/modules/acme/vpc/aws/1.0.0/1.json":                "it would be",
+		"records/modules/acme/vpc/aws/1.0.0/00000001.json":                  "is not the key of a record",
+	} {
+		if _, err := ParseRecordKey(key); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", key, err, want)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (l Listing) Sizes() (answered, stored int) {
 			version += perStanding + len(entry.Standing.Message)
 		}
 		if entry.Source != "" {
-			version += perSource
+			stored += perSource
 			if key := "source " + entry.Source; !seen[key] {
 				seen[key] = true
 				stored += len(entry.Source) + perText

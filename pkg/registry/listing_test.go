@@ -141,7 +141,10 @@ func TestListingSizes(t *testing.T) {
 		"twice the same":  {Listing{entry("1.0.0", "5.0", linux), entry("1.1.0", "5.0", linux)}, 2 * (48 + 5 + 12 + 18 + 2 + 4 + 2), 2*(48+5) + 12 + 2 + 4 + 2 + 48},
 		"other platforms": {Listing{entry("1.0.0", "5.0", linux), entry("1.1.0", "5.0", darwin)}, 2*(48+5+12+18+2+4+2) + 1, 2*(48+5+12+2+4+2+48) + 1},
 		"other protocols": {Listing{entry("1.0.0", "5.0", linux), entry("1.1.0", "6.0", linux)}, 2 * (48 + 5 + 12 + 18 + 2 + 4 + 2), 2 * (48 + 5 + 12 + 2 + 4 + 2 + 48)},
-		"a standing":      {Listing{deprecated}, 48 + 5 + 48 + 9, 48 + 5 + 48 + 9 + 48},
+		"a source":        {Listing{{Version: version(t, "1.0.0"), Source: "https://a"}}, 48 + 5, 48 + 5 + 20 + 9 + 2 + 48},
+		"two sources": {Listing{{Version: version(t, "1.0.0"), Source: "https://a"}, {Version: version(t, "1.1.0"), Source: "https://b"}, {Version: version(t, "1.2.0"), Source: "https://a"}},
+			3 * (48 + 5), 3*(48+5+20) + 2*(9+2) + 48},
+		"a standing": {Listing{deprecated}, 48 + 5 + 48 + 9, 48 + 5 + 48 + 9 + 48},
 	} {
 		if answered, stored := test.listing.Sizes(); answered != test.answered || stored != test.stored {
 			t.Errorf("%s: answered in %d bytes, stored in %d, want %d and %d", name, answered, stored, test.answered, test.stored)

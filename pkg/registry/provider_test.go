@@ -52,6 +52,7 @@ func TestSourceOfAProviderVersion(t *testing.T) {
 		"one":                {[]Record{from("linux_amd64", "https://a")}, "https://a"},
 		"first of two":       {[]Record{from("linux_amd64", "https://a"), from("darwin_arm64", "https://b")}, "https://a"},
 		"the other way":      {[]Record{from("darwin_arm64", "https://b"), from("linux_amd64", "https://a")}, "https://b"},
+		"after one without":  {[]Record{from("linux_amd64", ""), from("darwin_arm64", "https://a")}, "https://a"},
 		"first that says it": {[]Record{from("darwin_arm64", ""), from("linux_amd64", "https://a"), from("freebsd_386", "https://c")}, "https://a"},
 	} {
 		if got := fold(t, tt.log...).Source(); got != tt.want {
@@ -152,7 +153,9 @@ func TestApplyRefusesWhatItDoesNotKnow(t *testing.T) {
 	for _, r := range []Record{
 		{Kind: "withdrawn"},
 		{Kind: KindModule, Module: &ModuleArchive{}},
-		{Kind: KindPackage}, {Kind: KindManifest}, {Kind: KindRelease},
+		{Kind: KindPackage}, {Kind: KindManifest}, {Kind: KindRelease}, {Kind: KindStanding},
+		{Kind: "withdrawn", Package: &Package{}}, {Kind: "withdrawn", Manifest: &Manifest{}}, {Kind: "withdrawn", Release: &Release{}},
+		{Kind: "withdrawn", Standing: &Standing{State: Withdrawn}}, {Kind: KindStanding, Standing: &Standing{}},
 		{},
 	} {
 		state := fold(t, pkgRecord(t, "linux_amd64"))
@@ -175,9 +178,25 @@ func TestFoldModuleVersion(t *testing.T) {
 	if state.Archive.SHA256 != "a1" || !reflect.DeepEqual(state.Listed(), Listed{Version: version(t, "1.0.0+b"), Revision: 1}) {
 		t.Errorf("%+v, listed %+v", state, state.Listed())
 	}
-	for _, r := range []Record{{Kind: KindPackage, Package: &Package{}}, {Kind: KindModule}, {Kind: "withdrawn"}} {
+	for _, r := range []Record{
+		{Kind: KindPackage, Package: &Package{}}, {Kind: KindModule}, {Kind: "withdrawn"}, {},
+		{Kind: "withdrawn", Module: &ModuleArchive{}}, {Kind: "withdrawn", Standing: &Standing{State: Withdrawn}}, {Kind: KindStanding},
+	} {
 		if err := state.Apply(r); err == nil || !strings.Contains(err.Error(), "record 2 of acme/vpc/aws") || state.Revision != 1 {
 			t.Errorf("%+v: %v, revision %d", r, err, state.Revision)
+		}
+	}
+}
+
+// Of a mirrored provider everything is served that is accepted: nothing is signed.
+func TestMirroredPackagesAreServed(t *testing.T) {
+	own := fold(t, pkgRecord(t, "linux_amd64"))
+	mirrored := *own
+	mirrored.Address.Hostname = "registry.terraform.io"
+	for want, state := range map[bool]*ProviderVersion{false: own, true: &mirrored} {
+		_, served := state.Package(Platform{"linux", "amd64"})
+		if _, another := state.Package(Platform{"linux", "arm64"}); served != want || state.Settled() != want || len(state.Listed().Platforms) > 0 != want || another {
+			t.Errorf("mirrored %t: served %t, settled %t, listed %+v", want, served, state.Settled(), state.Listed())
 		}
 	}
 }

@@ -32,7 +32,7 @@ func CheckSource(source string) error {
 		return errors.New("the source is not an https or http URL with a host, such as https://github.com/acme/network")
 	case u.User != nil:
 		return errors.New("the source must be a URL without a user name or password: everybody who may read the version reads it")
-	case u.Fragment != "" || strings.Contains(source, "#"):
+	case strings.Contains(source, "#"):
 		return errors.New("the source must be a URL without a fragment")
 	case u.String() != source:
 		return fmt.Errorf("the source must be written as %s", u)

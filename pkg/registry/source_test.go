@@ -8,7 +8,7 @@ import (
 func TestCheckSource(t *testing.T) {
 	longest := "https://example.com/" + strings.Repeat("a", MaxSource-len("https://example.com/"))
 	for _, source := range []string{
-		"", "https://github.com/acme/network", "http://git.example.com:3000/acme/network.git", "https://example.com", "https://example.com/",
+		"", "https://github.com/acme/network", "http://git.example.com:3000/acme/network.git", "https://example.com", "https://example.com/", "https://example.com/~acme",
 		"https://gitlab.example.com/acme/-/tree/main?ref_type=heads", "https://xn--bcher-kva.example/a%20b", "https://[::1]:8443/acme", "https://192.0.2.1/a", longest,
 	} {
 		if err := CheckSource(source); err != nil {

@@ -79,6 +79,8 @@ func TestLookupVersion(t *testing.T) {
 		"1.2.3/../1.2.4":                      "",
 		"99999999999999999999.0.0":            "",
 		"1.0.0-" + strings.Repeat("a", 1<<20): "",
+		"1.0.0-" + strings.Repeat("a", 122):   "1.0.0-" + strings.Repeat("a", 122), // the longest
+		"1.0.0-" + strings.Repeat("a", 123):   "",
 	} {
 		v, err := LookupVersion(asked)
 		if v.String() != want || (err == nil) != (want != "") {
