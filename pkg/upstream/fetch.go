@@ -31,6 +31,10 @@ const maxAtOnce = 4
 // the registry publishes.
 const MaxArchive = 5 << 30
 
+// maxPlatforms is how many platforms of a version are read: for as many the
+// registry publishes one. A list of megabytes can have hundreds of thousands.
+const maxPlatforms = 100
+
 // maxRedirects is how many redirects of one request are followed.
 const maxRedirects = 5
 

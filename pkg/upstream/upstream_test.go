@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,29 @@ func TestVersions(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the versions are %v, want %v", got, want)
+	}
+}
+
+// Of an origin that lists no end of platforms, those are taken that could be
+// published, before it costs more than to read the list.
+func TestFewPlatformsOfAVersion(t *testing.T) {
+	var list []string
+	var want []registry.Platform
+	for n := range maxPlatforms + 1 {
+		p := registry.Platform{OS: fmt.Sprintf("os%d", n), Arch: "amd64"}
+		list = append(list, fmt.Sprintf(`{"os":%q,"arch":%q},{"os":%[1]q,"arch":%[2]q}`, p.OS, p.Arch))
+		want = append(want, p)
+	}
+	o := newOrigin(t)
+	for listed, got := range map[int]int{maxPlatforms: maxPlatforms, maxPlatforms + 1: maxPlatforms} {
+		o.body(listURL, fmt.Appendf(nil, `{"versions":[{"version":"1.0.0","platforms":[%s]},{"version":"1.1.0","platforms":[%s]}]}`, strings.Join(list[:listed], ","), list[0]))
+		versions, err := o.client().Versions(t.Context(), widget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []Version{{version(t, "1.0.0"), want[:got]}, {version(t, "1.1.0"), want[:1]}}; !reflect.DeepEqual(versions, want) {
+			t.Errorf("of %d platforms there are %v, want %v", listed, versions, want)
+		}
 	}
 }
 

@@ -65,6 +65,9 @@ func readVersions(body []byte) ([]Version, error) {
 		}
 		version := Version{Version: v}
 		for _, p := range listed.Platforms {
+			if len(version.Platforms) == maxPlatforms {
+				break
+			}
 			if platform, err := registry.ParsePlatform(p.OS, p.Arch); err == nil && !slices.Contains(version.Platforms, platform) {
 				version.Platforms = append(version.Platforms, platform)
 			}
