@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/findings"
 )
@@ -28,6 +29,9 @@ func examine(t *testing.T, o Options) *findings.List {
 	for _, f := range list.All() {
 		if text := f.Found + f.Advice; strings.Contains(text, "s3cret") || strings.Contains(text, goodToken) {
 			t.Errorf("%s tells a secret: %s", f.Check, text)
+		}
+		if text := f.Found + f.Advice; strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
+			t.Errorf("%s tells a terminal what to do: %q", f.Check, text)
 		}
 		if (f.Advice == "") != (f.Result == findings.OK) {
 			t.Errorf("%s is %s with the advice %q", f.Check, f.Result, f.Advice)
@@ -66,6 +70,15 @@ func TestWithoutPackages(t *testing.T) {
 	list := examine(t, l.options())
 	if bad := list.Count(findings.Warn) + list.Count(findings.Fail); bad > 0 || slices.Contains(checks(list, findings.OK), "provider.size") {
 		t.Errorf("%d findings are bad", bad)
+	}
+}
+
+// What a registry calls its paths is told, but for what a terminal would obey.
+func TestEscapesForATerminal(t *testing.T) {
+	l := newLive(t)
+	l.breaks = onPath(discoveryPath, replace("/v1/modules/", "/v1/%1b]0;x%07%c2%9b31m/modules/"))
+	if told := fmt.Sprint(examine(t, l.options()).All()); !strings.Contains(told, "]0;x") {
+		t.Errorf("nothing is told of the path: %s", told)
 	}
 }
 

@@ -35,6 +35,21 @@ FAIL  a.bad                     it is broken
 	}
 }
 
+// What a server wrote does nothing to the terminal of whoever checks it.
+func TestNothingForATerminal(t *testing.T) {
+	const hostile = "\x1b[2J\a\r\n\u009b31m\u202e\xff é"
+	const want = "\ufffd[2J\ufffd\ufffd\ufffd\ufffd31m\ufffd\ufffd é"
+	var l List
+	l.OK("a", "%s", hostile)
+	l.Warn("b", hostile, "%s", hostile)
+	l.Fail("c", hostile, "%s", hostile)
+	for _, f := range l.All() {
+		if f.Found != want || f.Advice != want && f.Result != OK {
+			t.Errorf("%s: %q, %q, want %q", f.Check, f.Found, f.Advice, want)
+		}
+	}
+}
+
 func TestJSON(t *testing.T) {
 	var out strings.Builder
 	if err := sample(nil).WriteJSON(&out, "registry.example.com"); err != nil {
