@@ -16,7 +16,8 @@
 // An issuer is asked by https alone, at addresses that it names itself in its
 // discovery document. No redirect is followed, and every answer is bounded in
 // size and in time. What it answers is kept in memory, so it is asked about once
-// an hour, whatever is sent to the registry in its name.
+// an hour; and for its keys at most every half minute while tokens come in its name
+// with a key that is not known, which anybody can send.
 //
 // Sources: OpenID Connect Core 1.0 and Discovery 1.0; RFC 7515, 7517, 7519 and
 // 8725.
