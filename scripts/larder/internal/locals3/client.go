@@ -35,13 +35,12 @@ func (s *Server) Client(who Credentials) *s3.Client {
 
 // prepareBucket makes the bucket what it must be. Each step is repeated on
 // every start, so it does not matter which of them a killed process reached.
-func (s *Server) prepareBucket(ctx context.Context) error {
+func (s *Server) prepareBucket(ctx context.Context, storage owner) error {
 	client := s.Client(s.Root)
-	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
-	if owned := (*types.BucketAlreadyOwnedByYou)(nil); err != nil && !errors.As(err, &owned) {
+	if err := s.createBucket(ctx, client, storage); err != nil {
 		return fmt.Errorf("create the bucket: %w", err)
 	}
-	_, err = client.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{
+	_, err := client.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{
 		Bucket:                  aws.String(Bucket),
 		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
 	})
@@ -58,6 +57,27 @@ func (s *Server) prepareBucket(ctx context.Context) error {
 	}
 	s.abortStaleUploads(ctx, client, time.Now().Add(-staleAfter))
 	return nil
+}
+
+// owner is the part of the storage that says whose a bucket is.
+type owner interface {
+	ChangeBucketOwner(ctx context.Context, bucket, owner string) error
+}
+
+// createBucket makes the bucket, or takes it over from an access key that was
+// lost: the one bucket of the data folder is the node's.
+func (s *Server) createBucket(ctx context.Context, client *s3.Client, storage owner) error {
+	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
+	var owned *types.BucketAlreadyOwnedByYou
+	var lost *types.BucketAlreadyExists
+	switch {
+	case errors.As(err, &owned):
+		return nil
+	case errors.As(err, &lost):
+		return storage.ChangeBucketOwner(ctx, Bucket, s.Root.AccessKeyID)
+	default:
+		return err
+	}
 }
 
 // abortStaleUploads removes multipart uploads that began before the given

@@ -145,7 +145,7 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 		return nil, err
 	}
 	listening := s.run(notifying{Backend: guarded{storage}, notify: opts.Notify}, to.address)
-	if err := s.prepare(ctx, listening); err != nil {
+	if err := s.prepare(ctx, listening, storage); err != nil {
 		s.cancel()
 		<-s.ended // could only repeat err
 		return nil, err
@@ -188,10 +188,10 @@ func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
 	return listening
 }
 
-func (s *Server) prepare(ctx context.Context, listening <-chan struct{}) error {
+func (s *Server) prepare(ctx context.Context, listening <-chan struct{}, storage owner) error {
 	select {
 	case <-listening:
-		return s.prepareBucket(ctx)
+		return s.prepareBucket(ctx, storage)
 	case <-s.ended:
 		return fmt.Errorf("start the S3 endpoint: %w", s.endedErr)
 	case <-ctx.Done():

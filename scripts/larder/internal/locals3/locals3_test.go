@@ -190,6 +190,37 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// Who deletes the access keys, or loses them, has new ones, and the bucket as it was.
+func TestLostCredentials(t *testing.T) {
+	path := t.TempDir()
+	first := start(t, path)
+	lost := identities{first.Root, first.Uploader}
+	put(t, first.Client(first.Root), "registry/blob", "one")
+	if err := errors.Join(first.Close(), os.Remove(first.dir.Path(datadir.S3Credentials))); err != nil {
+		t.Fatal(err)
+	}
+	first.dir.Close()
+
+	for range 2 {
+		again := start(t, path)
+		if got := get(t, again.Client(again.Root), "registry/blob", ""); got != "one" {
+			t.Errorf("the object is now %q", got)
+		}
+		put(t, again.Client(again.Root), "registry/other", "two")
+		put(t, again.Client(again.Uploader), "modules/acme/vpc/aws/1.0.0.zip", "three")
+		_, err := again.Client(again.Uploader).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("registry/blob"), Body: strings.NewReader("x")})
+		wantCode(t, "the new uploader changes what is published", err, "AccessDenied")
+		for _, key := range []Credentials{lost.Root, lost.Uploader} {
+			_, err := again.Client(key).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("modules/x"), Body: strings.NewReader("x")})
+			wantCode(t, "a lost key", err, "InvalidAccessKeyId")
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again.dir.Close()
+	}
+}
+
 func TestLifecycle(t *testing.T) {
 	e := start(t, t.TempDir())
 	if _, err := Start(t.Context(), e.opts); err == nil {
