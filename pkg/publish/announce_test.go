@@ -1,7 +1,9 @@
 package publish_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -10,11 +12,13 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
-// announcing is a publisher that keeps what it announces, or fails to.
-func (w *world) announcing(fail *bool) (p *publish.Publisher, announced func() []publish.Status) {
+// announcing is a publisher that keeps what it announces, or fails to, and the
+// messages that it logs.
+func (w *world) announcing(fail *bool) (p *publish.Publisher, announced func() []publish.Status, logged func() []string) {
 	var statuses []publish.Status
+	var log bytes.Buffer
 	p = publish.New(publish.Config{
-		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.NewJSONHandler(&log, nil)),
 		Announce: func(_ context.Context, o publish.Outcome) error {
 			if *fail {
 				return errFault
@@ -23,15 +27,29 @@ func (w *world) announcing(fail *bool) (p *publish.Publisher, announced func() [
 			return nil
 		},
 	})
-	return p, func() []publish.Status { return statuses }
+	return p, func() []publish.Status { return statuses }, func() []string { return messages(w, log.Bytes()) }
 }
 
-// What is news is announced, and what is not is not: not an event that comes
-// twice, nor the look at what still waits.
+// messages are those of the lines of a log.
+func messages(t testing.TB, log []byte) []string {
+	t.Helper()
+	var all []string
+	for line := range bytes.Lines(log) {
+		var entry struct{ Msg string }
+		if err := json.Unmarshal(line, &entry); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entry.Msg)
+	}
+	return all
+}
+
+// What is news is logged and announced, and what is not is not: not an event that
+// comes twice, nor the look at what still waits, as at every start.
 func TestOutcomesAreAnnouncedOnce(t *testing.T) {
 	w := newWorld(t)
 	fail := false
-	p, announced := w.announcing(&fail)
+	p, announced, logged := w.announcing(&fail)
 	r := newRelease(t, "acme")
 	version := w.s3.Upload(t, r.sumsKey(), r.sums, nil)
 	for range 2 {
@@ -49,6 +67,9 @@ func TestOutcomesAreAnnouncedOnce(t *testing.T) {
 	if got := announced(); got[len(got)-1] != publish.Rejected {
 		t.Errorf("announced %q, and not that the next one was rejected", got)
 	}
+	if got := logged(); !slices.Equal(got, []string{"upload pending", "upload ignored", "upload rejected"}) {
+		t.Errorf("logged %q", got)
+	}
 }
 
 // An announcement that fails is made up for when the event comes again, and the
@@ -56,7 +77,7 @@ func TestOutcomesAreAnnouncedOnce(t *testing.T) {
 func TestAnAnnouncementThatFailsComesAgain(t *testing.T) {
 	w := newWorld(t)
 	fail := true
-	p, announced := w.announcing(&fail)
+	p, announced, logged := w.announcing(&fail)
 	key := packageKey("1.0.0", "linux_amd64")
 	version := w.s3.Upload(t, key, widget("1"), nil)
 	if _, err := p.Publish(t.Context(), publish.Object{Key: key, Version: version}); !errors.Is(err, errFault) {
@@ -71,5 +92,8 @@ func TestAnAnnouncementThatFailsComesAgain(t *testing.T) {
 	}
 	if got := announced(); !slices.Equal(got, []publish.Status{publish.Published}) {
 		t.Errorf("announced %q", got)
+	}
+	if got := logged(); !slices.Equal(got, []string{"upload published", "upload published"}) {
+		t.Errorf("logged %q", got)
 	}
 }

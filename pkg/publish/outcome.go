@@ -89,8 +89,8 @@ func conclude(err error) (Status, []string, error) {
 	}
 }
 
-// report writes an outcome where the publisher looks for it, and announces it
-// where it is news. The document comes last: an upload without one is tried
+// report writes an outcome where the publisher looks for it, and logs and
+// announces it where it is news. The document comes last: an upload without one is tried
 // again.
 func (p *Publisher) report(ctx context.Context, o Outcome) error {
 	last, err := p.readOutcome(ctx, o.Key)
@@ -103,13 +103,24 @@ func (p *Publisher) report(ctx context.Context, o Outcome) error {
 	if err := p.tag(ctx, o); err != nil {
 		return err
 	}
-	p.logOutcome(ctx, o)
-	if p.announce != nil && !o.repeats(last) {
-		if err := p.announce(ctx, o); err != nil {
-			return fmt.Errorf("announce the outcome of %s: %w", o.Key, err)
+	if !o.repeats(last) {
+		if err := p.tell(ctx, o); err != nil {
+			return err
 		}
 	}
 	return p.writeOutcome(ctx, o)
+}
+
+// tell logs and announces an outcome.
+func (p *Publisher) tell(ctx context.Context, o Outcome) error {
+	p.logOutcome(ctx, o)
+	if p.announce == nil {
+		return nil
+	}
+	if err := p.announce(ctx, o); err != nil {
+		return fmt.Errorf("announce the outcome of %s: %w", o.Key, err)
+	}
+	return nil
 }
 
 // repeats says whether an outcome tells nothing that another one has not.
