@@ -150,7 +150,7 @@ func checkRefusedByNone(t *testing.T, file string, words []string) {
 	t.Helper()
 	command := newCommand()
 	command.SetArgs(append(slices.Clone(words), "--data", "nowhere"))
-	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no larder serves from nowhere") {
+	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "/nowhere: start it") {
 		t.Errorf("%s: larder %s: %v", file, strings.Join(words, " "), err)
 	}
 }

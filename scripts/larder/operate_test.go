@@ -85,7 +85,7 @@ func TestDeprecateWithdrawRestore(t *testing.T) {
 	n.mustFail(t, "larder withdraw acme/widget 2.0.0", "there is no provider acme/widget 2.0.0")
 
 	n.stop()
-	n.mustFail(t, "larder restore acme/widget 1.0.0", "no larder serves from .larder")
+	n.mustFail(t, "larder restore acme/widget 1.0.0", "/.larder: start it")
 	n.start(t)
 	n.must(t, `LARDER_DATA="$PWD/.larder" larder restore acme/widget 1.0.0 && larder restore --data .larder acme/widget 1.0.0`, "is restored\n")
 	if _, warnings := n.list(t, widgetPath); len(warnings) > 0 {

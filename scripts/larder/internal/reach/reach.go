@@ -100,9 +100,17 @@ func (n node) ask(ctx context.Context, request control.Request) (control.Answer,
 	answer, err := socket.Ask(ctx, filepath.Join(n.data, datadir.Socket), request)
 	switch {
 	case errors.Is(err, socket.ErrNobody):
-		return control.Answer{}, &Lost{fmt.Errorf("no larder serves from %s: start it, or name another folder with --data, or a deployment with --stack", n.data)}
+		return control.Answer{}, &Lost{fmt.Errorf("no larder serves from %s: start it, or name another folder with --data, or a deployment with --stack", n.folder())}
 	case err != nil:
 		return control.Answer{}, &Lost{unknown{err}}
 	}
 	return answer, nil
+}
+
+// folder is the data folder by its whole path: the default one is another in every folder.
+func (n node) folder() string {
+	if whole, err := filepath.Abs(n.data); err == nil {
+		return whole
+	}
+	return n.data
 }

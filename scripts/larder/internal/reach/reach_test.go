@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -87,12 +88,19 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestNoNode(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "nowhere")
-	_, err := find(t, Options{Data: data}).Ask(t.Context(), verify)
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(here, "nowhere")
 	want := "no larder serves from " + data + ": start it, or name another folder with --data, or a deployment with --stack"
-	var lost *Lost
-	if err == nil || err.Error() != want || !errors.As(err, &lost) || errors.Is(err, ErrUnknown) {
-		t.Errorf("%v, want %q", err, want)
+	for _, named := range []string{data, "nowhere"} {
+		_, err := find(t, Options{Data: named}).Ask(t.Context(), verify)
+		var lost *Lost
+		if err == nil || err.Error() != want || !errors.As(err, &lost) || errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: %v, want %q", named, err, want)
+		}
 	}
 }
 
