@@ -19,9 +19,13 @@ import (
 // keyMade is when authors made their keys.
 var keyMade = time.Now().AddDate(-1, 0, 0).Truncate(time.Second)
 
-// newAuthor is an author's own key pair, as gpg makes them.
+// newAuthor is an author's own key pair, as gpg makes them: of Ed25519, if the
+// settings do not name another algorithm. Making RSA keys is slow.
 func newAuthor(t *testing.T, settings packet.Config) *openpgp.Entity {
 	t.Helper()
+	if settings.Algorithm == 0 {
+		settings.Algorithm = packet.PubKeyAlgoEdDSA
+	}
 	settings.Time = func() time.Time { return keyMade }
 	author, err := openpgp.NewEntity("Author", "", "author@example.com", &settings)
 	if err != nil {
@@ -97,7 +101,7 @@ func (w *world) authorsKey(version string) string {
 // comes later has the newest form, also when an older one is uploaded again.
 func TestKeyFilesALongerExpiryReplacesTheKey(t *testing.T) {
 	w := newWorld(t)
-	author := newAuthor(t, packet.Config{})
+	author := newAuthor(t, packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 2048})
 	short := expiring(t, author, time.Now().AddDate(0, 1, 0))
 	long := expiring(t, author, time.Now().AddDate(2, 0, 0))
 	const key = "keys/acme/author.asc"

@@ -248,7 +248,7 @@ func (p *Publisher) holdsKeys(ctx context.Context, namespace string, data []byte
 		if !key.Revoked.IsZero() {
 			prefix = registry.RevokedKeyKey(key.Fingerprint)
 		}
-		if held, err := p.anyUnder(ctx, prefix); err != nil || !held {
+		if held, err := p.anyUnder(ctx, prefix); !held {
 			return false, err
 		}
 	}
@@ -261,7 +261,7 @@ func (p *Publisher) holdsKeys(ctx context.Context, namespace string, data []byte
 		if _, err := found.revoke(revocation, slices.Concat(known, file.Keys)); err != nil || len(found.revoked) == 0 {
 			return false, nil
 		}
-		if held, err := p.anyUnder(ctx, registry.RevokedKeyKey(found.revoked[0].Fingerprint)); err != nil || !held {
+		if held, err := p.anyUnder(ctx, registry.RevokedKeyKey(found.revoked[0].Fingerprint)); !held {
 			return false, err
 		}
 	}

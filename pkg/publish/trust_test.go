@@ -132,6 +132,10 @@ func TestAnExpiredFormThatIsUploaded(t *testing.T) {
 	w.want(w.upload(authorFile, forever), publish.Published) // the same bytes again
 	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Pending, "expired on")
 	w.wantRegistrysOwn("1.0.0")
+	other := newAuthor(t, packet.Config{})
+	expired, longer := expiring(t, other, time.Now().Add(-time.Hour)), expiring(t, other, time.Now().AddDate(1, 0, 0))
+	w.want(w.upload("keys/labs/longer.asc", longer), publish.Published)
+	w.want(w.upload("keys/labs/expired.asc", expired), publish.Rejected, "expired on", "extend it")
 }
 
 // However a revocation comes, it ends the trust in the key: for good, in every
@@ -302,6 +306,51 @@ func TestAKeyWhoseOnlySubkeyIsRevoked(t *testing.T) {
 	w.want(w.upload("keys/acme/before.asc", before), publish.Published)
 	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Pending, "cannot sign")
 	w.wantRegistrysOwn("1.0.0")
+}
+
+// Whoever is told that the trust in a key has ended can rely on it: whichever call
+// fails on the way, that is an error, and the next attempt ends the trust.
+func TestEndingTrustMayFailAnywhere(t *testing.T) {
+	type ending = func(w *world, author *openpgp.Entity) func(*publish.Publisher) error
+	uploaded := func(file func(*testing.T, *openpgp.Entity) []byte) ending {
+		return func(w *world, author *openpgp.Entity) func(*publish.Publisher) error {
+			const key = "keys/acme/end.asc"
+			object := publish.Object{Key: key, Version: w.s3.Upload(w.T, key, file(w.T, author), nil)}
+			return func(p *publish.Publisher) error {
+				_, err := p.Publish(w.Context(), object)
+				return err
+			}
+		}
+	}
+	for name, prepare := range map[string]ending{
+		"a revoked key": uploaded(revoked),
+		"a certificate": uploaded(certificate),
+		"by an operator": func(w *world, author *openpgp.Entity) func(*publish.Publisher) error {
+			return func(p *publish.Publisher) error {
+				_, err := p.DistrustKey(w.Context(), fingerprintOf(author))
+				return err
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			author := newAuthor(t, packet.Config{})
+			for n, hit := 1, true; hit; n++ {
+				w := newWorldOn(t, inMemory, onBolt)
+				w.want(w.upload(authorFile, exported(t, author)), publish.Published)
+				f, end := &faults{hits: nth(n)}, prepare(w, author)
+				if err := end(w.through(f)); f.hit != errors.Is(err, errFault) {
+					t.Errorf("call %d, %q, fails, and it ends with %v", n, f.calls[len(f.calls)-1], err)
+				}
+				if err := end(w.Publisher); err != nil {
+					t.Error(err)
+				}
+				if got := w.keysUnder(registry.UntrustedKeyPrefix(fingerprintOf(author))); len(got) != 1 {
+					t.Errorf("after call %d failed, of the end of the trust there is %q", n, got)
+				}
+				hit = f.hit
+			}
+		})
+	}
 }
 
 func TestDistrustKey(t *testing.T) {
