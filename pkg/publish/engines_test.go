@@ -71,8 +71,13 @@ func openBucket(s *s3test.Server, transport http.RoundTripper) (*s3blob.Bucket, 
 }
 
 // inMemory is a bucket that takes more requests in a second than a server does.
-func inMemory(*testing.T) storage {
+func inMemory(t *testing.T) storage {
 	b := newMemoryBucket()
+	t.Cleanup(func() {
+		if n := b.opened(0); n != 0 {
+			t.Errorf("%d bodies that were read are still open", n)
+		}
+	})
 	return storage{b, b, func(c caller) publish.Bucket { return faultyBucket{c, b} }}
 }
 

@@ -26,6 +26,27 @@ type memoryBucket struct {
 	keys     []string // sorted
 	versions map[string][]*memoryObject
 	written  int
+	open     int // bodies that nobody has closed yet
+}
+
+// memoryBody is what Open has handed out.
+type memoryBody struct {
+	*bytes.Reader
+	bucket *memoryBucket
+	closed sync.Once
+}
+
+func (b *memoryBody) Close() error {
+	b.closed.Do(func() { b.bucket.opened(-1) })
+	return nil
+}
+
+// opened counts open bodies, and returns how many there are.
+func (b *memoryBucket) opened(more int) int {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.open += more
+	return b.open
 }
 
 // memoryObject is an object version, or a delete marker.
@@ -88,7 +109,8 @@ func (b *memoryBucket) Open(ctx context.Context, key, version string) (body io.R
 	err = b.locked(ctx, func() error {
 		o, err := b.find(key, version)
 		if err == nil {
-			body, found = io.NopCloser(bytes.NewReader(o.body)), o.Object
+			body, found = &memoryBody{Reader: bytes.NewReader(o.body), bucket: b}, o.Object
+			b.open++
 			found.Source = o.source
 		}
 		return err

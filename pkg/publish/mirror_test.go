@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -132,6 +133,25 @@ func TestMirrorDocumentsAreCompared(t *testing.T) {
 				t.Errorf("the reasons are %q", o.Reasons)
 			}
 		})
+	}
+}
+
+// A document is compared with what is published, or is told to have failed.
+func TestAMirrorDocumentMayFailAnywhere(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.upload(mirrored+"terraform-provider-widget_1.0.0_linux_amd64.zip", widget("a"))
+	document := versionDocument(map[string][]string{"linux_amd64": {"h1:AAAA"}})
+	for n, hit := 1, true; hit; n++ {
+		const key = mirrored + "1.0.0.json"
+		object := publish.Object{Key: key, Version: w.s3.Upload(t, key, document, nil)}
+		f := &faults{hits: nth(n)}
+		o, err := w.through(f).Publish(t.Context(), object)
+		if hit = f.hit; hit != errors.Is(err, errFault) {
+			t.Errorf("call %d, %q, fails, and it ends with %v", n, f.calls[len(f.calls)-1], err)
+		}
+		if !hit {
+			w.want(o, publish.Ignored, "what is published stands")
+		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -204,6 +206,20 @@ func TestTheWordBackIsInTagsAndInADocument(t *testing.T) {
 	if outcome, err := w.Publish(t.Context(), publish.Object{Key: key, Version: version}); err != nil || outcome.Status != publish.Published {
 		t.Errorf("an upload with ten tags of its own: %v %v", outcome, err)
 	}
+}
+
+// A SHA256SUMS that another one replaced before it could be published is not its
+// author's word any more, though its signature is still there.
+func TestAReplacedSHA256SUMSIsNotAdopted(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{})
+	w.upload(authorFile, exported(t, author))
+	r := signedBy(t, author, "1.0.0")
+	w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS.sig"))
+	late := w.s3.Upload(t, r.sumsKey(), r.sums, nil)
+	w.s3.Upload(t, r.sumsKey(), append(r.sums, []byte(strings.Repeat("0", 64)+"  "+providerName("widget", "1.0.0", "plan9_arm.zip")+"\n")...), nil)
+	w.want(w.deliver(r.sumsKey(), late), publish.Ignored, "a newer upload took its place")
+	w.wantRegistrysOwn("1.0.0")
 }
 
 func TestWhatIsDeletedOrOverwrittenBeforeItIsPublished(t *testing.T) {

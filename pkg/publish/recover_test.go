@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,21 @@ func TestAPublishedUploadIsNotReadAgain(t *testing.T) {
 	want := []string{"read " + registry.OutcomeKey(key), "versions of " + key}
 	if !slices.Equal(f.calls, want) {
 		t.Errorf("calls %q, want %q", f.calls, want)
+	}
+}
+
+// A start that has nothing to bring up to date reads no record: there may be many.
+func TestARecoveryReadsNoRecordOfWhatIsCurrent(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.mixed()
+	f := &faults{}
+	if err := w.through(f).Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range f.calls {
+		if !strings.HasPrefix(call, "list ") && !strings.HasPrefix(call, "catalog: read ") {
+			t.Errorf("the call %q among %q", call, f.calls)
+		}
 	}
 }
 
