@@ -243,7 +243,7 @@ variable "migration_principal_arn" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^$|^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$", var.migration_principal_arn))
+    condition     = can(regex("^$|^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[a-zA-Z0-9+=,.@_/-]+$", var.migration_principal_arn))
     error_message = "migration_principal_arn must be the ARN of an IAM role or user."
   }
 }

@@ -176,7 +176,10 @@ func TestTwinsRefuse(t *testing.T) {
 		{"UploaderNamespace", "acme/*", false},
 		{"UploaderNamespace", "Acme", false},
 		{"MigrationPrincipalArn", "arn:aws:iam::111122223333:user/ann", true},
+		{"MigrationPrincipalArn", "arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/Mover_+=,.@-1", true},
 		{"MigrationPrincipalArn", "*", false},
+		{"MigrationPrincipalArn", "arn:aws:iam::111122223333:role/*", false}, // which in a condition would be all of them
+		{"MigrationPrincipalArn", "arn:aws:iam::111122223333:role/move?", false},
 		{"SigningKeyArn", otherKey, true},
 		{"SigningKeyArn", "arn:aws:kms:eu-central-1:111122223333:alias/acme-registry", false}, // policies know no aliases
 		{"SigningKeyArn", "11111111-1111-1111-1111-111111111111", false},
