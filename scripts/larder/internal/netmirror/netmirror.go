@@ -132,13 +132,18 @@ func (c *Client) Archives(ctx context.Context, a registry.ProviderAddress, v reg
 			continue
 		}
 		archive.url, err = base.Parse(found.URL)
-		if found.URL == "" || err != nil || archive.url.Host == "" || archive.url.Scheme != "https" && archive.url.Scheme != "http" {
+		if found.URL == "" || err != nil || !isHost(archive.url.Host) || archive.url.Scheme != "https" && archive.url.Scheme != "http" {
 			return nil, fmt.Errorf("%s %s %s: the mirror gives no URL for the archive", a, v, platform)
 		}
 		archives = append(archives, archive)
 	}
 	slices.SortFunc(archives, func(a, b Archive) int { return strings.Compare(a.Platform.String(), b.Platform.String()) })
 	return archives, nil
+}
+
+// isHost says that a host is one as URLs have it, in ASCII: errors name it as it is.
+func isHost(host string) bool {
+	return host != "" && !strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c > '~' })
 }
 
 // read reads a document, and returns the URL that it came from in the end.
@@ -225,10 +230,16 @@ func get(ctx context.Context, client *http.Client, u *url.URL, token string) (*h
 	case http.StatusNotFound:
 		return nil, registry.ErrNotFound
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("it answers %s: %w", response.Status, errRefused)
+		return nil, fmt.Errorf("it answers %s: %w", status(response.StatusCode), errRefused)
 	default:
-		return nil, fmt.Errorf("it answers %s", response.Status)
+		return nil, fmt.Errorf("it answers %s", status(response.StatusCode))
 	}
+}
+
+// status is what a status says, in the standard's words. Those of the answer may be
+// for the terminal of whoever reads them.
+func status(code int) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 }
 
 // errRefused says that the mirror wants to know who asks.

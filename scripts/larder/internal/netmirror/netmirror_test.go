@@ -169,7 +169,7 @@ func TestMirrorFails(t *testing.T) {
 			t.Errorf("%s: archives: %v, want %q", name, err, test.want)
 		}
 	}
-	for _, link := range []string{"", "file:///etc/passwd", "https://a b/"} {
+	for _, link := range []string{"", "file:///etc/passwd", "https://a b/", "https:///a", "https://\u009b31m.invalid/"} {
 		c := mirror{folder + "1.0.0.json": says(`{"archives": {"linux_amd64": {"url": "` + link + `"}}}`)}.start(t)
 		if archives, err := c.Archives(t.Context(), a, v); err == nil {
 			t.Errorf("the URL %q is read: %+v", link, archives)
@@ -203,6 +203,23 @@ func TestDownloadFails(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "/a/linux.zip:") || strings.Contains(err.Error(), "signature") {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
+	}
+}
+
+// What a mirror says beside its documents is not for the terminal of whoever asks it.
+func TestReasonOfAStatus(t *testing.T) {
+	a, _ := address(t)
+	c := mirror{folder + "index.json": func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		fmt.Fprint(conn, "HTTP/1.1 500 \x1b]0;x\a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		_ = conn.Close()
+	}}.start(t)
+	if _, err := c.Versions(t.Context(), a); err == nil || !strings.HasSuffix(err.Error(), "it answers 500 Internal Server Error") {
+		t.Errorf("the error is %q", err)
 	}
 }
 
