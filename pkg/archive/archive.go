@@ -31,7 +31,9 @@
 //     them, folders included, and no file is also a folder.
 //   - Everything is a regular file or a folder: no symbolic or hard links, no
 //     devices, no pipes, no sparse files. A pax global header, which git puts
-//     into its tarballs, is not an entry.
+//     into its tarballs, is not an entry, and says nothing of what entries are.
+//   - No entry has a second name, in a pax header beside a GNU long name or in a
+//     zip's Unicode path field: a scanner would see other files than the clients.
 //   - Entries of a zip are stored or deflated, not encrypted, and share no
 //     bytes with one another.
 //   - A provider zip holds, at its top level, a non-empty file named

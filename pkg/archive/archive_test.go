@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -416,6 +417,10 @@ func TestTarEntries(t *testing.T) {
 		want   string
 	}{
 		{"pax global header", &tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": "cafe"}}, ""},
+		{"pax global header with a name", &tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "cafe", "path": "x.tf"}}, `global header that says "path"`},
+		{"pax global header with a link", &tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"linkpath": "x.tf"}}, `global header that says "linkpath"`},
+		{"pax global header with a size", &tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"size": "1"}}, `global header that says "size"`},
+		{"pax global header with holes", &tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"GNU.sparse.name": "x.tf"}}, `global header that says "GNU.sparse.name"`},
 		{"extended attributes", &tar.Header{Name: "x.tf", PAXRecords: map[string]string{"SCHILY.xattr.user.a": "b"}}, ""},
 		{"symbolic link", &tar.Header{Typeflag: tar.TypeSymlink, Name: "x.tf", Linkname: "/etc/passwd"}, `"x.tf" is a symbolic link to "/etc/passwd"`},
 		{"hard link", &tar.Header{Typeflag: tar.TypeLink, Name: "x.tf", Linkname: "main.tf"}, `"x.tf" is a hard link to "main.tf"`},
@@ -430,6 +435,66 @@ func TestTarEntries(t *testing.T) {
 				test.header.Typeflag = tar.TypeReg
 			}
 			_, err := checkModuleBytes(rawTarGz(t, main, test.header), TarGz)
+			if test.want == "" {
+				check(t, err)
+				return
+			}
+			wantViolation(t, err, test.want)
+		})
+	}
+}
+
+// TestSecondNameInTar puts a pax header behind a GNU long name: GNU tar believes
+// the one, and the clients the other.
+func TestSecondNameInTar(t *testing.T) {
+	tarOfOne := func(name string, format tar.Format) []byte {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		check(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Format: format}))
+		check(t, w.Close())
+		return b.Bytes()
+	}
+	const header = 2 * 512 // and what it says
+	long, other := strings.Repeat("a", 110)+".tf", strings.Repeat("b", 110)+".tf"
+	for _, test := range []struct{ gnu, pax, want string }{
+		{long, long, ""},
+		{long, other, "has another name"},
+	} {
+		data := append(tarOfOne(test.gnu, tar.FormatGNU)[:header:header], tarOfOne(test.pax, tar.FormatPAX)...)
+		_, err := checkModuleBytes(gzipOf(t, data), TarGz)
+		if test.want == "" {
+			check(t, err)
+			continue
+		}
+		wantViolation(t, err, test.want)
+	}
+}
+
+func TestSecondNameInZip(t *testing.T) {
+	field := func(id uint16, name string) []byte {
+		data := binary.LittleEndian.AppendUint16(nil, id)
+		data = binary.LittleEndian.AppendUint16(data, uint16(1+4+len(name)))
+		data = binary.LittleEndian.AppendUint32(append(data, 1), crc32.ChecksumIEEE([]byte("main.tf")))
+		return append(data, name...)
+	}
+	for _, test := range []struct {
+		rule  string
+		extra []byte
+		want  string
+	}{
+		{"none", nil, ""},
+		{"the same", field(0x7075, "main.tf"), ""},
+		{"a comment", field(0x6375, "other.tf"), ""},
+		{"another", field(0x7075, "other.tf"), `"main.tf" has another name`},
+		{"another, second", append(field(0x6375, "x"), field(0x7075, "other.tf")...), `"main.tf" has another name`},
+		{"no name", field(0x7075, ""), `"main.tf" has another name`},
+		{"cut short", field(0x7075, "other.tf")[:10], ""},
+		{"too short for a name", []byte{0x75, 0x70, 4, 0, 1, 0, 0, 0}, ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			h := stored("main.tf", "")
+			h.Extra = test.extra
+			_, err := checkModuleBytes(rawZip(t, nil, h), Zip)
 			if test.want == "" {
 				check(t, err)
 				return

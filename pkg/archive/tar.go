@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -68,6 +70,9 @@ func (in *inspection) checkTarGz() {
 
 func (in *inspection) readTarEntry(h *tar.Header, r io.Reader) error {
 	if h.Typeflag == tar.TypeXGlobalHeader {
+		if key := changesEntries(h); key != "" {
+			in.violate("The archive has a pax global header that says %s for the entries after it: some programs believe it, and the clients do not.", quote(key))
+		}
 		return nil
 	}
 	if problem := tarProblem(h); problem != "" {
@@ -86,9 +91,24 @@ func (in *inspection) readTarEntry(h *tar.Header, r io.Reader) error {
 	return in.read(name, r)
 }
 
+// changesEntries returns what a pax global header says of the entries after it
+// that would make other files of them, or "". The standard library, and so the
+// clients, take no notice of it; GNU tar and Python, and so scanners, do.
+func changesEntries(global *tar.Header) string {
+	for _, key := range slices.Sorted(maps.Keys(global.PAXRecords)) {
+		if key == "path" || key == "linkpath" || key == "size" || strings.HasPrefix(key, "GNU.sparse.") {
+			return key
+		}
+	}
+	return ""
+}
+
 // tarProblem says what is wrong with an entry other than its name, or "".
 func tarProblem(h *tar.Header) string {
 	const accepted = "only regular files and folders are accepted."
+	if path, ok := h.PAXRecords["path"]; ok && path != h.Name { // it has a GNU long name, too
+		return fmt.Sprintf("has another name, %s, in a header of another kind; which of them counts is not the same everywhere.", quote(path))
+	}
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
 			return "is a sparse file; " + accepted

@@ -122,6 +122,8 @@ func zipProblem(f *zip.File) string {
 	const deflatedNothing = 5             // bytes at most: Java's tools deflate folders
 	isFolder := strings.HasSuffix(f.Name, "/")
 	switch mode := f.Mode().Type(); {
+	case hasAnotherName(f):
+		return "has another name in a Unicode path field (0x7075); which of them counts is not the same everywhere."
 	case f.Flags&encrypted != 0:
 		return "is encrypted; nobody could install it."
 	case mode&^fs.ModeDir != 0:
@@ -135,6 +137,25 @@ func zipProblem(f *zip.File) string {
 	default:
 		return ""
 	}
+}
+
+// hasAnotherName says whether an entry has a field that gives it another name
+// than its own: APPNOTE.TXT 4.6.9. The clients take no notice of it; unzip, 7-Zip
+// and Python, and so scanners, do.
+func hasAnotherName(f *zip.File) bool {
+	const id, versionAndChecksum = 0x7075, 1 + 4
+	for extra := f.Extra; len(extra) >= 4; {
+		size := int(binary.LittleEndian.Uint16(extra[2:]))
+		if size > len(extra)-4 {
+			return false // nobody reads it
+		}
+		field := extra[4 : 4+size]
+		if binary.LittleEndian.Uint16(extra) == id && size >= versionAndChecksum && string(field[versionAndChecksum:]) != f.Name {
+			return true
+		}
+		extra = extra[4+size:]
+	}
+	return false
 }
 
 func modeText(mode fs.FileMode) string {
