@@ -70,6 +70,10 @@ func (d *registryDouble) Verify(_ context.Context, after string, quickly bool) p
 
 func (d *registryDouble) Signatures(_ context.Context, after string) iter.Seq2[publish.Signed, error] {
 	return func(yield func(publish.Signed, error) bool) {
+		if err := d.errs[""]; err != nil {
+			yield(publish.Signed{}, err)
+			return
+		}
 		for _, signed := range d.signed {
 			if signed.After > after && !yield(signed, d.errs[signed.Subject]) {
 				return
@@ -132,6 +136,8 @@ func TestStandingIsRefused(t *testing.T) {
 	for request, want := range map[string]string{
 		`{"address":"acme","version":"1.0.0","state":"withdrawn"}`:                              "the address neither",
 		`{"address":"a/b/c/d","version":"1.0.0","state":"withdrawn"}`:                           "the address neither",
+		`{"address":"example.com","version":"1.0.0","state":"withdrawn"}`:                       "the address neither",
+		`{"address":"example.com/acme/widget/x","version":"1.0.0","state":"withdrawn"}`:         "the address neither",
 		`{"address":"example.com:8443/acme/widget","version":"1.0.0","state":"withdrawn"}`:      "has a port",
 		`{"address":"Acme/widget","version":"1.0.0","state":"withdrawn"}`:                       "lower-case",
 		`{"address":"acme/vpc/a b","version":"1.0.0","state":"withdrawn"}`:                      "module address",
@@ -142,8 +148,13 @@ func TestStandingIsRefused(t *testing.T) {
 		`{"address":"acme/widget","version":"1.0.0","state":"deprecated","message":"a\u0000b"}`: "control characters",
 	} {
 		d := &registryDouble{}
-		if a := ask(t, New(Config{Publisher: d}), `{"standing":`+request+`}`); !strings.Contains(a.Error, want) || len(d.asked) > 0 {
+		a := ask(t, New(Config{Publisher: d}), `{"standing":`+request+`}`)
+		if !strings.Contains(a.Error, want) || len(d.asked) > 0 {
 			t.Errorf("%s: %q, want %q; asked for %q", request, a.Error, want, d.asked)
+		}
+		var r Standing
+		if err := json.Unmarshal([]byte(request), &r); err != nil || fmt.Sprint(r.Validate()) != a.Error {
+			t.Errorf("%s: Validate says %v, want %q (%v)", request, r.Validate(), a.Error, err)
 		}
 	}
 	d := &registryDouble{errs: map[string]error{"provider": registry.ErrNotFound, "module": errors.New("it is withdrawn")}}
@@ -225,8 +236,10 @@ func TestAPartEndsWithTooManyNotes(t *testing.T) {
 
 func TestAWalkThatFails(t *testing.T) {
 	d := &registryDouble{errs: map[string]error{"": errors.New("no bucket")}}
-	if a := ask(t, New(Config{Publisher: d}), `{"verify":{}}`); a.Error != "no bucket" || a.Walked != nil {
-		t.Errorf("answered %+v", a)
+	for _, request := range []string{`{"verify":{}}`, `{"keys":{}}`} {
+		if a := ask(t, New(Config{Publisher: d}), request); a.Error != "no bucket" || a.Walked != nil {
+			t.Errorf("%s is answered %+v", request, a)
+		}
 	}
 }
 
@@ -252,7 +265,7 @@ func TestKeys(t *testing.T) {
 		{KeyID: "C", Role: Author, Versions: []string{"acme/widget 2.0.0"}},
 	}
 	h := New(Config{Publisher: d})
-	if a := ask(t, h, `{"keys":{}}`); a.Error != "" || !reflect.DeepEqual(a.Walked.Keys, want) || a.Walked.Steps["records"] != 5 {
+	if a := ask(t, h, `{"keys":{}}`); a.Error != "" || !reflect.DeepEqual(a.Walked.Keys, want) || a.Walked.Steps["records"] != 5 || a.Walked.Next != "" {
 		t.Errorf("answered %+v, want %+v", a.Walked, want)
 	}
 	want = []Key{
@@ -297,6 +310,9 @@ func TestDistrust(t *testing.T) {
 		a := ask(t, New(Config{Publisher: d}), `{"distrust":{"fingerprint":"`+written+`"}}`)
 		if !strings.Contains(a.Error, "is not the fingerprint of a key: it has 40") || len(d.asked) > 0 {
 			t.Errorf("%q: asked for %q, %s", written, d.asked, a.Error)
+		}
+		if err := (Distrust{Fingerprint: written}).Validate(); fmt.Sprint(err) != a.Error {
+			t.Errorf("%q: Validate says %v, want %s", written, err, a.Error)
 		}
 	}
 	for fault, want := range map[error]string{
