@@ -121,6 +121,7 @@ func TestSweepTokens(t *testing.T) {
 	a, now := newAccess(t), made
 	a.SetClock(func() time.Time { return now })
 	short, eternal, ofJob := token(t, made.Add(time.Hour)), token(t, time.Time{}), token(t, made.Add(time.Hour))
+	another := token(t, short.Expires)
 	ofJob.Origin = access.ByExchange
 	create := func(token access.Token) {
 		t.Helper()
@@ -129,6 +130,7 @@ func TestSweepTokens(t *testing.T) {
 		}
 	}
 	create(short)
+	create(another)
 	create(eternal)
 	create(ofJob)
 	for _, step := range []struct {
@@ -142,8 +144,10 @@ func TestSweepTokens(t *testing.T) {
 	} {
 		now = step.at
 		create(token(t, time.Time{}))
-		if _, err := a.Token(t.Context(), short.ID); !errors.Is(err, step.want) {
-			t.Errorf("%v after it expired: %v, want %v", now.Sub(short.Expires), err, step.want)
+		for _, token := range []access.Token{short, another} {
+			if _, err := a.Token(t.Context(), token.ID); !errors.Is(err, step.want) {
+				t.Errorf("%v after it expired: %v, want %v", now.Sub(short.Expires), err, step.want)
+			}
 		}
 		if _, err := a.Token(t.Context(), ofJob.ID); !errors.Is(err, access.ErrNotFound) {
 			t.Errorf("%v after it expired, the token of a job: %v", now.Sub(short.Expires), err)

@@ -119,6 +119,26 @@ func TestNotWritten(t *testing.T) {
 	}
 }
 
+// TestClosed holds that nothing passes for done, or for all that there is, in a
+// catalog that is closed.
+func TestClosed(t *testing.T) {
+	c, err := boltcatalog.Open(filled(t, 1, 1))
+	if err = errors.Join(err, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	p := catalogtest.Provider(widget, 2, 1)[1]
+	_, readErr := c.ProviderVersions(t.Context(), widget)
+	_, walkErrs, _ := walked(t, c, "")
+	for call, err := range map[string]error{
+		"ProviderVersions": readErr, "Entries": errors.Join(walkErrs...), "PutProviderVersion": c.PutProviderVersion(t.Context(), p),
+		"ReplaceProviderVersion": c.ReplaceProviderVersion(t.Context(), p, registry.Seen{}),
+	} {
+		if !errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
+			t.Errorf("%s = %v, want that the file is closed", call, err)
+		}
+	}
+}
+
 // TestReadDamaged holds that an item which is no answer is an error with
 // advice, for readers and writers.
 func TestReadDamaged(t *testing.T) {
