@@ -84,7 +84,13 @@ func TestBeside(t *testing.T) {
 // catalog, in a file that is the owner's alone.
 func TestAccessStays(t *testing.T) {
 	path, want := kept(t)
+	edit(t, path, func(tx *bbolt.Tx) error { // a ticket without data, good for ever
+		return tx.Bucket([]byte("tickets")).Put([]byte(strings.Repeat("0", 2*len(want.ID))), bytes.Repeat([]byte{0x7f}, 8))
+	})
 	a := openAccess(t, path)
+	if data, err := a.TakeTicket(t.Context(), access.ID{}); err != nil || len(data) > 0 {
+		t.Errorf("the ticket without data is %q, %v", data, err)
+	}
 	if got, err := a.Token(t.Context(), want.ID); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("the token is %+v, %v, want %+v", got, err, want)
 	}
