@@ -136,6 +136,14 @@ func TestMirrorDocumentsAreCompared(t *testing.T) {
 	}
 }
 
+// A file that is named as a mirror's document says nothing of the registry's own
+// packages.
+func TestNoMirrorDocumentIsReadOfOwnPackages(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.upload(widgetFolder+"1.0.0.json", versionDocument(map[string][]string{"linux_amd64": {"h1:AAAA"}}))
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), publish.Published)
+}
+
 // A document is compared with what is published, or is told to have failed.
 func TestAMirrorDocumentMayFailAnywhere(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
