@@ -6,11 +6,13 @@
 package datadir
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -55,6 +57,10 @@ const (
 	lockFile   = "lock"
 	tempPrefix = ".tmp-"
 )
+
+// leftovers are how the names begin of what is written before it gets its own: here,
+// and by package signing.
+var leftovers = []string{tempPrefix, ".new-"}
 
 // ErrInUse reports that another process holds the data folder.
 var ErrInUse = errors.New("the data folder is in use")
@@ -107,16 +113,22 @@ func acquire(path string) (*os.File, error) {
 			ErrInUse, strings.TrimSpace(string(holder)), filepath.Dir(path))
 	}
 	if err == nil {
-		err = f.Truncate(0)
-	}
-	if err == nil {
-		_, err = fmt.Fprintln(f, os.Getpid())
+		err = note(f, fmt.Appendln(nil, os.Getpid()))
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("lock the data folder: %w", err)
+		return nil, fmt.Errorf("lock the data folder: %w", hint(err))
 	}
 	return f, nil
+}
+
+// note replaces what a file has. It gives no room up before it writes: where the
+// disk is full, somebody else would have it.
+func note(f *os.File, data []byte) error {
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return err
+	}
+	return f.Truncate(int64(len(data)))
 }
 
 func (d *Dir) removeLeftovers() error {
@@ -125,7 +137,7 @@ func (d *Dir) removeLeftovers() error {
 		return fmt.Errorf("read the data folder: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
+		if slices.ContainsFunc(leftovers, func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) }) {
 			if err := os.Remove(d.Path(e.Name())); err != nil {
 				return fmt.Errorf("remove a leftover from the data folder: %w", err)
 			}
@@ -146,18 +158,32 @@ func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
 func (d *Dir) Folder(name string) (string, error) {
 	path := d.Path(name)
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", fmt.Errorf("create a folder in the data folder: %w", err)
+		return "", fmt.Errorf("create a folder in the data folder: %w", hint(err))
 	}
 	return path, nil
 }
 
 // WriteFile replaces the file name by data, mode 0600. The file is the old one
-// or the new one at any moment, and durably the new one on return.
+// or the new one at any moment, and durably the new one on return. A file that is
+// the new one already stays: a start writes nothing anew that it finds, and so needs
+// no room for it.
 func (d *Dir) WriteFile(name string, data []byte) error {
-	if err := d.replace(name, data); err != nil {
-		return fmt.Errorf("write %s: %w", d.Path(name), err)
+	write := d.replace
+	if old, err := os.ReadFile(d.Path(name)); err == nil && bytes.Equal(old, data) {
+		write = func(string, []byte) error { return d.sync() }
+	}
+	if err := write(name, data); err != nil {
+		return fmt.Errorf("write %s: %w", d.Path(name), hint(err))
 	}
 	return nil
+}
+
+// hint says what to do where there is no room on the disk.
+func hint(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: the disk of the data folder is full; make room on it, and start again", err)
+	}
+	return err
 }
 
 func (d *Dir) replace(name string, data []byte) (err error) {

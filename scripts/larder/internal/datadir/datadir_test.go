@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -84,6 +85,75 @@ func TestWriteFileReplaces(t *testing.T) {
 	assertNoLeftovers(t, d)
 }
 
+// What is there already is not written anew: on a full disk that would fail. A
+// mode that its owner gave it stays, too.
+func TestWriteFileKeepsWhatIsThere(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "data"))
+	same := func(data string) bool {
+		t.Helper()
+		before, err1 := os.Stat(d.Path(Bundle))
+		err2 := d.WriteFile(Bundle, []byte(data))
+		after, err3 := os.Stat(d.Path(Bundle))
+		if err := errors.Join(err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		return os.SameFile(before, after) && after.ModTime().Equal(before.ModTime())
+	}
+	if err := errors.Join(d.WriteFile(Bundle, []byte("certificates")), os.Chmod(d.Path(Bundle), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if !same("certificates") || mode(t, d.Path(Bundle)) != 0o644 {
+		t.Error("the same was written anew")
+	}
+	for _, other := range []string{"certificate", "certificates!", ""} {
+		if same(other) {
+			t.Errorf("%q was not written", other)
+		}
+	}
+}
+
+// Where there is no room, the error says of what, and what to do.
+func TestFullDisk(t *testing.T) {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		err := hint(&os.PathError{Op: "write", Path: "/data/env", Err: full})
+		if !errors.Is(err, full) || !strings.Contains(err.Error(), "/data/env") || !strings.Contains(err.Error(), "make room") {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := hint(os.ErrPermission); err != os.ErrPermission {
+		t.Errorf("%v", err)
+	}
+	f, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("this system has no /dev/full")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := note(f, []byte("1")); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a file that takes nothing: %v", err)
+	}
+}
+
+// The process that holds the folder is noted without the room for that being given
+// up first, and nothing of a longer note stays.
+func TestNote(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "note"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, data := range []string{"123456\n", "7\n", ""} {
+		if err := note(f, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(f.Name()); err != nil || string(got) != data {
+			t.Errorf("%q, %v, want %q", got, err, data)
+		}
+	}
+}
+
 func TestFailedWriteLeavesNothing(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "data"))
 	// A folder that is not empty cannot be replaced by a file.
@@ -101,16 +171,17 @@ func TestOpenRemovesHalfWrittenFiles(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	half := filepath.Join(path, tempPrefix+CA+"-123")
-	if err := os.WriteFile(half, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, half := range []string{tempPrefix + CA + "-123", ".new-123"} { // the latter is a signing key
+		if err := os.WriteFile(filepath.Join(path, half), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	assertNoLeftovers(t, open(t, path))
 }
 
 func assertNoLeftovers(t *testing.T, d *Dir) {
 	t.Helper()
-	left, err := filepath.Glob(d.Path(tempPrefix + "*"))
+	left, err := filepath.Glob(d.Path(".*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("leftovers: %v %v", left, err)
 	}

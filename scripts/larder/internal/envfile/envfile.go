@@ -36,11 +36,43 @@ func Write(dir *datadir.Dir, v Values, roots []byte) error {
 	if err != nil {
 		return fmt.Errorf("environment file: %w", err)
 	}
+	if err := removeStale(dir, ca); err != nil {
+		return fmt.Errorf("environment file: %w", err)
+	}
 	if err := dir.WriteFile(datadir.Bundle, bundle(roots, ca)); err != nil {
 		return fmt.Errorf("environment file: %w", err)
 	}
 	if err := dir.WriteFile(datadir.Env, []byte(render(dir, v))); err != nil {
 		return fmt.Errorf("environment file: %w", err)
+	}
+	return nil
+}
+
+// ofShells is how the names of the bundles begin that shells write.
+var ofShells = strings.TrimSuffix(datadir.Bundle, ".pem") + "-"
+
+// removeStale removes what shells wrote and none can use any more: what was left
+// half written, and bundles with the certificate of an earlier local CA. A shell that
+// has one of these takes another when it sources the script again.
+func removeStale(dir *datadir.Dir, ca []byte) error {
+	entries, err := os.ReadDir(dir.Path(""))
+	if err != nil {
+		return fmt.Errorf("read the data folder: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ofShells) || !e.Type().IsRegular() {
+			continue
+		}
+		data, err := os.ReadFile(dir.Path(e.Name()))
+		if err != nil {
+			return fmt.Errorf("read the data folder: %w", err)
+		}
+		if strings.HasSuffix(e.Name(), ".pem") && bytes.HasSuffix(data, ca) {
+			continue
+		}
+		if err := dir.Remove(e.Name()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -61,8 +93,10 @@ case ${SSL_CERT_FILE:-} in
 *)
 	if [ -r "$SSL_CERT_FILE" ]; then
 		larder_bundle=%[3]s$(cat "$SSL_CERT_FILE" %[4]s | cksum | tr -cs '0-9\n' -).pem
-		{ cat "$SSL_CERT_FILE"; echo; cat %[4]s; } >"$larder_bundle.$$"
-		mv -f "$larder_bundle.$$" "$larder_bundle"
+		if ! { { cat "$SSL_CERT_FILE" && echo && cat %[4]s; } >"$larder_bundle.$$" && mv -f "$larder_bundle.$$" "$larder_bundle"; }; then
+			rm -f "$larder_bundle.$$"
+			larder_bundle=%[2]s
+		fi
 	fi ;;
 esac
 export SSL_CERT_FILE="$larder_bundle"
@@ -78,7 +112,7 @@ export LARDER_BUCKET=%[9]s
 export LARDER_HOST=%[10]s
 `,
 		shell.Quote(dir.Path(datadir.Env)), shell.Quote(dir.Path(datadir.Bundle)),
-		shell.Quote(strings.TrimSuffix(dir.Path(datadir.Bundle), ".pem")+"-"), shell.Quote(dir.Path(datadir.CACert)),
+		shell.Quote(dir.Path(ofShells)), shell.Quote(dir.Path(datadir.CACert)),
 		shell.Quote(v.S3URL), shell.Quote(v.AccessKeyID), shell.Quote(v.SecretAccessKey), shell.Quote(v.Region), shell.Quote(v.Bucket), shell.Quote(v.Host))
 }
 

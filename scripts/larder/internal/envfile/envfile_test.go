@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +196,81 @@ func TestMissingFilesOfTheShell(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Where a shell cannot write a bundle of its own, it has that of everybody, and leaves
+// nothing.
+func TestNoRoomForABundle(t *testing.T) {
+	dir := write(t, "data", nil)
+	own := filepath.Join(t.TempDir(), "own.pem")
+	if err := os.WriteFile(own, someRoots(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, shell := range shells {
+		cmd := exec.Command(shell[0], append(shell[1:], `ulimit -f 0; . "$1"; printenv SSL_CERT_FILE`, "test", dir.Path(datadir.Env))...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "SSL_CERT_FILE=" + own}
+		if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != dir.Path(datadir.Bundle) {
+			t.Errorf("%v: %q, %v", shell, out, err)
+		}
+	}
+	wantBundles(t, dir)
+}
+
+// wantBundles compares what shells have written.
+func wantBundles(t *testing.T, dir *datadir.Dir, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir.Path(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "ca-bundle-") {
+			got = append(got, dir.Path(e.Name()))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("there are %q, want %q", got, want)
+	}
+}
+
+// A start removes what a shell has left half written, and bundles of another CA than
+// the present one. After that, a shell that has such a one gets another by sourcing the
+// script again.
+func TestStaleBundles(t *testing.T) {
+	dir := write(t, "data", someRoots(t))
+	own := filepath.Join(t.TempDir(), "own.pem")
+	if err := os.WriteFile(own, someRoots(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source := func(certificates string) string {
+		return run(t, shells[1], dir, `. "$1"; printenv SSL_CERT_FILE`, "SSL_CERT_FILE="+certificates)
+	}
+	bundle := source(own)
+	for _, killed := range []string{bundle + ".123", dir.Path("ca-bundle-1-2.pem")} { // before the CA's certificate was written, and after
+		if err := os.WriteFile(killed, read(t, own), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(bundle+".124", read(t, bundle), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir, values, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantBundles(t, dir, bundle)
+	if again := source(bundle); again != bundle {
+		t.Errorf("a shell has %s in the place of %s", again, bundle)
+	}
+
+	if _, err := localca.Load(dir, time.Now(), "registry.example.com"); err != nil { // another name, another CA
+		t.Fatal(err)
+	}
+	if err := Write(dir, values, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantBundles(t, dir)
+	trusts(t, source(bundle), read(t, dir.Path(datadir.CACert)))
 }
 
 func TestWriteAgainDoesNotGrow(t *testing.T) {

@@ -33,9 +33,9 @@ const (
 	skew = time.Hour
 )
 
-// RenewBefore is how long before its end a server certificate is due for
+// renewBefore is how long before its end a server certificate is due for
 // another.
-const RenewBefore = leafLifetime / 3
+const renewBefore = leafLifetime / 3
 
 // A CA issues server certificates. It is safe for concurrent use.
 type CA struct {
@@ -182,4 +182,18 @@ func (ca *CA) Issue(hosts []string, now time.Time) ([]byte, error) {
 		return nil, fmt.Errorf("issue a server certificate: %w", err)
 	}
 	return encode(cert, key)
+}
+
+// Due says when what Issue returned is due for another certificate. It is not good
+// any more, or never was, where that is over, and where it is not of this CA or for
+// other hosts than these.
+func (ca *CA) Due(issued []byte, hosts []string, now time.Time) (due time.Time, good bool) {
+	pair, err := tls.X509KeyPair(issued, issued)
+	if err != nil {
+		return time.Time{}, false
+	}
+	leaf := pair.Leaf
+	due = leaf.NotAfter.Add(-renewBefore)
+	return due, leaf.CheckSignatureFrom(ca.cert) == nil && namesIn(leaf).equal(namesOf(hosts)) &&
+		!now.Before(leaf.NotBefore) && !now.After(due)
 }

@@ -83,7 +83,7 @@ func TestLifetimes(t *testing.T) {
 	if got := leaf.NotAfter.Sub(leaf.NotBefore); got >= 398*day {
 		t.Errorf("a server certificate is valid for %v, some clients take less than 398 days", got)
 	}
-	if !leaf.NotAfter.Add(-RenewBefore).After(now) {
+	if !leaf.NotAfter.Add(-renewBefore).After(now) {
 		t.Error("a new server certificate is due for renewal at once")
 	}
 	almost := now.AddDate(9, 11, 20)
@@ -92,6 +92,47 @@ func TestLifetimes(t *testing.T) {
 	}
 	if last := issue(t, ca, almost, "localhost"); last.NotAfter.After(ca.cert.NotAfter) {
 		t.Errorf("a server certificate ends at %v, after its CA (%v)", last.NotAfter, ca.cert.NotAfter)
+	}
+}
+
+// A certificate is found good again as long as it is the one that would be issued,
+// and not yet due for another.
+func TestDue(t *testing.T) {
+	dir := openDir(t)
+	ca, other := load(t, dir, now, "registry.example.com"), load(t, openDir(t), now, "registry.example.com")
+	hosts := []string{"127.0.0.1", "::1", "Registry.example.com"}
+	issued, err := ca.Issue(hosts, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	due := now.Add(leafLifetime - renewBefore)
+	for _, tt := range []struct {
+		name   string
+		ca     *CA
+		issued []byte
+		hosts  []string
+		at     time.Time
+		good   bool
+	}{
+		{"as it was issued", ca, issued, hosts, now, true},
+		{"after a restart", load(t, dir, now, "registry.example.com"), issued, hosts, now, true},
+		{"names in another order", ca, issued, []string{"registry.example.com", "::1", "127.0.0.1"}, now, true},
+		{"on the last day", ca, issued, hosts, due, true},
+		{"due", ca, issued, hosts, due.Add(time.Second), false},
+		{"ended", ca, issued, hosts, now.AddDate(1, 0, 0), false},
+		{"when it begins", ca, issued, hosts, now.Add(-skew), true},
+		{"before it begins", ca, issued, hosts, now.Add(-skew - time.Second), false},
+		{"of another CA", other, issued, hosts, now, false},
+		{"a name more", ca, issued, append([]string{"localhost"}, hosts...), now, false},
+		{"a name less", ca, issued, hosts[:2], now, false},
+		{"an address less", ca, issued, hosts[1:], now, false},
+		{"no key", ca, issued[:bytes.Index(issued, []byte("-----BEGIN PRIVATE"))], hosts, now, false},
+		{"nothing", ca, nil, hosts, now, false},
+	} {
+		got, good := tt.ca.Due(tt.issued, tt.hosts, tt.at)
+		if good != tt.good || good && !got.Equal(due) {
+			t.Errorf("%s: %v, %t, want %v, %t", tt.name, got, good, due, tt.good)
+		}
 	}
 }
 

@@ -56,6 +56,15 @@ func constraintsOf(ca *x509.Certificate) names {
 	return namesOf(hosts)
 }
 
+// namesIn is the names that a server certificate is for.
+func namesIn(leaf *x509.Certificate) names {
+	hosts := slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		hosts = append(hosts, ip.String())
+	}
+	return namesOf(hosts)
+}
+
 func (n names) equal(other names) bool {
 	return slices.Equal(n.dns, other.dns) && slices.Equal(n.ips, other.ips)
 }

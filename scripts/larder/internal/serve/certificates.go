@@ -95,10 +95,28 @@ func names(leaf *x509.Certificate) []string {
 	return all
 }
 
-// refresh renews the local CA's certificate when it is due, and reads anew
+// refresh has another certificate of the local CA when one is due, and reads anew
 // what the registry uses.
 func (c *certificates) refresh(now time.Time) error {
 	if due := c.local.Load(); due == nil || now.After(*due) {
+		if err := c.refreshLocal(now); err != nil {
+			return err
+		}
+	}
+	cert, err := tls.LoadX509KeyPair(c.registry.cert, c.registry.key)
+	if err != nil {
+		return fmt.Errorf("read the registry's certificate: %w", err)
+	}
+	c.current.Store(&cert)
+	return nil
+}
+
+// refreshLocal has the local CA issue a certificate, unless that which lies in the
+// data folder is good.
+func (c *certificates) refreshLocal(now time.Time) error {
+	issued, _ := os.ReadFile(c.dir.Path(datadir.ServerCert)) // what cannot be read is not good
+	due, good := c.ca.Due(issued, c.hosts, now)
+	if !good {
 		issued, err := c.ca.Issue(c.hosts, now)
 		if err != nil {
 			return err
@@ -106,18 +124,9 @@ func (c *certificates) refresh(now time.Time) error {
 		if err := c.dir.WriteFile(datadir.ServerCert, issued); err != nil {
 			return err
 		}
-		cert, err := tls.X509KeyPair(issued, issued)
-		if err != nil {
-			return err
-		}
-		renewal := cert.Leaf.NotAfter.Add(-localca.RenewBefore)
-		c.local.Store(&renewal)
+		due, _ = c.ca.Due(issued, c.hosts, now)
 	}
-	cert, err := tls.LoadX509KeyPair(c.registry.cert, c.registry.key)
-	if err != nil {
-		return fmt.Errorf("read the registry's certificate: %w", err)
-	}
-	c.current.Store(&cert)
+	c.local.Store(&due)
 	return nil
 }
 

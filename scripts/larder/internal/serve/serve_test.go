@@ -188,10 +188,38 @@ func TestStopAndStartAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cfg.Data, datadir.Env)); !os.IsNotExist(err) {
 		t.Errorf("after a stop, %v: the file tells of a node that does not serve", err)
 	}
+	before := files(t, cfg.Data)
 	again := start(t, cfg)
+	for name, was := range before {
+		is, err := os.Stat(filepath.Join(cfg.Data, name))
+		if err != nil || !os.SameFile(is, was) || !is.ModTime().Equal(was.ModTime()) && name != "lock" {
+			t.Errorf("%s was written anew, for which there may be no room (%v)", name, err)
+		}
+	}
 	if again.env(t, "AWS_ACCESS_KEY_ID") != key || again.env(t, "AWS_SECRET_ACCESS_KEY") != secret {
 		t.Error("other access keys after a restart")
 	}
+}
+
+// files are those of a data folder, but for the bucket's.
+func files(t *testing.T, data string) map[string]os.FileInfo {
+	t.Helper()
+	entries, err := os.ReadDir(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]os.FileInfo{}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil {
+			t.Fatal(err)
+		} else if info.Mode().IsRegular() {
+			found[e.Name()] = info
+		}
+	}
+	if len(found) < 8 {
+		t.Fatalf("%d files are too few", len(found))
+	}
+	return found
 }
 
 func TestRunRefuses(t *testing.T) {
@@ -477,7 +505,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	if !get(now.AddDate(0, 0, 30)).Equal(first) {
 		t.Error("renewed long before its end")
 	}
-	due := first.NotAfter.Add(-localca.RenewBefore / 2)
+	due := first.NotAfter.AddDate(0, 0, -15)
 	second := get(due)
 	if second.Equal(first) || !second.NotAfter.After(first.NotAfter) {
 		t.Error("not renewed before its end")
