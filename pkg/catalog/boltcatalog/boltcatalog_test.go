@@ -249,13 +249,16 @@ func TestOpenDamaged(t *testing.T) {
 	}
 	noise := bytes.Repeat([]byte{0xA5}, 64)
 	damages := map[string]func(file []byte) []byte{
-		"text":     func([]byte) []byte { return []byte("this is no catalog\n") },
-		"zeros":    func(file []byte) []byte { return make([]byte, len(file)) },
-		"bad item": func(file []byte) []byte { return bytes.ReplaceAll(file, []byte(`{"address":`), []byte(`{"address";`)) },
-		"bad meta": func(file []byte) []byte { copy(file, bytes.Repeat(noise, 200)); return file },
-		"cut":      func(file []byte) []byte { return file[:len(file)/2] },
-		"cut more": func(file []byte) []byte { return file[:8192] },
-		"cut most": func(file []byte) []byte { return file[:100] },
+		"text":                 func([]byte) []byte { return []byte("this is no catalog\n") },
+		"zeros":                func(file []byte) []byte { return make([]byte, len(file)) },
+		"bad item":             func(file []byte) []byte { return bytes.ReplaceAll(file, []byte(`{"address":`), []byte(`{"address";`)) },
+		"two out of order":     func(file []byte) []byte { return bytes.ReplaceAll(file, []byte(` V#0.1.0{`), []byte(` V#0.9.0{`)) },
+		"two of one name":      func(file []byte) []byte { return bytes.ReplaceAll(file, []byte(` V#0.1.0{`), []byte(` V#0.0.0{`)) },
+		"bad meta":             func(file []byte) []byte { copy(file, bytes.Repeat(noise, 200)); return file },
+		"cut to 100 bytes":     func(file []byte) []byte { return file[:100] },
+		"cut to one page":      func(file []byte) []byte { return file[:os.Getpagesize()] },
+		"cut before two pages": func(file []byte) []byte { return file[:2*os.Getpagesize()-1] },
+		"cut to two pages":     func(file []byte) []byte { return file[:2*os.Getpagesize()] },
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
@@ -266,29 +269,32 @@ func TestOpenDamaged(t *testing.T) {
 			refused(t, path, "damaged", "remove the file")
 		})
 	}
-	t.Run("noise", func(t *testing.T) {
-		refusals := 0
-		for at := 2 * os.Getpagesize(); at+len(noise) < len(whole); at += os.Getpagesize() {
-			path := filepath.Join(t.TempDir(), "catalog.db")
-			file := bytes.Clone(whole)
-			copy(file[at:], noise)
-			if err := os.WriteFile(path, file, 0o600); err != nil {
-				t.Fatal(err)
+	for name, damage := range map[string]func(file []byte, at int) []byte{
+		"noise": func(file []byte, at int) []byte { copy(file[at:], noise); return file },
+		"cut":   func(file []byte, at int) []byte { return file[:at] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			refusals := 0
+			for at := 2 * os.Getpagesize(); at+len(noise) < len(whole); at += os.Getpagesize() {
+				path := filepath.Join(t.TempDir(), "catalog.db")
+				if err := os.WriteFile(path, damage(bytes.Clone(whole), at), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				c, err := boltcatalog.Open(path)
+				if err == nil { // a page that nothing refers to
+					err = c.Close()
+				} else if refusals++; strings.Contains(err.Error(), "remove the file") {
+					err = nil
+				}
+				if err != nil {
+					t.Errorf("at %d: %v", at, err)
+				}
 			}
-			c, err := boltcatalog.Open(path)
-			if err == nil { // a page that nothing refers to
-				err = c.Close()
-			} else if refusals++; strings.Contains(err.Error(), "remove the file") {
-				err = nil
+			if refusals == 0 {
+				t.Error("nothing was noticed")
 			}
-			if err != nil {
-				t.Errorf("noise at %d: %v", at, err)
-			}
-		}
-		if refusals == 0 {
-			t.Error("no noise was noticed")
-		}
-	})
+		})
+	}
 }
 
 // TestOpenUnreadable holds that a file which cannot be opened at all is not

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -68,12 +69,20 @@ func (k kind) openDB(path string) (db *bbolt.DB, err error) {
 		db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout})
 		return err
 	})
-	for _, damage := range []error{bolterrors.ErrInvalid, bolterrors.ErrVersionMismatch, bolterrors.ErrChecksum} {
-		if errors.Is(err, damage) {
-			return nil, fmt.Errorf("%w (%w)", k.damaged, err)
-		}
+	if isDamage(err) {
+		return nil, fmt.Errorf("%w (%w)", k.damaged, err)
 	}
 	return db, err
+}
+
+// isDamage reports whether bolt cannot open a file for what is in it.
+func isDamage(err error) bool {
+	for _, damage := range []error{bolterrors.ErrInvalid, bolterrors.ErrVersionMismatch, bolterrors.ErrChecksum} {
+		if errors.Is(err, damage) {
+			return true
+		}
+	}
+	return err != nil && strings.HasPrefix(err.Error(), "file size too small") // an error that has no name
 }
 
 // guard calls what reads pages of the file, which bolt trusts: a damaged one
