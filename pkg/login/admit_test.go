@@ -9,9 +9,9 @@ import (
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
-// What is no whole request takes room from nobody, and what is gets an answer
-// that says when to come again where there is no room, before anything is read
-// or kept.
+// What is no whole request takes room from nobody, and none in the audit: however
+// often a stranger sends it, nothing was decided. What is gets an answer that says when
+// to come again where there is no room, before anything is read or kept.
 func TestAdmit(t *testing.T) {
 	exchange := func(changes ...string) string {
 		return with(url.Values{"grant_type": {grantExchange}, "subject_token_type": {typeJWT}, "subject_token": {"eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2NpIn0.c2ln"}}, changes...).Encode()
@@ -51,6 +51,9 @@ func TestAdmit(t *testing.T) {
 		before := w.do(tt.request())
 		if (asked == 1) != tt.counts || asked > 1 || before.status == http.StatusTooManyRequests {
 			t.Errorf("%s: was counted %d times, and answered %d", tt.name, asked, before.status)
+		}
+		if audit := w.audit(); !tt.counts && len(audit) != 0 {
+			t.Errorf("%s: the audit tells of it: %q", tt.name, audit)
 		}
 		w.people.state, room = "", false
 		after := w.do(tt.request())

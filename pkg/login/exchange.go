@@ -27,8 +27,7 @@ func (h *handler) exchange(r *http.Request, f fields) (tokenDocument, error) {
 	}
 	raw := strings.TrimRight(f["subject_token"], "\r\n") // with which a file ends
 	issuer, err := identity.Issuer(raw)
-	if err != nil {
-		h.decide(ctx, "nobody", "token for an identity", false, "what was sent is no identity token")
+	if err != nil { // it is no identity that anything is decided of
 		return tokenDocument{}, err
 	}
 	if err := h.admit(r); err != nil {
