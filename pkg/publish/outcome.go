@@ -159,7 +159,11 @@ func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {
 	if err != nil {
 		return err
 	}
-	if err := p.bucket.Put(ctx, registry.OutcomeKey(o.Key), bytes.NewReader(data), int64(len(data))); err != nil {
+	err = p.bucket.Put(ctx, registry.OutcomeKey(o.Key), bytes.NewReader(data), int64(len(data)))
+	if p.keysAreFiles && errors.Is(err, ErrInTheWay) {
+		err = p.bucket.Put(ctx, registry.OutcomeKeyByHash(o.Key), bytes.NewReader(data), int64(len(data)))
+	}
+	if err != nil {
 		return fmt.Errorf("write the outcome of %s: %w", o.Key, err)
 	}
 	return nil
@@ -168,6 +172,9 @@ func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {
 // readOutcome is the last outcome written for a key, or a zero one.
 func (p *Publisher) readOutcome(ctx context.Context, key string) (Outcome, error) {
 	data, err := p.readAll(ctx, registry.OutcomeKey(key), "", maxStateDocument)
+	if p.keysAreFiles && errors.Is(err, registry.ErrNotFound) {
+		data, err = p.readAll(ctx, registry.OutcomeKeyByHash(key), "", maxStateDocument)
+	}
 	if errors.Is(err, registry.ErrNotFound) {
 		return Outcome{}, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -49,6 +50,40 @@ func TestNoUploadIsInTheWayOfAnothersOutcome(t *testing.T) {
 			if !bytes.Contains(w.read("registry/outcomes/"+keys[0]+".json"), []byte("published")) {
 				t.Errorf("the outcome of %s does not lie where it is looked for", keys[0])
 			}
+		}
+	}
+}
+
+// Outcomes that an earlier release of the registry has written to a single node's
+// bucket are in nobody's way.
+func TestAnOldOutcomeIsInNobodysWay(t *testing.T) {
+	w := newWorld(t)
+	p := publish.New(publish.Config{
+		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler), Announce: w.heard.hear,
+		KeysAreFiles: true,
+	})
+	prerelease := "1.0.0-rc.json"
+	for key, c := range map[string]struct {
+		old  string // of another key
+		body []byte
+	}{
+		"modules/acme/vpc/aws/1.0.0.tgz": {"registry/outcomes/modules/acme/vpc/aws/1.0.0.tgz.json/x.json", tarOf(map[string]string{"main.tf": ""})},
+		widgetFolder + prerelease + "/" + providerName("widget", prerelease, "linux_amd64.zip"): {"registry/outcomes/" + widgetFolder + prerelease, widget("a")},
+	} {
+		w.put(c.old, []byte("{}"))
+		w.s3.Upload(t, key, c.body, nil)
+		for range 2 { // the second time it is known
+			w.heard.outcomes = nil
+			if err := p.PublishKey(t.Context(), key); err != nil {
+				t.Fatalf("%s: %v", key, err)
+			}
+		}
+		if len(w.heard.outcomes) != 0 {
+			t.Errorf("%s was published again: %v", key, w.heard.outcomes)
+		}
+		var written publish.Outcome
+		if err := json.Unmarshal(w.read(registry.OutcomeKeyByHash(key)), &written); err != nil || written.Key != key || written.Status != publish.Published {
+			t.Errorf("the outcome of %s is %+v, %v", key, written, err)
 		}
 	}
 }

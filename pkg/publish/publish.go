@@ -47,8 +47,8 @@ type Signer interface {
 	PublicKey() signing.PublicKey
 }
 
-// Config is what a [Publisher] works with. Hostname and Announce may be left
-// out, every other field is required.
+// Config is what a [Publisher] works with. Hostname, KeysAreFiles and
+// Announce may be left out, every other field is required.
 type Config struct {
 	Bucket  Bucket
 	Index   Index
@@ -59,6 +59,11 @@ type Config struct {
 	// Hostname is the registry's own, in lower case and in punycode: nothing is
 	// mirrored under it.
 	Hostname string
+
+	// KeysAreFiles says that the bucket keeps objects as files in folders, as a
+	// gateway to a file system does. There an outcome that has [ErrInTheWay] lies
+	// elsewhere, and is looked for there.
+	KeysAreFiles bool
 
 	// Announce is told of every outcome that differs from the one that was
 	// written before it for the same upload. An error of it makes the upload
@@ -76,15 +81,16 @@ type Publisher struct {
 
 	maxAnswered, maxStored int // of listings, in bytes
 
-	hostname string
-	signer   atomic.Pointer[Signer]
-	announce func(context.Context, Outcome) error // or nil
+	hostname     string
+	keysAreFiles bool
+	signer       atomic.Pointer[Signer]
+	announce     func(context.Context, Outcome) error // or nil
 }
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	p := &Publisher{bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, hostname: c.Hostname, announce: c.Announce,
-		maxAnswered: maxAnswered, maxStored: maxStored}
+	p := &Publisher{bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, hostname: c.Hostname, keysAreFiles: c.KeysAreFiles,
+		announce: c.Announce, maxAnswered: maxAnswered, maxStored: maxStored}
 	p.UseSigner(c.Signer)
 	return p
 }

@@ -13,6 +13,10 @@ import (
 // ErrExists says that an object that was to be created is there already.
 var ErrExists = errors.New("the object exists already")
 
+// ErrInTheWay says that another object is in the way of one: in a bucket that keeps
+// objects as files in folders, one cannot be both. In S3 it can.
+var ErrInTheWay = errors.New("another object is in its way: one of the two would be a folder")
+
 // Bucket is the storage of uploads and of everything that the registry keeps.
 // Implementations are safe for concurrent use, and what they have written is
 // seen by every read and listing that begins afterwards.
@@ -35,6 +39,8 @@ type Bucket interface {
 	Create(ctx context.Context, key string, body []byte) error
 
 	// Put writes an object of size bytes, replacing any under the key.
+	//
+	// Errors: [ErrInTheWay].
 	Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error
 
 	// Copy copies an object version inside the bucket, of up to

@@ -183,6 +183,13 @@ func OutcomeKey(upload string) string {
 	if hasOutcomeOfItsOwn(upload) {
 		return Prefix + "outcomes/" + upload + ".json"
 	}
+	return OutcomeKeyByHash(upload)
+}
+
+// OutcomeKeyByHash is where the outcome of an upload lies whose [OutcomeKey] cannot
+// be written. Where keys are files in folders, an outcome that is older than the
+// rules of OutcomeKey may be in its way.
+func OutcomeKeyByHash(upload string) string {
 	sum := sha256.Sum256([]byte(upload))
 	return Prefix + "outcomes-by-sha256/" + hex.EncodeToString(sum[:]) + ".json"
 }

@@ -45,6 +45,7 @@ func Test(t *testing.T, open func(t *testing.T) (publish.Bucket, User)) {
 	t.Run("missing", s.missing)
 	t.Run("put and open", s.putAndOpen)
 	t.Run("keys", s.keys)
+	t.Run("in the way", s.inTheWay)
 	t.Run("create", s.create)
 	t.Run("create at once", s.createAtOnce)
 	t.Run("versions", s.versions)
@@ -152,6 +153,30 @@ func (s *suite) keys(t *testing.T) {
 	}
 	if got := keysOf(t, s.bucket.Versions(t.Context(), "keys/", "")); !slices.Equal(got, want) {
 		t.Errorf("Versions = %q, want %q", got, want)
+	}
+}
+
+// inTheWay holds that of two objects, one of whose keys is the folder of the other
+// where keys are paths, the second is written, or has [publish.ErrInTheWay].
+func (s *suite) inTheWay(t *testing.T) {
+	for first, second := range map[string]string{"way/a": "way/a/b", "way/c/d/e": "way/c"} {
+		s.put(t, first, "first")
+		err := s.bucket.Put(t.Context(), second, strings.NewReader("second"), 6)
+		switch {
+		case errors.Is(err, publish.ErrInTheWay):
+			if _, _, err := s.bucket.Open(t.Context(), second, ""); !errors.Is(err, registry.ErrNotFound) {
+				t.Errorf("%s, which was not written, is read: %v", second, err)
+			}
+		case err != nil:
+			t.Errorf("%s beside %s: %v", second, first, err)
+		default:
+			if body, _ := s.open(t, second, ""); body != "second" {
+				t.Errorf("%s beside %s is %q", second, first, body)
+			}
+		}
+		if body, _ := s.open(t, first, ""); body != "first" {
+			t.Errorf("%s beside %s is %q", first, second, body)
+		}
 	}
 }
 

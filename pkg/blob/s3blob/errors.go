@@ -35,6 +35,13 @@ func notFound(err error) bool {
 // alreadyExists says that a conditional creation lost.
 func alreadyExists(err error) bool { return errorStatus(err) == http.StatusPreconditionFailed }
 
+// inTheWay says that a key cannot be the path of a file beside those there are, as
+// the gateway of a single node says it.
+func inTheWay(err error) bool {
+	code := errorCode(err)
+	return code == "ExistingObjectIsDirectory" || code == "ObjectParentIsFile"
+}
+
 func errorCode(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {

@@ -77,7 +77,11 @@ func (b *Bucket) Create(ctx context.Context, key string, body []byte) error {
 // Put implements [publish.Bucket]. The body is read twice, first for its
 // SHA-256; S3 takes up to 5 GiB at once.
 func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error {
-	if _, err := b.client.PutObject(ctx, b.put(key, body, size)); err != nil {
+	_, err := b.client.PutObject(ctx, b.put(key, body, size))
+	switch {
+	case inTheWay(err):
+		return fmt.Errorf("write %q in the bucket: %w", key, publish.ErrInTheWay)
+	case err != nil:
 		return failed("write", key, err)
 	}
 	return nil

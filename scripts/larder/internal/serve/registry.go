@@ -55,7 +55,7 @@ func (n *node) openRegistry(ctx context.Context) error {
 	}
 	n.publisher = publish.New(publish.Config{
 		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
-		Hostname: n.mirrorHostname(),
+		Hostname: n.mirrorHostname(), KeysAreFiles: true,
 	})
 	n.mirror = n.openMirror(scratch)
 	return n.publisher.Recover(ctx)

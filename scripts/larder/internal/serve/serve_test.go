@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,9 +26,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/localca"
+	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 )
 
 func TestMain(m *testing.M) {
@@ -540,6 +543,30 @@ func TestBanner(t *testing.T) {
 			if strings.Contains(out.String(), unwanted) {
 				t.Errorf("%s: the banner says %q:\n%s", name, unwanted, &out)
 			}
+		}
+	}
+}
+
+// What an earlier release has left in the bucket's folder keeps no upload from its
+// outcome.
+func TestOldOutcomeIsNotInTheWay(t *testing.T) {
+	const key = "modules/acme/vpc/aws/1.0.0.tgz"
+	n := &node{config: localConfig(t)}
+	r := startNode(t, n)
+	if err := os.MkdirAll(filepath.Join(r.data, datadir.S3, locals3.Bucket, registry.OutcomeKey(key), "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.blobs.Put(t.Context(), key, strings.NewReader("x"), 1); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		body, _, err := n.blobs.Open(t.Context(), registry.OutcomeKeyByHash(key), "")
+		if err == nil {
+			body.Close()
+			return
+		}
+		if !errors.Is(err, registry.ErrNotFound) || time.Now().After(deadline) {
+			t.Fatalf("%v\n%s", err, r.log)
 		}
 	}
 }

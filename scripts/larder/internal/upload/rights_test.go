@@ -102,8 +102,14 @@ func TestRightsOnTheInboxAreEnough(t *testing.T) {
 }
 
 // Whoever may read the outcome is told every violation, and no control
-// characters.
+// characters, wherever the outcome lies.
 func TestEveryViolationIsTold(t *testing.T) {
+	for name, outcomeKey := range map[string]func(string) string{"its place": registry.OutcomeKey, "by hash": registry.OutcomeKeyByHash} {
+		t.Run(name, func(t *testing.T) { testEveryViolationIsTold(t, outcomeKey) })
+	}
+}
+
+func testEveryViolationIsTold(t *testing.T, outcomeKey func(string) string) {
 	inbox := open(t, Options{Timeout: long})
 	f := files(t, 10, "wrong")[0]
 	version, err := inbox.put(t.Context(), f, quiet())
@@ -115,7 +121,7 @@ func TestEveryViolationIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := registry.OutcomeKey(f.Key)
+	key := outcomeKey(f.Key)
 	if _, err := inbox.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &inbox.options.Bucket, Key: &key, Body: strings.NewReader(string(document))}); err != nil {
 		t.Fatal(err)
 	}

@@ -138,8 +138,17 @@ func (in *Inbox) readReasons(ctx context.Context, results []*result) {
 }
 
 // outcome is the last one that was written for an upload's key.
-func (in *Inbox) outcome(ctx context.Context, r *result) (o publish.Outcome, err error) {
-	key := registry.OutcomeKey(r.Key)
+func (in *Inbox) outcome(ctx context.Context, r *result) (publish.Outcome, error) {
+	o, err := in.document(ctx, registry.OutcomeKey(r.Key))
+	if missing := (*types.NoSuchKey)(nil); errors.As(err, &missing) { // it may not be there yet, or lie elsewhere
+		if elsewhere, err := in.document(ctx, registry.OutcomeKeyByHash(r.Key)); err == nil {
+			return elsewhere, nil
+		}
+	}
+	return o, err
+}
+
+func (in *Inbox) document(ctx context.Context, key string) (o publish.Outcome, err error) {
 	found, err := in.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &in.options.Bucket, Key: &key})
 	if err != nil {
 		return o, err
