@@ -17,7 +17,7 @@
 //   - It holds at most [MaxFiles] files, and [MaxEntries] files and folders,
 //     counting the folders that are only named in the path of a file. All names
 //     together take at most [MaxNames] bytes, and the central directory of a
-//     zip at most [MaxDirectory].
+//     zip at most [MaxDirectory], as the headers before its entries do.
 //   - Names are relative, in UTF-8, with forward slashes: no leading "/", no
 //     backslash, no empty, "." or ".." segment, at most [MaxName] bytes, and
 //     [MaxSegment] in each segment. In a module archive a leading "./" is no
@@ -33,7 +33,9 @@
 //     devices, no pipes, no sparse files. A pax global header, which git puts
 //     into its tarballs, is not an entry, and says nothing of what entries are.
 //   - No entry has a second name, in a pax header beside a GNU long name or in a
-//     zip's Unicode path field: a scanner would see other files than the clients.
+//     zip's Unicode path field, and in a zip the header before an entry's content
+//     says the same name, compression, sizes and checksum as the directory: a scanner
+//     would see other files than the clients.
 //   - Entries of a zip are stored or deflated, not encrypted, and share no
 //     bytes with one another.
 //   - A provider zip holds, at its top level, a non-empty file named
@@ -88,7 +90,8 @@ const (
 	MaxSegment = 255
 	// MaxNames is how long all names of an archive may be together.
 	MaxNames = 4 << 20
-	// MaxDirectory is how large the central directory of a zip may be.
+	// MaxDirectory is how large the central directory of a zip may be, and the
+	// headers before its entries together.
 	MaxDirectory = 8 << 20
 	// MaxTarOverhead is how much the headers and padding of a tar may add to
 	// the content of its files.

@@ -12,6 +12,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -495,6 +496,88 @@ func TestSecondNameInZip(t *testing.T) {
 			h := stored("main.tf", "")
 			h.Extra = test.extra
 			_, err := checkModuleBytes(rawZip(t, nil, h), Zip)
+			if test.want == "" {
+				check(t, err)
+				return
+			}
+			wantViolation(t, err, test.want)
+		})
+	}
+}
+
+// TestHeaderOfItsOwn changes the header before the content of the last entry of a
+// zip, which says of itself what the directory says, or the zip is refused.
+func TestHeaderOfItsOwn(t *testing.T) {
+	const another, unicodePath, content = ` is named "evil.tf" in the header before its content`,
+		` has another name in a Unicode path field (0x7075) before its content`,
+		` has another size, checksum or compression in the header before its content`
+	set := func(at int, n uint32) func([]byte) {
+		return func(h []byte) { binary.LittleEndian.PutUint32(h[at:], n) }
+	}
+	field := func(id uint16, data ...byte) []byte {
+		return append(binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, id), uint16(len(data))), data...)
+	}
+	sizes := func(all ...uint64) (data []byte) {
+		for _, size := range all {
+			data = binary.LittleEndian.AppendUint64(data, size)
+		}
+		return data
+	}
+	wide := func(h []byte) { set(18, math.MaxUint32)(h); set(22, math.MaxUint32)(h) }
+	both := func(changes ...func([]byte)) func([]byte) {
+		return func(h []byte) {
+			for _, change := range changes {
+				change(h)
+			}
+		}
+	}
+	follow := func(h []byte) { h[6] |= 8 }
+	nothing := func([]byte) {}
+	name := append([]byte{1, 0, 0, 0, 0}, "main.tf"...)
+	evil := append([]byte{1, 0, 0, 0, 0}, "evil.tf"...)
+	for _, test := range []struct {
+		rule   string
+		name   string // of the entry; main.tf has 5 bytes
+		extra  []byte
+		change func(header []byte)
+		want   string
+	}{
+		{"the same", "main.tf", nil, nothing, ""},
+		{"another name", "main.tf", nil, func(h []byte) { copy(h[30:], "evil.tf") }, `"main.tf"` + another},
+		{"another folder", "modules/", nil, func(h []byte) { copy(h[30:], "module_/") }, `"modules/" is named "module_/" in the header before its content`},
+		{"a shorter name", "main.tf", nil, func(h []byte) { h[26], h[28] = 4, 3 }, `"main.tf" is named "main" in the header before its content`},
+		{"a Unicode path", "main.tf", field(0x7075, evil...), nothing, `"main.tf"` + unicodePath},
+		{"the same Unicode path", "main.tf", field(0x7075, name...), nothing, ""},
+		{"another method", "main.tf", nil, func(h []byte) { h[8] = 8 }, `"main.tf"` + content},
+		{"another checksum", "main.tf", nil, set(14, 1), `"main.tf"` + content},
+		{"more compressed bytes", "main.tf", nil, set(18, 6), `"main.tf"` + content},
+		{"more bytes", "main.tf", nil, set(22, 6), `"main.tf"` + content},
+		{"no sizes", "main.tf", nil, both(set(14, 0), set(18, 0), set(22, 0)), `"main.tf"` + content},
+		{"no sizes, which follow", "main.tf", nil, both(follow, set(14, 0), set(18, 0), set(22, 0)), ""},
+		{"sizes that follow, and others", "main.tf", nil, both(follow, set(14, 0), set(18, 6), set(22, 0)), `"main.tf"` + content},
+		{"wide sizes", "main.tf", field(1, sizes(5, 5)...), wide, ""},
+		{"wide sizes behind another field", "main.tf", append(field(2, 1), field(1, sizes(5, 5)...)...), wide, ""},
+		{"other wide bytes", "main.tf", field(1, sizes(6, 5)...), wide, `"main.tf"` + content},
+		{"other wide compressed bytes", "main.tf", field(1, sizes(5, 6)...), wide, `"main.tf"` + content},
+		{"one wide size", "main.tf", field(1, sizes(5)...), set(18, math.MaxUint32), ""},
+		{"the first of two fields counts", "main.tf", append(field(1, sizes(6, 5)...), field(1, sizes(5, 5)...)...), wide, `"main.tf"` + content},
+		{"wide sizes that are not there", "main.tf", field(1, sizes(5)...), wide, `"main.tf"` + content},
+		{"wide sizes cut short", "main.tf", field(1, sizes(5, 5)[:15]...), wide, `"main.tf"` + content},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			body := "12345"
+			if strings.HasSuffix(test.name, "/") {
+				body = ""
+			}
+			data := rawZip(t, []byte(body), stored("other.tf", body), stored(test.name, body))
+			start := bytes.LastIndex(data, []byte("PK\x03\x04"))
+			end := start + 30 + len(test.name)
+			binary.LittleEndian.PutUint16(data[start+28:], uint16(len(test.extra)))
+			test.change(data[start:end])
+			data = slices.Concat(data[:end], test.extra, data[end:])
+			directory := data[len(data)-22+16:]
+			binary.LittleEndian.PutUint32(directory, binary.LittleEndian.Uint32(directory)+uint32(len(test.extra)))
+			_, err := checkModuleBytes(data, Zip)
 			if test.want == "" {
 				check(t, err)
 				return

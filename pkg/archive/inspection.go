@@ -23,6 +23,7 @@ type inspection struct {
 	admitted   int       // files whose names are fine
 	files      []content // files that have been read
 	folders    []string
+	headers    int64 // bytes of those before the entries of a zip
 	expanded   int64 // as the headers say, before it is read
 	exceeded   bool  // a limit is: nothing more is expanded
 	buf        []byte

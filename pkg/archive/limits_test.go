@@ -344,6 +344,25 @@ func TestZipDirectory(t *testing.T) {
 	}
 }
 
+// The headers before all entries, folders included, have as much room as the
+// directory has.
+func TestZipHeaders(t *testing.T) {
+	data := zipOf(t, files("a/", "a/main.tf", "a/x.tf")...)
+	room := int64(3*30 + len("a/"+"a/main.tf"+"a/x.tf"))
+	for limit, want := range map[int64]string{
+		room:     "",
+		room - 1: fmt.Sprintf("The headers before the entries of the zip take more than %d bytes.", room-1),
+	} {
+		rules := moduleRules()
+		rules.directory = limit
+		in := inspect(t.Context(), bytes.NewReader(data), int64(len(data)), rules)
+		read := len(in.checkZip())
+		if got := strings.Join(in.violations, "\n"); got != want || read != 2 || (len(in.files) == 0) != in.exceeded {
+			t.Errorf("of %d bytes: %q, and %d files were read; want %q", limit, got, len(in.files), want)
+		}
+	}
+}
+
 // claimEntries returns a zip with a zip64 end that states n entries.
 func claimEntries(t *testing.T, n uint64) []byte {
 	t.Helper()

@@ -18,6 +18,7 @@ type source struct {
 	r      io.ReaderAt
 	size   int64
 	budget int64 // how many bytes may still be read
+	last   int64 // where the last read began
 	err    error // the first error that is not the archive's fault
 	short  bool  // r ends before size
 }
@@ -29,6 +30,7 @@ func newSource(ctx context.Context, r io.ReaderAt, size int64) *source {
 // ReadAt implements io.ReaderAt. Offsets come from the archive and may be
 // anything: one outside of the file is an unexpected end, not an error of r.
 func (s *source) ReadAt(p []byte, off int64) (int, error) {
+	s.last = off
 	if s.err == nil {
 		s.err = s.ctx.Err()
 	}

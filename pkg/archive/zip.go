@@ -122,7 +122,7 @@ func zipProblem(f *zip.File) string {
 	const deflatedNothing = 5             // bytes at most: Java's tools deflate folders
 	isFolder := strings.HasSuffix(f.Name, "/")
 	switch mode := f.Mode().Type(); {
-	case hasAnotherName(f):
+	case hasAnotherName(f.Name, f.Extra):
 		return "has another name in a Unicode path field (0x7075); which of them counts is not the same everywhere."
 	case f.Flags&encrypted != 0:
 		return "is encrypted; nobody could install it."
@@ -139,25 +139,6 @@ func zipProblem(f *zip.File) string {
 	}
 }
 
-// hasAnotherName says whether an entry has a field that gives it another name
-// than its own: APPNOTE.TXT 4.6.9. The clients take no notice of it; unzip, 7-Zip
-// and Python, and so scanners, do.
-func hasAnotherName(f *zip.File) bool {
-	const id, versionAndChecksum = 0x7075, 1 + 4
-	for extra := f.Extra; len(extra) >= 4; {
-		size := int(binary.LittleEndian.Uint16(extra[2:]))
-		if size > len(extra)-4 {
-			return false // nobody reads it
-		}
-		field := extra[4 : 4+size]
-		if binary.LittleEndian.Uint16(extra) == id && size >= versionAndChecksum && string(field[versionAndChecksum:]) != f.Name {
-			return true
-		}
-		extra = extra[4+size:]
-	}
-	return false
-}
-
 func modeText(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -172,7 +153,8 @@ func modeText(mode fs.FileMode) string {
 }
 
 // disjoint reports whether each file has compressed bytes of its own, inside
-// the archive. Small bombs are made of files that share theirs.
+// the archive, behind headers that are no larger than they may be. Small bombs are
+// made of files that share theirs.
 func (in *inspection) disjoint(files []zipFile) bool {
 	type span struct {
 		zipFile
@@ -181,7 +163,7 @@ func (in *inspection) disjoint(files []zipFile) bool {
 	var spans []span
 	inside := true
 	for _, f := range files {
-		offset, err := f.DataOffset()
+		offset, err := in.locate(f.File)
 		start, length := uint64(offset), f.CompressedSize64
 		if err != nil || start > uint64(in.src.size) || length > uint64(in.src.size)-start {
 			in.violate("The content of %s does not lie within the archive: it is truncated or damaged.", quote(f.name))
@@ -199,19 +181,16 @@ func (in *inspection) disjoint(files []zipFile) bool {
 			return false
 		}
 	}
-	return inside
+	return inside && !in.exceeded
 }
 
-// readFolder opens a folder's entry, of which the directory says that it has no
+// readFolder looks for a folder's header, of which the directory says that it has no
 // content: the clients hash a zip by reading all of its entries, and fail where
 // one has no header of its own.
 func (in *inspection) readFolder(f *zip.File) {
-	rc, err := f.Open()
-	if err != nil {
+	if _, err := in.locate(f); err != nil {
 		in.damaged(f.Name, err)
-		return
 	}
-	rc.Close()
 }
 
 func (in *inspection) readZipFile(f zipFile) {
