@@ -104,6 +104,8 @@ locals {
         ]
         Resource = one(aws_sqs_queue.fetch[*].arn)
       },
+      # Of any host, as in template.yaml, where no ARN can be made of each pattern. The function fetches what one of
+      # them names.
       {
         Sid    = "UploadToMirror"
         Effect = "Allow"

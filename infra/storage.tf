@@ -189,6 +189,20 @@ resource "aws_s3_bucket_policy" "registry" {
           ArnNotEquals = { "aws:PrincipalArn" = compact([local.publish_role_arn, var.migration_principal_arn]) }
         }
       },
+      # What says which bytes and which keys are good is never replaced, whatever publish does: without If-None-Match
+      # it writes none of it, nor copies anything there, nor uploads it in parts. Whoever moves a registry here does,
+      # for the AWS CLI copies without that.
+      {
+        Sid       = "RecordsAndKeysAreCreatedOnce"
+        Effect    = "Deny"
+        Principal = "*"
+        Action    = "s3:PutObject"
+        Resource  = ["${local.bucket_arn}/registry/keys/*", "${local.bucket_arn}/registry/records/*"]
+        Condition = {
+          ArnEquals = { "aws:PrincipalArn" = local.publish_role_arn }
+          Null      = { "s3:if-none-match" = "true" }
+        }
+      },
     ]
   })
 

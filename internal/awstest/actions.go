@@ -258,9 +258,7 @@ func s3Calls(r *http.Request, _ []byte) ([]Call, error) {
 		action = cmp.Or(versionActions[action], action)
 	}
 	made := []Call{{Action: "s3:" + action, Resource: objectARN(request.bucket, request.key), Request: "s3:" + operation}}
-	if prefix := request.query.Get("prefix"); prefix != "" {
-		made[0].Context = map[string]string{"s3:prefix": prefix}
-	}
+	made[0].Context = request.context()
 	more, err := copyCalls(request)
 	if err != nil {
 		return nil, err
@@ -270,6 +268,18 @@ func s3Calls(r *http.Request, _ []byte) ([]Call, error) {
 		made = append(made, Call{Action: "s3:PutObjectTagging", Resource: made[0].Resource})
 	}
 	return made, nil
+}
+
+// context is what policies' conditions look at.
+func (r s3Request) context() map[string]string {
+	context := map[string]string{}
+	if prefix := r.query.Get("prefix"); prefix != "" {
+		context["s3:prefix"] = prefix
+	}
+	if condition := r.header.Get("If-None-Match"); condition != "" && r.method != http.MethodGet && r.method != http.MethodHead {
+		context["s3:if-none-match"] = condition
+	}
+	return context
 }
 
 // source is what a copy is made of.

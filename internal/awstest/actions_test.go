@@ -34,6 +34,9 @@ func TestS3Calls(t *testing.T) {
 		{"GET /b/f/k?tagging", []string{"s3:GetObjectTagging: s3:GetObjectTagging " + o}},
 		{"PUT /b/f/k?tagging&versionId=1", []string{"s3:PutObjectTagging: s3:PutObjectVersionTagging " + o}},
 		{"PUT /b/f/k", []string{"s3:PutObject: s3:PutObject " + o}},
+		{"PUT /b/f/k If-None-Match:*", []string{"s3:PutObject: s3:PutObject " + o + " s3:if-none-match=*"}},
+		{"POST /b/f/k?uploadId=1 If-None-Match:*", []string{"s3:CompleteMultipartUpload: s3:PutObject " + o + " s3:if-none-match=*"}},
+		{"GET /b/f/k If-None-Match:x", []string{"s3:GetObject: s3:GetObject " + o}}, // a condition on what is read is none of policies
 		{"PUT /b/f/k X-Amz-Tagging:a=b", []string{"s3:PutObject: s3:PutObject " + o, "s3:PutObjectTagging " + o}},
 		{"PUT /b/f/k X-Amz-Copy-Source:b/s%20t?versionId=1 X-Amz-Tagging-Directive:REPLACE",
 			[]string{"s3:CopyObject: s3:PutObject " + o, "s3:GetObjectVersion arn:aws:s3:::b/s t"}},

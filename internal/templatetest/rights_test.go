@@ -27,6 +27,7 @@ func TestRights(t *testing.T) {
 	update := func(partition, attribute string) map[string]string {
 		return map[string]string{"dynamodb:LeadingKeys": partition, "dynamodb:Attributes": attribute}
 	}
+	created := map[string]string{"s3:if-none-match": "*"}
 	item := func(partition string) map[string]string { return map[string]string{"dynamodb:LeadingKeys": partition} }
 	for _, c := range []struct {
 		function, action, resource string
@@ -99,10 +100,17 @@ func TestRights(t *testing.T) {
 		{"publish", "s3:GetObject", bucketARN + "/providers/acme/widget/x_SHA256SUMS", nil, true},
 		{"publish", "s3:GetObject", bucketARN + "/modules/acme/vpc/aws/1.0.0.zip", nil, false},
 		{"publish", "s3:PutObjectVersionTagging", bucketARN + "/mirror/x", nil, true},
-		{"publish", "s3:PutObject", bucketARN + "/registry/records/x", nil, true},
-		{"publish", "s3:PutObject", bucketARN + "/registry/records/x", map[string]string{"s3:x-amz-server-side-encryption": "AES256"}, true},
-		{"publish", "s3:PutObject", bucketARN + "/registry/records/x", map[string]string{"s3:x-amz-server-side-encryption": "aws:kms"}, false},
-		{"publish", "s3:PutObject", bucketARN + "/registry/records/x", map[string]string{"s3:x-amz-server-side-encryption-customer-algorithm": "AES256"}, false},
+		{"publish", "s3:PutObject", bucketARN + "/registry/providers/x", nil, true},
+		{"publish", "s3:PutObject", bucketARN + "/registry/providers/x", map[string]string{"s3:x-amz-server-side-encryption": "AES256"}, true},
+		{"publish", "s3:PutObject", bucketARN + "/registry/providers/x", map[string]string{"s3:x-amz-server-side-encryption": "aws:kms"}, false},
+		{"publish", "s3:PutObject", bucketARN + "/registry/providers/x", map[string]string{"s3:x-amz-server-side-encryption-customer-algorithm": "AES256"}, false},
+		{"publish", "s3:PutObject", bucketARN + "/registry/outcomes/modules/x.json", nil, true}, // which is replaced
+		{"publish", "s3:PutObject", bucketARN + "/registry/outcomes-by-sha256/x.json", nil, true},
+		{"publish", "s3:PutObject", bucketARN + "/registry/records/modules/x/00000001.json", created, true},
+		{"publish", "s3:PutObject", bucketARN + "/registry/records/modules/x/00000001.json", nil, false},
+		{"publish", "s3:PutObject", bucketARN + "/registry/keys/authors/x.asc", created, true},
+		{"publish", "s3:PutObject", bucketARN + "/registry/keys/authors/x.asc", nil, false},
+		{"publish", "s3:PutObject", bucketARN + "/registry/keys/untrusted/x/revoked.asc", nil, false},
 		{"publish", "s3:PutObject", bucketARN + "/modules/x", nil, false},
 		{"publish", "s3:DeleteObject", bucketARN + "/registry/records/x", nil, false},
 		{"publish", "s3:DeleteObject", bucketARN + "/modules/x", nil, false},
@@ -208,6 +216,7 @@ func TestResourcePolicies(t *testing.T) {
 		{"publish deletes from registry/", with(d.Bucket.Policy), "s3:DeleteObject", bucketARN + "/registry/x", as("acme-registry-publish"), false},
 		{"the mover, where there is none", with(d.Bucket.Policy), "s3:PutObject", bucketARN + "/registry/x", as("mover"), false},
 		{"the mover", with(moving.Bucket.Policy), "s3:PutObject", bucketARN + "/registry/x", as("mover"), true},
+		{"the mover copies records", with(moving.Bucket.Policy), "s3:PutObject", bucketARN + "/registry/records/x", as("mover"), true},
 		{"the mover deletes", with(moving.Bucket.Policy), "s3:DeleteObject", bucketARN + "/registry/x", as("mover"), false},
 
 		{"an administrator signs", with(d.SigningKey.Policy), "kms:Sign", keyARN, as("admin"), false},
