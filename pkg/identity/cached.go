@@ -13,10 +13,6 @@ const (
 	// staleFor is how long it is used if asking again fails.
 	staleFor = 24 * time.Hour
 
-	// renewRest is the time between two requests for an answer that is newer
-	// than a fresh one. Whoever sends tokens decides when there is one.
-	renewRest = 30 * time.Second
-
 	// failRest is how long an issuer is left alone that did not answer.
 	failRest = 10 * time.Second
 )
@@ -60,8 +56,8 @@ func (c *cached[T]) get(ctx context.Context) (value *T, asked bool, err error) {
 	return value, false, err
 }
 
-// renew is an answer that is newer than the one that was seen, if there is one
-// and the issuer may be asked.
+// renew is an answer that is newer than the one that was seen, or that one where
+// there is none and the issuer may not be asked.
 func (c *cached[T]) renew(ctx context.Context, seen *T) (*T, error) {
 	if err := c.enter(ctx); err != nil {
 		return nil, err
@@ -114,7 +110,7 @@ func (c *cached[T]) mayNotRenew(seen *T) (*T, error, bool) {
 		return c.value, nil, true
 	}
 	now := c.now()
-	if now.Before(c.renewed.Add(renewRest)) || now.Before(c.rest) {
+	if now.Before(c.renewed.Add(Rest)) || now.Before(c.rest) {
 		return seen, c.failed, true
 	}
 	c.renewed = now

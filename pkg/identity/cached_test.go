@@ -167,17 +167,17 @@ func TestManyAtOnceAskOnce(t *testing.T) {
 
 	all(issuer.good(jose.RS256, rsaKey(), "unknown"), false)
 	for n := range 100 {
-		if err := issuer.verify(v, issuer.good(jose.EdDSA, edKey(), fmt.Sprint("unknown ", n))); !errors.Is(err, ErrInvalid) {
+		if err := issuer.verify(v, issuer.good(jose.EdDSA, edKey(), fmt.Sprint("unknown ", n))); !errors.Is(err, ErrTooSoon) {
 			t.Fatal(err)
 		}
 	}
 	issuer.asked(map[string]int{discoveryPath: 1, keysPath: 2})
 
-	issuer.pass(renewRest)
+	issuer.pass(Rest)
 	all(issuer.good(jose.RS256, otherRSAKey(), ""), false) // no kid, and no key that fits
 	issuer.asked(map[string]int{discoveryPath: 1, keysPath: 3})
 
-	issuer.pass(renewRest)
+	issuer.pass(Rest)
 	all(issuer.good(jose.RS256, otherRSAKey(), "rsa"), false) // the key is known: no reason to ask
 	issuer.asked(map[string]int{discoveryPath: 1, keysPath: 3})
 }
@@ -204,15 +204,21 @@ func TestKeyRotation(t *testing.T) {
 	issuer.publish(public(otherRSAKey().Public(), "new"))
 	check("the old key, as long as nobody came with the new one", nil, rsaKey(), "rsa")
 	check("the new key, at once", nil, otherRSAKey(), "new")
-	check("the old key, from then on", ErrInvalid, rsaKey(), "rsa")
+	check("the old key, from then on", ErrTooSoon, rsaKey(), "rsa")
 	issuer.asked(map[string]int{discoveryPath: 1, keysPath: 2})
 
 	issuer.publish(public(rsaKey().Public(), "rsa"))
-	check("within the rest", ErrInvalid, rsaKey(), "rsa")
+	issuer.pass(Rest - time.Second)
+	check("within the rest", ErrTooSoon, rsaKey(), "rsa")
+	check("the key that is known, within the rest", nil, otherRSAKey(), "new")
+	issuer.asked(map[string]int{discoveryPath: 1, keysPath: 2})
+	issuer.pass(time.Second)
+	check("after it", nil, rsaKey(), "rsa")
+	issuer.asked(map[string]int{discoveryPath: 1, keysPath: 3})
 	issuer.pass(freshFor)
 	check("the old key, after an hour", ErrInvalid, otherRSAKey(), "new")
 	check("the new key, after an hour", nil, rsaKey(), "rsa")
-	issuer.asked(map[string]int{discoveryPath: 2, keysPath: 3})
+	issuer.asked(map[string]int{discoveryPath: 2, keysPath: 4})
 
 	issuer.publish() // which revokes all
 	issuer.pass(freshFor)

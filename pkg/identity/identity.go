@@ -43,9 +43,19 @@ var (
 	// answers is of no use. It may help to try again later. The text of an error
 	// that wraps it is for users: it names the issuer.
 	ErrUnavailable = errors.New("the issuer cannot be asked")
+
+	// ErrTooSoon says that an identity token is signed with a key that is not known,
+	// and that its issuer has been asked for its keys less than [Rest] ago. It helps to
+	// try again after that, if the issuer has just changed them. Whoever sends tokens
+	// can bring it about. The text of an error that wraps it is for users.
+	ErrTooSoon = errors.New("the issuer may not be asked again yet")
 )
 
-// fault is an error of one of the two kinds, whose text stands for itself.
+// Rest is the time between two requests for the keys of an issuer that are made
+// because of a token.
+const Rest = 30 * time.Second
+
+// fault is an error of one of these kinds, whose text stands for itself.
 type fault struct {
 	kind error
 	text string
@@ -60,6 +70,11 @@ func invalid(format string, args ...any) error {
 
 func unavailable(issuer, format string, args ...any) error {
 	return &fault{ErrUnavailable, fmt.Sprintf("the issuer %.200s cannot be asked just now: %s", issuer, fmt.Sprintf(format, args...))}
+}
+
+func tooSoon(issuer string) error {
+	return &fault{ErrTooSoon, fmt.Sprintf("the identity token is signed by a key that is not known, and %.200s was asked for its keys "+
+		"a moment ago: try again in half a minute", issuer)}
 }
 
 // Config is what a [Verifier] needs.
@@ -101,7 +116,7 @@ func NewVerifier(c Config) *Verifier {
 // A request to the issuer goes on, for some seconds, when the context is
 // canceled, though not beyond its deadline: others may wait for the answer.
 //
-// Errors: [ErrInvalid], [ErrUnavailable].
+// Errors: [ErrInvalid], [ErrUnavailable], [ErrTooSoon].
 func (v *Verifier) Verify(ctx context.Context, raw, issuer string, audiences []string) (access.Claims, error) {
 	t, err := parse(raw)
 	if err != nil {

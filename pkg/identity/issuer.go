@@ -80,10 +80,14 @@ func (i *issuer) verify(ctx context.Context, jws *jose.JSONWebSignature) error {
 	}
 	signed, known := keys.verify(jws)
 	if !known && !asked { // a key that is newer than what we know
-		if keys, err = i.keys.renew(ctx, keys); err != nil {
+		newer, err := i.keys.renew(ctx, keys)
+		switch {
+		case err != nil:
 			return i.fault(err)
+		case newer == keys:
+			return tooSoon(i.url)
 		}
-		signed, known = keys.verify(jws)
+		signed, known = newer.verify(jws)
 	}
 	switch {
 	case signed:

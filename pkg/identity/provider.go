@@ -95,7 +95,7 @@ func (p *Provider) AuthURL(ctx context.Context, state, nonce, verifier string) (
 // somebody brings from there. Verifier and nonce are those of the
 // [Provider.AuthURL] that they were sent to.
 //
-// Errors: [ErrInvalid], [ErrUnavailable], and those of Secret.
+// Errors: [ErrInvalid], [ErrUnavailable], [ErrTooSoon], and those of Secret.
 func (p *Provider) Exchange(ctx context.Context, code, verifier, nonce string) (access.Claims, error) {
 	client, err := p.client(ctx)
 	if err != nil {

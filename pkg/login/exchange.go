@@ -81,8 +81,10 @@ func audiences(rules []access.Rule) []string {
 
 // whyNot is what of an error with an identity is for the audit.
 func whyNot(err error) string {
-	if errors.Is(err, identity.ErrInvalid) || errors.Is(err, identity.ErrUnavailable) {
-		return err.Error()
+	for _, kind := range []error{identity.ErrInvalid, identity.ErrUnavailable, identity.ErrTooSoon} {
+		if errors.Is(err, kind) {
+			return err.Error()
+		}
 	}
 	return "who it is could not be found out"
 }

@@ -236,6 +236,33 @@ func TestExchange(t *testing.T) {
 	}
 }
 
+// TestExchangedTooSoon: the keys of an issuer that has changed them twice in half a
+// minute are asked for after that. So a pipeline that tries again gets its token, and
+// nobody's alarm is raised by who sends names of keys that there are not.
+func TestExchangedTooSoon(t *testing.T) {
+	i := newIssuer(t)
+	w := newWorld(t, func(c *Config) { c.Identities = i.verifier() })
+	w.rule(access.Rule{Name: "acme", Use: access.ForPipelines, Issuer: i.URL, Audience: audience}, "repository_owner=acme", "read *")
+	w.wantToken(newForm("/v1/token", exchanging(i.token(t, pipeline)).Encode()), 200, "")
+	var err error
+	if i.signer, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: "2"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	raw := i.token(t, pipeline)
+	w.wantToken(newForm("/v1/token", exchanging(raw).Encode()), 400, "invalid_grant") // it has been asked, and does not publish it
+	answer := w.do(newForm("/v1/token", exchanging(raw).Encode()))
+	why := "the identity token is signed by a key that is not known, and " + i.URL + " was asked for its keys a moment ago: try again in half a minute"
+	if answer.status != 429 || answer.header.Get("Retry-After") != "30" || !strings.Contains(answer.body, `"error":"temporarily_unavailable"`) || !strings.Contains(answer.body, why) {
+		t.Errorf("%+v", answer)
+	}
+	if all := w.audit(); len(all) != 3 || all[2] != "a pipeline of "+i.URL+" | token for an identity | false | "+why {
+		t.Errorf("%q", all)
+	}
+	if i.asked.Load() != 3 || strings.Contains(w.log.String(), "level=WARN") {
+		t.Errorf("asked %d times; %s", i.asked.Load(), w.log.String())
+	}
+}
+
 func (w *world) remove(rules ...string) {
 	for _, rule := range rules {
 		if err := w.store.RemoveRule(w.Context(), rule); err != nil {

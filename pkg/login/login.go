@@ -20,10 +20,13 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/identity"
@@ -35,7 +38,7 @@ type Identities interface {
 	// Verify is what an issuer says in an identity token, which must be for
 	// one of the audiences.
 	//
-	// Errors: [identity.ErrInvalid], [identity.ErrUnavailable].
+	// Errors: [identity.ErrInvalid], [identity.ErrUnavailable], [identity.ErrTooSoon].
 	Verify(ctx context.Context, raw, issuer string, audiences []string) (access.Claims, error)
 }
 
@@ -49,7 +52,7 @@ type Provider interface {
 	// Exchange is what the provider says of the person who came back with a
 	// code.
 	//
-	// Errors: [identity.ErrInvalid], [identity.ErrUnavailable].
+	// Errors: [identity.ErrInvalid], [identity.ErrUnavailable], [identity.ErrTooSoon].
 	Exchange(ctx context.Context, code, verifier, nonce string) (access.Claims, error)
 }
 
@@ -120,9 +123,12 @@ type refusal struct {
 	status int
 	code   string // RFC 6749, section 5.2
 	text   string
+	again  time.Duration // when the client may come again, where that helps; 0 is soon
 }
 
-func refuse(status int, code, text string) *refusal { return &refusal{status, code, text} }
+func refuse(status int, code, text string) *refusal {
+	return &refusal{status: status, code: code, text: text}
+}
 
 func (r *refusal) Error() string { return r.text }
 
@@ -148,9 +154,9 @@ func (h *handler) admit(r *http.Request) error {
 }
 
 // tellWhen tells the client when to come again, where that helps.
-func tellWhen(header http.Header, status int) {
+func tellWhen(header http.Header, status int, again time.Duration) {
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		header.Set("Retry-After", retryAfter)
+		header.Set("Retry-After", strconv.Itoa(int(cmp.Or(again, soon).Seconds())))
 	}
 }
 
@@ -166,6 +172,8 @@ func (h *handler) refusal(r *http.Request, err error) *refusal {
 	case errors.Is(err, identity.ErrUnavailable):
 		h.log(r, slog.LevelWarn, "an issuer cannot be asked", err)
 		return refuse(http.StatusServiceUnavailable, unavailable, err.Error())
+	case errors.Is(err, identity.ErrTooSoon): // no fault of the registry's: strangers could make it one
+		return &refusal{http.StatusTooManyRequests, unavailable, err.Error(), identity.Rest}
 	case errors.Is(err, access.ErrFull):
 		h.log(r, slog.LevelWarn, "no more tickets can be kept", err)
 		return refuse(http.StatusServiceUnavailable, unavailable, "too many people are logging in at the same time: try again in some minutes")

@@ -281,6 +281,7 @@ func TestCallback(t *testing.T) {
 			with(v, "code", "", "error", "x", "error_description", "call 555-1234")
 		}, 400, "another browser", "", 0},
 		"the provider is down":      {people{err: errUnavailable}, nil, 503, "cannot be asked", "the issuer cannot be asked", 1},
+		"the provider was asked":    {people{err: errTooSoon}, nil, 429, "may not be asked again yet", "the issuer may not be asked again yet", 1},
 		"the identity is wrong":     {people{err: errInvalid}, nil, 403, "not good", "the identity token is not good", 1},
 		"something breaks":          {people{err: errors.New("secret fire")}, nil, 500, "went wrong", "who it is could not be found out", 1},
 		"no rule fits":              {people{claims: claims("email_verified", true)}, nil, 403, "alice@acme.example (00u1)", "person alice@acme.example (00u1) of id.example.com: no rule for people fits", 1},

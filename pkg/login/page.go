@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,6 +25,7 @@ type answer struct {
 	location string // of a redirect, which has no page
 	cookie   *http.Cookie
 	page     page
+	again    time.Duration // as of a refusal
 }
 
 // page is a page for a person.
@@ -46,7 +48,7 @@ type consent struct {
 
 // failure is the page of an error.
 func failure(r *refusal) answer {
-	return answer{status: r.status, page: page{Title: "This did not work", Text: []string{sentence(r.text)}, Interrupt: true}}
+	return answer{status: r.status, again: r.again, page: page{Title: "This did not work", Text: []string{sentence(r.text)}, Interrupt: true}}
 }
 
 // sentence is an error's text as it stands on a page.
@@ -82,8 +84,8 @@ func (p page) render(host string) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// retryAfter is in seconds. The clients wait as long as they are told.
-const retryAfter = "5"
+// soon is when to come again. The clients wait as long as they are told.
+const soon = 5 * time.Second
 
 // write sends an answer, to HEAD without its page.
 func (h *handler) write(w http.ResponseWriter, r *http.Request, a answer) {
@@ -104,7 +106,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, a answer) {
 		h.log(r, slog.LevelError, "a page cannot be written", err)
 		a.status, body = http.StatusInternalServerError, nil
 	}
-	tellWhen(w.Header(), a.status)
+	tellWhen(w.Header(), a.status, a.again)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)

@@ -51,7 +51,7 @@ func (h *handler) token(w http.ResponseWriter, r *http.Request) {
 	if status == http.StatusForbidden { // which to the clients is something else
 		status = http.StatusBadRequest
 	}
-	tellWhen(w.Header(), status)
+	tellWhen(w.Header(), status, refused.again)
 	writeJSON(w, status, errorDocument{refused.code, description(refused.text), []string{refused.text}})
 }
 

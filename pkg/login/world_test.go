@@ -389,4 +389,5 @@ func (s *safeBuffer) String() string {
 var (
 	errUnavailable = errors.Join(identity.ErrUnavailable)
 	errInvalid     = errors.Join(identity.ErrInvalid)
+	errTooSoon     = errors.Join(identity.ErrTooSoon)
 )
