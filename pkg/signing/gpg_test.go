@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -251,11 +252,17 @@ func TestGPGKeysRejected(t *testing.T) {
 // made ready for use as its text asks: without the colon.
 func (g gpg) revocation(fingerprint string) string {
 	g.t.Helper()
+	return g.write("revocation.asc", bytes.Replace(g.prepared(fingerprint), []byte(":-----BEGIN"), []byte("-----BEGIN"), 1))
+}
+
+// prepared is the file itself.
+func (g gpg) prepared(fingerprint string) []byte {
+	g.t.Helper()
 	data, err := os.ReadFile(filepath.Join(g.home, "openpgp-revocs.d", fingerprint+".rev"))
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return g.write("revocation.asc", bytes.Replace(data, []byte(":-----BEGIN"), []byte("-----BEGIN"), 1))
+	return data
 }
 
 // What GnuPG writes when its user asks for more than a signature, and what of it
@@ -308,16 +315,31 @@ func TestGPGRevocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, err = ReadKeyFile(g.prepared(fingerprint))
+	checkViolations(t, err, "begins with a colon, with which GnuPG keeps a revocation certificate from being used by mistake: remove the colon before -----BEGIN")
 	prepared, err := os.ReadFile(g.revocation(fingerprint))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = ReadKeyFile(prepared)
-	checkViolations(t, err, "line 1 is not part of an armored key: remove all text around")
-	lone := prepared[bytes.Index(prepared, []byte("-----BEGIN")):]
-	file, err := ReadKeyFile(lone)
-	if err != nil || len(file.Keys) > 0 || len(file.Revocations) != 1 || file.Revocations[0].KeyID != keys[0].KeyID {
-		t.Fatalf("the certificate reads as %+v, error %v", file, err)
+	var file KeyFile
+	for name, data := range map[string][]byte{
+		"as it lies there, without the colon": prepared,
+		"alone":                               prepared[bytes.Index(prepared, []byte("-----BEGIN")):],
+		"with text after it":                  append(bytes.Clone(prepared), "the end\n"...),
+	} {
+		file, err = ReadKeyFile(data)
+		if err != nil || len(file.Keys) > 0 || len(file.Revocations) != 1 || file.Revocations[0].KeyID != keys[0].KeyID {
+			t.Fatalf("the certificate, %s, reads as %+v, error %v", name, file, err)
+		}
+	}
+	for name, data := range map[string][]byte{
+		"a key":               append(bytes.Clone(prepared), g.export(fingerprint)...),
+		"a damaged key after": append(bytes.Clone(prepared), g.export(fingerprint)[1:]...),
+		"what was a block":    append([]byte("-----BEGN PGP PUBLIC KEY BLOCK-----\n"), prepared...),
+	} {
+		if _, err := ReadKeyFile(data); !strings.Contains(fmt.Sprint(err), "is not part of an armored key: remove all text around the blocks") {
+			t.Errorf("a certificate and text, and %s: %v", name, err)
+		}
 	}
 	revoked, err := file.Revocations[0].Revoke(keys[0])
 	if err != nil || revoked.Fingerprint != fingerprint || revoked.Revoked.IsZero() {

@@ -48,8 +48,9 @@ type KeyFile struct {
 // ReadKeyFile reads an author's public keys: one or more armored blocks of one
 // or more keys each, as gpg --armor --export writes them, or of one revocation
 // certificate, as gpg --gen-revoke writes it, with nothing but white space around
-// the blocks. Encryption subkeys, images and other people's signatures are left
-// out.
+// the blocks. In a file of certificates alone there may be text around them, as in
+// the one that GnuPG makes with a key. Encryption subkeys, images and other people's
+// signatures are left out.
 //
 // A file is taken whole or not at all: a private key, one that cannot be read,
 // or one of a kind that clients cannot use, spoils the file. The error is a
@@ -122,7 +123,8 @@ func readKeyGroups(data []byte, found *Violations) (groups []keyGroup) {
 		found.add("%s", problem)
 		return nil
 	}
-	for _, block := range splitBlocks(string(data), found) {
+	text := splitBlocks(string(data), found)
+	for _, block := range text.blocks {
 		body, err := block.decode()
 		if err != nil {
 			found.add("the block that begins on line %d %v", block.line, err)
@@ -138,10 +140,19 @@ func readKeyGroups(data []byte, found *Violations) (groups []keyGroup) {
 		}
 		groups = append(groups, more...)
 	}
+	if !revocationsAlone(groups) || text.damaged {
+		for _, line := range text.foreign {
+			found.add("line %d is not part of an armored key: remove all text around the blocks", line)
+		}
+	}
 	if len(*found) == 0 && len(groups) == 0 {
 		found.add("the file holds no keys")
 	}
 	return groups
+}
+
+func revocationsAlone(groups []keyGroup) bool {
+	return len(groups) > 0 && !slices.ContainsFunc(groups, func(g keyGroup) bool { return !g.isRevocation() })
 }
 
 var privateArmor = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY`)
@@ -185,29 +196,34 @@ type block struct {
 	lines []string
 }
 
-// splitBlocks finds the blocks of public keys. What stands around them, other
-// blocks, and blocks cut short are added to found.
-func splitBlocks(text string, found *Violations) []block {
+// splitBlocks finds the blocks of public keys, and what stands around them. Other
+// blocks, and blocks that are cut short, are added to found.
+func splitBlocks(text string, found *Violations) blockScanner {
 	s := blockScanner{found: found}
 	for i, line := range strings.Split(text, "\n") {
 		s.scan(i+1, strings.TrimRight(line, " \t\r"))
 	}
 	s.cutShort()
-	return s.blocks
+	return s
 }
 
 type blockScanner struct {
-	blocks []block
-	open   *block // the block that has begun and not ended
-	inJunk bool   // a run of foreign lines is reported once
-	found  *Violations
+	blocks  []block
+	foreign []int  // the first line of each run of foreign ones
+	damaged bool   // a foreign line looks like the first or the last of a block
+	open    *block // the block that has begun and not ended
+	inJunk  bool
+	found   *Violations
 }
 
 func (s *blockScanner) scan(number int, line string) {
-	if rest, ok := strings.CutPrefix(line, beginMark); ok {
+	if rest, ok := strings.CutPrefix(strings.TrimPrefix(line, ":"), beginMark); ok {
 		s.cutShort()
 		s.open = &block{kind: strings.TrimSuffix(rest, markEnd), line: number}
 		s.inJunk = false
+		if line[0] == ':' {
+			s.found.add("line %d begins with a colon, with which GnuPG keeps a revocation certificate from being used by mistake: remove the colon before -----BEGIN", number)
+		}
 		return
 	}
 	switch {
@@ -215,8 +231,11 @@ func (s *blockScanner) scan(number int, line string) {
 		s.close()
 	case s.open != nil:
 		s.open.lines = append(s.open.lines, line)
-	case line != "" && !s.inJunk:
-		s.found.add("line %d is not part of an armored key: remove all text around the blocks", number)
+	case line != "":
+		s.damaged = s.damaged || strings.Contains(line, markEnd)
+		if !s.inJunk {
+			s.foreign = append(s.foreign, number)
+		}
 		s.inJunk = true
 	}
 }
