@@ -52,7 +52,11 @@ const (
 	widgetIndex   = "/v1/mirror/" + originHost + "/acme/widget/index.json"
 )
 
+// widgetPlatforms are those for which acme/widget 1.0.0 is fetched, and rarePlatform
+// is one more for which its origin has it: fetched where all are.
 var widgetPlatforms = []string{"darwin_arm64", "linux_amd64"}
+
+const rarePlatform = "freebsd_amd64"
 
 // origin is another registry, of which a mirror asks by a transport of the
 // test's own: production's connects to public addresses alone.
@@ -66,7 +70,8 @@ type origin struct {
 	downloads atomic.Int64
 }
 
-// startOrigin starts a registry that has published acme/widget 1.0.0.
+// startOrigin starts a registry that has published acme/widget 1.0.0, and acme/rare
+// 1.0.0 for the rare platform alone.
 func startOrigin(t *testing.T, bucket *s3test.Server) *origin {
 	t.Helper()
 	w := newWorldIn(t, bucket)
@@ -75,13 +80,18 @@ func startOrigin(t *testing.T, bucket *s3test.Server) *origin {
 		t.Fatal(err)
 	}
 	o := &origin{files: files, zips: map[string][]byte{}}
-	for _, platform := range widgetPlatforms {
-		key := "providers/acme/widget/" + widgetPackage + platform + ".zip"
-		o.zips[platform] = content(t, key)
-		if failures := w.invoke(uploaded(t, w.s3, key, w.s3.Upload(t, key, o.zips[platform], nil))); failures != 0 {
+	published := func(key string) []byte {
+		zip := content(t, key)
+		version := w.s3.Upload(t, key, zip, nil)
+		if failures := w.invoke(uploaded(t, w.s3, key, version)); failures != 0 || w.s3.Tags(t, key, version)[publish.StatusTag] != "published" {
 			t.Fatalf("%s is not published", key)
 		}
+		return zip
 	}
+	for _, platform := range append(slices.Clone(widgetPlatforms), rarePlatform) {
+		o.zips[platform] = published("providers/acme/widget/" + widgetPackage + platform + ".zip")
+	}
+	published("providers/acme/rare/terraform-provider-rare_1.0.0_" + rarePlatform + ".zip")
 	presigner, err := s3blob.New(s3blob.Config{
 		Bucket: w.s3.Bucket, Region: "us-east-1", Credentials: s3blob.StaticCredentials(w.s3.AccessKey, w.s3.SecretKey),
 		Endpoint: w.s3.Endpoint, PublicEndpoint: "https://" + filesHost, PathStyle: true, URLLifetime: time.Minute,
@@ -352,9 +362,9 @@ func uploaded(t *testing.T, bucket *s3test.Server, key, version string) []byte {
 
 // publishFetched has published what lies in the inbox of the mirror, as S3's
 // events would.
-func (p *pulling) publishFetched() {
+func (p *pulling) publishFetched(platforms ...string) {
 	p.Helper()
-	for _, platform := range widgetPlatforms {
+	for _, platform := range platforms {
 		key := inboxKey(platform)
 		head, err := p.s3.Client().HeadObject(p.Context(), &s3.HeadObjectInput{Bucket: &p.s3.Bucket, Key: &key})
 		if err != nil {
@@ -457,11 +467,11 @@ func TestPullThrough(t *testing.T) {
 	}
 
 	// From the inbox they are published. Then everybody gets them from the mirror.
-	p.publishFetched()
+	p.publishFetched(widgetPlatforms...)
 	p.asked()
 	for _, down := range []bool{false, true} {
 		p.origin.down.Store(down)
-		p.checkMirrored(p.instance())
+		p.checkMirrored(p.instance(), widgetPlatforms...)
 	}
 	if status, _ := p.get(p.instance(), strings.Replace(widgetVersion, "1.0.0", "2.0.0", 1)); status != http.StatusNotFound {
 		t.Errorf("what nobody has is answered with %d", status)
@@ -473,16 +483,16 @@ func TestPullThrough(t *testing.T) {
 	}
 }
 
-// checkMirrored checks that the mirror has the version itself: both hashes, and
-// the same bytes.
-func (p *pulling) checkMirrored(m *mirror.Mirror) {
+// checkMirrored checks that the mirror has the version itself, for some platforms:
+// both hashes, and the same bytes.
+func (p *pulling) checkMirrored(m *mirror.Mirror, platforms ...string) {
 	p.Helper()
 	p.asked()
 	if status, body := p.get(m, widgetIndex); status != http.StatusOK || body != `{"versions":{"1.0.0":{}}}` {
 		p.Errorf("the index is %d %s", status, body)
 	}
 	found := p.archives(m)
-	if got, want := p.asked(), []string{"dynamodb GetItem", "dynamodb Query"}; !slices.Equal(got, want) || len(found) != len(widgetPlatforms) {
+	if got, want := p.asked(), []string{"dynamodb GetItem", "dynamodb Query"}; !slices.Equal(got, want) || len(found) != len(platforms) {
 		p.Errorf("%v took %q, want %q", found, got, want)
 	}
 	for platform, archive := range found {
@@ -499,6 +509,39 @@ func (p *pulling) checkMirrored(m *mirror.Mirror) {
 		if err != nil || response.StatusCode != http.StatusOK || !bytes.Equal(body, zip) {
 			p.Errorf("the archive for %s: status %d, %d bytes, %v", platform, response.StatusCode, len(body), err)
 		}
+	}
+}
+
+// TestAllPlatforms holds that what the origin has for all platforms is offered and
+// fetched where that is the setting, and nowhere else.
+func TestAllPlatforms(t *testing.T) {
+	p := startPulling(t)
+	rareIndex := strings.Replace(widgetIndex, "widget", "rare", 1)
+	if status, body := p.get(p.instance(), rareIndex); status != http.StatusNotFound {
+		t.Errorf("what is for another platform alone is listed: %d %s", status, body)
+	}
+	p.settings["LARDER_MIRROR_PLATFORMS"] = "all"
+	m := p.instance()
+	if status, body := p.get(m, rareIndex); status != http.StatusOK || body != `{"versions":{"1.0.0":{}}}` {
+		t.Errorf("the index is %d %s", status, body)
+	}
+	all := append(slices.Clone(widgetPlatforms), rarePlatform)
+	found := p.archives(m)
+	for _, platform := range all {
+		if !slices.Equal(found[platform].Hashes, []string{zh(p.origin.zips[platform])}) {
+			t.Errorf("for %s is offered %+v", platform, found[platform])
+		}
+	}
+	wanted := p.messages()
+	for _, body := range wanted {
+		if p.deliver(m, body) {
+			t.Errorf("%s failed: %s", body, p.log.String())
+		}
+	}
+	p.publishFetched(all...)
+	p.checkMirrored(m, all...)
+	if again := p.messages(); len(found) != len(all) || len(wanted) != len(all) || len(again) != len(all) {
+		t.Errorf("%d are offered, %d wanted, and %d after they are here, want %d", len(found), len(wanted), len(again), len(all))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -195,7 +196,8 @@ func content(t testing.TB, key string) []byte {
 	var err error
 	switch {
 	case strings.HasPrefix(key, "providers/"), strings.HasPrefix(key, "mirror/"):
-		err = writeZip(&out, "terraform-provider-widget_v1", key)
+		name, _, _ := strings.Cut(path.Base(key), "_")
+		err = writeZip(&out, name+"_v1", key)
 	case strings.HasSuffix(key, ".zip"):
 		err = writeZip(&out, "main.tf", "")
 	case strings.HasSuffix(key, ".tar.gz"):

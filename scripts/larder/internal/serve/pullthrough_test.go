@@ -208,6 +208,7 @@ func TestPullThrough(t *testing.T) {
 		t.Error("the log has a presigned URL")
 	}
 
+	t.Run("all platforms", func(t *testing.T) { allPlatforms(t, o, p, published) })
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -292,6 +293,35 @@ func withdrawn(t *testing.T, o *origin, p *pulling) {
 	if _, document := p.version(t, "withdrawn"); len(document.Archives) != 1 {
 		t.Errorf("%+v: of a withdrawn version, what is missing is offered", document)
 	}
+}
+
+// A node that is told so offers and brings what its origin has for all platforms,
+// also what is for none of those that it has otherwise.
+func allPlatforms(t *testing.T, o *origin, p *pulling, widget map[string][]byte) {
+	rare := map[string][]byte{"freebsd_amd64": provider(t, "rare", "rare")}
+	o.publish(t, "rare", "1.0.0", rare)
+	p.checkIndex(t, "rare")
+	some := p.config
+	restart := func(cfg config.Config) {
+		t.Helper()
+		if err := p.stop(); err != nil {
+			t.Fatal(err)
+		}
+		p.config = cfg
+		p.start(t)
+	}
+	var err error
+	all := p.config
+	if all.MirrorPlatforms, err = pullthrough.ParsePlatforms("all"); err != nil {
+		t.Fatal(err)
+	}
+	restart(all)
+	p.checkIndex(t, "rare", "1.0.0")
+	p.checkOffered(t, "rare", rare)
+	p.awaitHere(t, "rare", rare)
+	p.awaitHere(t, "widget", widget)
+	restart(some)
+	p.checkIndex(t, "rare", "1.0.0") // which is here now
 }
 
 // Nobody is asked for what no pattern names.
