@@ -86,12 +86,16 @@ type Walked struct {
 	Changed  int            `json:"changed"`            // how much of it the walk changed
 	Findings []Finding      `json:"findings,omitempty"` // what is wrong
 	Notes    []Finding      `json:"notes,omitempty"`    // what is not wrong, and should be known
-	Keys     []Key          `json:"keys,omitempty"`     // of Keys alone; the first part has all keys, also those that signed nothing
+	Keys     []Key          `json:"keys,omitempty"`     // of Keys alone; what this part knows of them. The first parts have all keys, also those that signed nothing
 }
 
 // MaxFindings is after how many findings and notes a part ends, with the step that
 // has the last of them.
 const MaxFindings = 1000
+
+// MaxKeys is after how many authors' keys a part ends. The same key is counted once
+// for each of its forms, and for each reason not to trust it.
+const MaxKeys = 1000
 
 // Finding is something that is wrong, or should be known.
 type Finding struct {
@@ -104,8 +108,8 @@ type Key struct {
 	KeyID       string   `json:"key_id"` // 16 upper-case hex digits, as the clients print it
 	Fingerprint string   `json:"fingerprint,omitempty"`
 	Role        Role     `json:"role"`
-	Trust       Trust    `json:"trust,omitempty"`      // of an author's key
-	Namespaces  []string `json:"namespaces,omitempty"` // of an author's key: those that have it
+	Trust       Trust    `json:"trust,omitempty"`      // of an author's key; what a later part says counts
+	Namespaces  []string `json:"namespaces,omitempty"` // of an author's key: those that have it, and a later part may have more
 	Versions    []string `json:"versions,omitempty"`   // "acme/widget 1.0.0": those of this part that it signed
 }
 

@@ -86,8 +86,17 @@ func (d *registryDouble) OwnKeys(context.Context) ([]signing.PublicKey, error) {
 	return []signing.PublicKey{{KeyID: "A", Fingerprint: "AA"}, {KeyID: "B", Fingerprint: "BB"}}, d.errs["own"]
 }
 
-func (d *registryDouble) AuthorKeys(context.Context) ([]publish.AuthorKey, error) {
-	return d.authors, d.errs["authors"]
+func (d *registryDouble) AuthorKeys(_ context.Context, after string) iter.Seq2[publish.AuthorKey, error] {
+	return func(yield func(publish.AuthorKey, error) bool) {
+		for _, key := range d.authors {
+			if key.After > after && !yield(key, nil) {
+				return
+			}
+		}
+		if err := d.errs["authors"]; err != nil {
+			yield(publish.AuthorKey{}, err)
+		}
+	}
 }
 
 func (d *registryDouble) DistrustKey(_ context.Context, fingerprint string) (bool, error) {
@@ -252,9 +261,13 @@ func TestKeys(t *testing.T) {
 		{Step: step("4", "provider acme/widget 2.0.0"), KeyID: "C", Author: true},
 		{Step: step("5", "provider acme/widget 3.0.0"), KeyID: longID('D'), Author: true},
 	}, authors: []publish.AuthorKey{
-		{Fingerprint: long('D'), Namespaces: []string{"acme", "labs"}},
-		{Fingerprint: long('E'), Namespaces: []string{"acme"}, Distrusted: true},
-		{Fingerprint: long('F'), Revoked: true, Distrusted: true},
+		{After: "1", Fingerprint: long('D'), Namespace: "acme"},
+		{After: "2", Fingerprint: long('E'), Namespace: "acme"},
+		{After: "3", Fingerprint: long('D'), Namespace: "labs"},
+		{After: "4", Fingerprint: long('D'), Namespace: "labs"}, // in another form
+		{After: "5", Fingerprint: long('E'), Distrusted: true},
+		{After: "6", Fingerprint: long('F'), Distrusted: true},
+		{After: "7", Fingerprint: long('F'), Revoked: true},
 	}}
 	want := []Key{
 		{KeyID: "A", Fingerprint: "AA", Role: Replaced, Versions: []string{"acme/widget 1.0.0"}},
@@ -276,6 +289,41 @@ func TestKeys(t *testing.T) {
 	}
 	if a := ask(t, h, `{"keys":{"after":"1"}}`); !reflect.DeepEqual(a.Walked.Keys, want) {
 		t.Errorf("a later part is %+v, want the keys of its own versions, %+v", a.Walked.Keys, want)
+	}
+}
+
+// Authors' keys are as many as those want who publish: a part ends after so many, or
+// after its time.
+func TestManyKeys(t *testing.T) {
+	d := &registryDouble{signed: []publish.Signed{{Step: publish.Step{After: "1", Leg: "records", Subject: "provider acme/widget 1.0.0"}, KeyID: "A"}}}
+	h := New(Config{Publisher: d})
+	for _, more := range []int{0, 1} {
+		d.authors = nil
+		for n := range MaxKeys + more {
+			d.authors = append(d.authors, publish.AuthorKey{After: fmt.Sprintf("%04d", n), Fingerprint: fmt.Sprintf("%040d", n), Namespace: "acme"})
+		}
+		end := fmt.Sprintf("keys:%04d", MaxKeys-1)
+		first := ask(t, h, `{"keys":{}}`)
+		if w := first.Walked; len(w.Keys) != 2+MaxKeys || w.Next != end || w.Last != "key "+d.authors[MaxKeys-1].Fingerprint || len(w.Steps) != 0 {
+			t.Fatalf("the first part ends after %q with %d keys: %+v", w.Next, len(w.Keys), w.Last)
+		}
+		w := ask(t, h, `{"keys":{"after":"`+end+`"}}`).Walked
+		want := []Key{{KeyID: "A", Role: Replaced, Versions: []string{"acme/widget 1.0.0"}}}
+		for _, k := range d.authors[MaxKeys:] {
+			want = append([]Key{{KeyID: k.Fingerprint[24:], Fingerprint: k.Fingerprint, Role: Author, Trust: Trusted, Namespaces: []string{"acme"}}}, want...)
+		}
+		if !reflect.DeepEqual(w.Keys, want) || w.Next != "" || w.Steps["records"] != 1 {
+			t.Errorf("the second part is %+v, want the keys %+v", w, want)
+		}
+	}
+	h.partTime = 0
+	if w := ask(t, h, `{"keys":{}}`).Walked; len(w.Keys) != 3 || w.Next != "keys:0000" {
+		t.Errorf("without time, it is %+v", w)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if a := h.Handle(ctx, Request{Keys: &Part{}}); a.Error != context.Canceled.Error() || a.Walked != nil {
+		t.Errorf("for nobody, it is %+v", a)
 	}
 }
 

@@ -29,7 +29,7 @@ type Publisher interface {
 	Verify(ctx context.Context, after string, quickly bool) publish.Walk
 	Signatures(ctx context.Context, after string) iter.Seq2[publish.Signed, error]
 	OwnKeys(ctx context.Context) ([]signing.PublicKey, error)
-	AuthorKeys(ctx context.Context) ([]publish.AuthorKey, error)
+	AuthorKeys(ctx context.Context, after string) iter.Seq2[publish.AuthorKey, error]
 	DistrustKey(ctx context.Context, fingerprint string) (changed bool, err error)
 	PublicKey() signing.PublicKey
 }
@@ -179,14 +179,23 @@ func (h *Handler) walk(ctx context.Context, walk publish.Walk) (*Walked, error) 
 	return &part.Walked, ctx.Err()
 }
 
-// keys takes a part of the walk over all signatures, and puts together what
-// each key signed.
+// authorsAfter is before the cursor of a part that ended among the authors' keys.
+const authorsAfter = "keys:"
+
+// keys takes a part of the walk over all keys and then all signatures, and puts
+// together what each key signed.
 func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 	part := newPart(h.partTime)
 	if after == "" {
-		if err := h.allKeys(ctx, &part.Walked); err != nil {
+		if err := h.ownKeys(ctx, part); err != nil {
 			return nil, err
 		}
+	}
+	if authors, ok := strings.CutPrefix(after, authorsAfter); ok || after == "" {
+		if ends, err := h.authorKeys(ctx, authors, part); err != nil || ends {
+			return &part.Walked, err
+		}
+		after = ""
 	}
 	for signed, err := range h.config.Publisher.Signatures(ctx, after) {
 		if err := cmp.Or(ctx.Err(), signed.Whole(err)); err != nil {
@@ -203,8 +212,7 @@ func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 	return &part.Walked, ctx.Err()
 }
 
-// allKeys adds the keys that there are, before any version.
-func (h *Handler) allKeys(ctx context.Context, w *Walked) error {
+func (h *Handler) ownKeys(ctx context.Context, part *part) error {
 	keys, err := h.config.Publisher.OwnKeys(ctx)
 	if err != nil {
 		return err
@@ -214,37 +222,65 @@ func (h *Handler) allKeys(ctx context.Context, w *Walked) error {
 		if key.KeyID == h.config.Publisher.PublicKey().KeyID {
 			role = Current
 		}
-		w.Keys = append(w.Keys, Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: role})
-	}
-	authors, err := h.config.Publisher.AuthorKeys(ctx)
-	if err != nil {
-		return err
-	}
-	for _, key := range authors {
-		w.Keys = append(w.Keys, authorKey(key))
+		*part.key(key.KeyID) = Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: role}
 	}
 	return nil
 }
 
-func authorKey(k publish.AuthorKey) Key {
-	trust := Trusted
-	switch {
-	case k.Revoked:
-		trust = Revoked
-	case k.Distrusted:
-		trust = Distrusted
+// authorKeys adds authors' keys, and says whether the part ends with them: anybody
+// who publishes can have as many as they like.
+func (h *Handler) authorKeys(ctx context.Context, after string, part *part) (ends bool, err error) {
+	seen := 0
+	for key, err := range h.config.Publisher.AuthorKeys(ctx, after) {
+		if err := cmp.Or(ctx.Err(), err); err != nil {
+			return false, err
+		}
+		part.author(key)
+		part.Next, part.Last = authorsAfter+key.After, "key "+key.Fingerprint
+		if seen++; seen >= MaxKeys || time.Now().After(part.end) {
+			return true, nil
+		}
 	}
-	id := k.Fingerprint[max(0, len(k.Fingerprint)-16):]
-	return Key{KeyID: id, Fingerprint: k.Fingerprint, Role: Author, Trust: trust, Namespaces: k.Namespaces}
+	return false, ctx.Err()
 }
 
 // part is a part of a walk that is being taken.
 type part struct {
 	Walked
 	end time.Time
+	at  map[string]int // in Keys, by ID
 }
 
-func newPart(d time.Duration) *part { return &part{Walked{Steps: map[string]int{}}, time.Now().Add(d)} }
+func newPart(d time.Duration) *part {
+	return &part{Walked{Steps: map[string]int{}}, time.Now().Add(d), map[string]int{}}
+}
+
+// key is what the part says of a key, so far.
+func (p *part) key(id string) *Key {
+	if _, known := p.at[id]; !known {
+		p.at[id] = len(p.Keys)
+		p.Keys = append(p.Keys, Key{KeyID: id})
+	}
+	return &p.Keys[p.at[id]]
+}
+
+// author notes what is known of an author's key. That it is not trusted comes after
+// who has it.
+func (p *part) author(k publish.AuthorKey) {
+	key := p.key(k.Fingerprint[max(0, len(k.Fingerprint)-16):])
+	key.Fingerprint, key.Role = k.Fingerprint, Author
+	switch {
+	case k.Revoked:
+		key.Trust = Revoked
+	case k.Distrusted:
+		key.Trust = Distrusted
+	default:
+		key.Trust = Trusted
+	}
+	if k.Namespace != "" && !slices.Contains(key.Namespaces, k.Namespace) {
+		key.Namespaces = append(key.Namespaces, k.Namespace)
+	}
+}
 
 // add adds a step, and says whether the part ends with it.
 func (p *part) add(step publish.Step, err error) (ends bool) {
@@ -267,17 +303,15 @@ func (p *part) add(step publish.Step, err error) (ends bool) {
 
 // signed notes who signed a version.
 func (p *part) signed(current string, s publish.Signed) {
-	at := slices.IndexFunc(p.Keys, func(k Key) bool { return k.KeyID == s.KeyID })
-	if at < 0 {
-		at = len(p.Keys)
-		role := Replaced
-		switch {
-		case s.Author:
-			role = Author
-		case s.KeyID == current:
-			role = Current
-		}
-		p.Keys = append(p.Keys, Key{KeyID: s.KeyID, Role: role})
+	key := p.key(s.KeyID)
+	switch {
+	case key.Role != "":
+	case s.Author:
+		key.Role = Author
+	case s.KeyID == current:
+		key.Role = Current
+	default:
+		key.Role = Replaced
 	}
-	p.Keys[at].Versions = append(p.Keys[at].Versions, strings.TrimPrefix(s.Subject, "provider "))
+	key.Versions = append(key.Versions, strings.TrimPrefix(s.Subject, "provider "))
 }

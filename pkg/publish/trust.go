@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -80,16 +81,16 @@ func (p *Publisher) DistrustKey(ctx context.Context, fingerprint string) (change
 	if own || fingerprint == p.PublicKey().Fingerprint {
 		return false, ErrOwnKey
 	}
-	keys, err := p.AuthorKeys(ctx)
+	already, err := p.anyUnder(ctx, registry.DistrustedKeyKey(fingerprint))
+	if err != nil || already {
+		return false, err
+	}
+	known, err := p.anyHas(ctx, fingerprint)
 	if err != nil {
 		return false, err
 	}
-	at := slices.IndexFunc(keys, func(key AuthorKey) bool { return key.Fingerprint == fingerprint })
-	if at < 0 {
+	if !known {
 		return false, registry.ErrNotFound
-	}
-	if keys[at].Distrusted {
-		return false, nil
 	}
 	data, err := json.MarshalIndent(distrusted{fingerprint, now()}, "", "  ")
 	if err != nil {
@@ -144,51 +145,56 @@ func servedKey(r registry.Release) (signing.PublicKey, bool) {
 	return file.Keys[0], true
 }
 
-// AuthorKey is an author's key as an operator sees it.
+// AuthorKey is one thing that is known of an author's key: that a namespace has it,
+// or that it is not trusted.
 type AuthorKey struct {
+	After       string // the cursor to go on after
 	Fingerprint string
-	Namespaces  []string // that have it
-	Revoked     bool     // by its owner
-	Distrusted  bool     // by an operator
+	Namespace   string // that has it, or empty
+	Revoked     bool   // by its owner
+	Distrusted  bool   // by an operator
 }
 
-// AuthorKeys is every key of every namespace, by its fingerprint.
-func (p *Publisher) AuthorKeys(ctx context.Context) ([]AuthorKey, error) {
-	at := map[string]int{}
-	var keys []AuthorKey
-	find := func(fingerprint string) *AuthorKey {
-		if _, known := at[fingerprint]; !known {
-			at[fingerprint] = len(keys)
-			keys = append(keys, AuthorKey{Fingerprint: fingerprint})
-		}
-		return &keys[at[fingerprint]]
-	}
-	for object, err := range p.bucket.List(ctx, registry.AllAuthorKeysPrefix, "") {
-		if err != nil {
-			return nil, fmt.Errorf("list the authors' keys: %w", err)
-		}
-		namespace, fingerprint, ok := registry.ParseAuthorKeyKey(object.Key)
-		if !ok {
-			continue
-		}
-		if key := find(fingerprint); !slices.Contains(key.Namespaces, namespace) {
-			key.Namespaces = append(key.Namespaces, namespace)
+// AuthorKeys is what is known of all authors' keys, after a cursor: first which
+// namespaces have them, once for each form of a key, then which are not trusted.
+func (p *Publisher) AuthorKeys(ctx context.Context, after string) iter.Seq2[AuthorKey, error] {
+	return func(yield func(AuthorKey, error) bool) {
+		for _, prefix := range []string{registry.AllAuthorKeysPrefix, registry.UntrustedKeysPrefix} {
+			if after != "" && !strings.HasPrefix(after, prefix) {
+				continue // it is of the other one
+			}
+			for object, err := range p.bucket.List(ctx, prefix, after) {
+				if err != nil {
+					yield(AuthorKey{}, fmt.Errorf("list the authors' keys: %w", err))
+					return
+				}
+				if key, ok := parseAuthorKey(object.Key); ok && !yield(key, nil) {
+					return
+				}
+			}
+			after = ""
 		}
 	}
-	for object, err := range p.bucket.List(ctx, registry.UntrustedKeysPrefix, "") {
-		if err != nil {
-			return nil, fmt.Errorf("list the keys that are not trusted: %w", err)
-		}
-		fingerprint := path.Base(path.Dir(object.Key))
-		switch object.Key {
-		case registry.RevokedKeyKey(fingerprint):
-			find(fingerprint).Revoked = true
-		case registry.DistrustedKeyKey(fingerprint):
-			find(fingerprint).Distrusted = true
+}
+
+// parseAuthorKey says what an object's being there says.
+func parseAuthorKey(object string) (AuthorKey, bool) {
+	if namespace, fingerprint, ok := registry.ParseAuthorKeyKey(object); ok {
+		return AuthorKey{After: object, Fingerprint: fingerprint, Namespace: namespace}, true
+	}
+	fingerprint := path.Base(path.Dir(object))
+	key := AuthorKey{After: object, Fingerprint: fingerprint, Revoked: object == registry.RevokedKeyKey(fingerprint), Distrusted: object == registry.DistrustedKeyKey(fingerprint)}
+	return key, key.Revoked || key.Distrusted
+}
+
+// anyHas says whether an author's key is known.
+func (p *Publisher) anyHas(ctx context.Context, fingerprint string) (bool, error) {
+	for key, err := range p.AuthorKeys(ctx, "") {
+		if err != nil || key.Fingerprint == fingerprint {
+			return err == nil, err
 		}
 	}
-	slices.SortFunc(keys, func(a, b AuthorKey) int { return strings.Compare(a.Fingerprint, b.Fingerprint) })
-	return keys, nil
+	return false, nil
 }
 
 // subkeyIsRevoked says whether a key that is trusted has made a signature with a

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -381,21 +380,49 @@ func TestDistrustKey(t *testing.T) {
 	}
 	w.uploadSigned(other, "1.1.0")
 	w.want(w.upload("keys/new/gone.asc", revoked(t, author)), publish.Published, "is revoked")
-	w.upload("keys/new/gone-too.asc", revoked(t, newAuthor(t, packet.Config{})))
+	gone := newAuthor(t, packet.Config{})
+	w.upload("keys/new/gone-too.asc", revoked(t, gone))
 
-	all, err := w.AuthorKeys(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := slices.DeleteFunc(all, func(k publish.AuthorKey) bool { return len(k.Namespaces) == 0 && k.Revoked && !k.Distrusted })
+	w.put(registry.UntrustedKeyPrefix(fingerprintOf(author))+"elsewhat.asc", nil)
+	w.put(registry.AuthorKeysPrefix("acme")+"elsewhat.asc", nil)
+	all := w.authorsKeys("")
+	last := publish.AuthorKey{Fingerprint: fingerprintOf(gone), Revoked: true}
 	want := []publish.AuthorKey{
-		{Fingerprint: fingerprintOf(author), Namespaces: []string{"acme", "labs"}, Revoked: true, Distrusted: true},
-		{Fingerprint: fingerprintOf(other), Namespaces: []string{"acme"}},
+		{Fingerprint: fingerprintOf(author), Namespace: "acme"},
+		{Fingerprint: fingerprintOf(other), Namespace: "acme"},
+		{Fingerprint: fingerprintOf(author), Namespace: "labs"},
+		{Fingerprint: fingerprintOf(author), Distrusted: true},
+		{Fingerprint: fingerprintOf(author), Revoked: true},
 	}
-	slices.SortFunc(want, func(a, b publish.AuthorKey) int { return strings.Compare(a.Fingerprint, b.Fingerprint) })
-	if len(all) != 3 || !reflect.DeepEqual(known, want) {
-		t.Errorf("the authors' keys are %+v, want %+v and one more", all, want)
+	if want[0].Fingerprint > want[1].Fingerprint {
+		want[0], want[1] = want[1], want[0]
 	}
+	if last.Fingerprint > want[3].Fingerprint {
+		want = append(want, last)
+	} else {
+		want = slices.Insert(want, 3, last)
+	}
+	for i, key := range all {
+		if rest := w.authorsKeys(key.After); len(rest) != len(all)-i-1 || !slices.Equal(rest, all[i+1:]) {
+			t.Errorf("after %s there are %+v", key.After, rest)
+		}
+		all[i].After = ""
+	}
+	if !slices.Equal(all, want) {
+		t.Errorf("the authors' keys are %+v, want %+v", all, want)
+	}
+}
+
+// authorsKeys is what is known of authors' keys after a cursor.
+func (w *world) authorsKeys(after string) (all []publish.AuthorKey) {
+	w.Helper()
+	for key, err := range w.AuthorKeys(w.Context(), after) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		all = append(all, key)
+	}
+	return all
 }
 
 // notes is what a verification finds wrong, and what it says besides.

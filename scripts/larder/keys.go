@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -82,7 +83,12 @@ func mergeKeys(keys, part []control.Key) []control.Key {
 			keys[i].Fingerprint = key.Fingerprint
 		}
 		if key.Trust != "" {
-			keys[i].Trust, keys[i].Namespaces = key.Trust, key.Namespaces
+			keys[i].Trust = key.Trust
+		}
+		for _, namespace := range key.Namespaces {
+			if !slices.Contains(keys[i].Namespaces, namespace) {
+				keys[i].Namespaces = append(keys[i].Namespaces, namespace)
+			}
 		}
 		keys[i].Versions = append(keys[i].Versions, key.Versions...)
 	}

@@ -134,16 +134,20 @@ func TestMergeKeys(t *testing.T) {
 	keys := mergeKeys(nil, []control.Key{
 		{KeyID: "A", Fingerprint: "AA", Role: control.Current, Versions: []string{"a/b 1.0.0"}},
 		{KeyID: "B", Fingerprint: "BB", Role: control.Replaced},
-		{KeyID: "C", Fingerprint: "CC", Role: control.Author, Trust: control.Distrusted, Namespaces: []string{"a"}},
+		{KeyID: "C", Fingerprint: "CC", Role: control.Author, Trust: control.Trusted, Namespaces: []string{"a"}},
 	})
 	keys = mergeKeys(keys, []control.Key{
+		{KeyID: "C", Fingerprint: "CC", Role: control.Author, Trust: control.Trusted, Namespaces: []string{"a", "b"}},
+	})
+	keys = mergeKeys(keys, []control.Key{
+		{KeyID: "C", Fingerprint: "CC", Role: control.Author, Trust: control.Revoked},
 		{KeyID: "C", Role: control.Author, Versions: []string{"a/b 1.1.0"}},
 		{KeyID: "A", Role: control.Replaced, Versions: []string{"a/b 1.2.0"}}, // rotated meanwhile
 	})
 	want := []control.Key{
 		{KeyID: "A", Fingerprint: "AA", Role: control.Replaced, Versions: []string{"a/b 1.0.0", "a/b 1.2.0"}},
 		{KeyID: "B", Fingerprint: "BB", Role: control.Replaced},
-		{KeyID: "C", Fingerprint: "CC", Role: control.Author, Trust: control.Distrusted, Namespaces: []string{"a"}, Versions: []string{"a/b 1.1.0"}},
+		{KeyID: "C", Fingerprint: "CC", Role: control.Author, Trust: control.Revoked, Namespaces: []string{"a", "b"}, Versions: []string{"a/b 1.1.0"}},
 	}
 	if !reflect.DeepEqual(keys, want) {
 		t.Errorf("%+v, want %+v", keys, want)
