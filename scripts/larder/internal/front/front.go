@@ -4,6 +4,7 @@
 // A connection that waits, be it for a handshake, for a request or for the next
 // one, is the first to be closed where there is no room for another. Whoever
 // opens thousands and sends nothing so closes their own, whatever they come as.
+// Where none waits, whoever has most of them makes room for who has far fewer.
 //
 // HTTP/1.1 is all that is spoken, so that a connection is a request at most, and
 // who counts connections has counted requests. By HTTP/2 one connection has
@@ -62,9 +63,11 @@ type Server struct {
 }
 
 // Open serves until Close, or until it fails (see Done).
-func Open(o Options) *Server {
+func Open(o Options) *Server { return open(o, MaxConnections, MaxPerSource) }
+
+func open(o Options, most, perSource int) *Server {
 	errorLog := newErrorLog(o.Logger)
-	connections := newConnections(o.Listener, MaxConnections, MaxPerSource, errorLog)
+	connections := newConnections(o.Listener, most, perSource, errorLog)
 	s := &Server{
 		name: o.Name,
 		http: &http.Server{

@@ -1,15 +1,21 @@
 package front
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,26 +44,121 @@ func TestSource(t *testing.T) {
 
 func TestSlots(t *testing.T) {
 	s := NewSlots(3, 2)
+	never := func() { t.Error("a slot was taken back") }
 	one, two := "192.0.2.1:1", "192.0.2.2:1"
-	first := s.Take(one)
-	if first == nil || s.Take("192.0.2.1:2") == nil {
+	first := s.Take(one, never)
+	if first == nil || s.Take("192.0.2.1:2", never) == nil {
 		t.Fatal("a source does not get its two")
 	}
-	if s.Take(one) != nil {
+	if s.Take(one, never) != nil {
 		t.Error("a source got a third")
 	}
-	if s.Take(two) == nil {
+	if s.Take(two, never) == nil {
 		t.Error("another source got none")
 	}
-	if s.Take(two) != nil {
+	if s.Take(two, never) != nil {
 		t.Error("there is a fourth")
 	}
 	first()
-	if s.Take(two) == nil {
+	first() // counts once
+	if s.Take(two, never) == nil {
 		t.Error("what was given back is not there")
 	}
-	if s.Take(one) != nil {
+	if s.Take(one, never) != nil {
 		t.Error("and again")
+	}
+}
+
+// What can best be spared makes room, and nothing that cannot.
+func TestShares(t *testing.T) {
+	states := map[rune]state{'.': idle, '+': fresh, '!': busy}
+	for _, tt := range []struct {
+		name string
+		has  string // who has what, in order
+		come string
+		ends string // which of them, by its number
+	}{
+		{"room", "A!A!B!", "B", "room"},
+		{"a source's limit", "A!A!A!A!", "A", "none"},
+		{"a source's limit, and something is fresh", "A!A!A+A!", "A", "2"},
+		{"a source's limit, and something is idle", "A!A+A.A!", "A", "2"},
+		{"a source's limit, and the one that was fresh first", "A!A+A+A!", "A", "1"},
+		{"a source's limit, and another's is idle", "A!A!A!A!B.", "A", "none"},
+		{"two have all", "B!A!A!A!A!B!B!B!", "C", "0 or 1"},
+		{"who has half as many by it", "B!A!A!A!A!B!B!C!", "C", "1"},
+		{"who would have more than half as many", "B!B!B!A!A!A!C!C!", "C", "none"},
+		{"who has half as many by it, not the smaller one's", "D!B!A!A!A!A!B!C!", "D", "2"},
+		{"all have one", "A!B!C!D!E!F!G!H!", "I", "none"},
+		{"one has two", "A!B!C!D!E!F!G!G!", "I", "6"},
+		{"one has two, and comes again", "A!B!C!D!E!F!G!G!", "G", "none"},
+		{"one has two, and who has one comes again", "A!B!C!D!E!F!G!G!", "A", "none"},
+		{"something is idle, of one who has little", "B.A!A!A!A!C!C!C!", "A", "none"},
+		{"something is idle, and fresh of one who has more", "B.A!A!A!C!C!C!C+", "A", "7"},
+		{"something is idle, and fresh of one who has as much", "B.A!A!A!D!C!C!C+", "A", "0"},
+		{"most is idle of one who has little", "A!A!A!A.B!D!C.C.", "E", "6"},
+		{"as much is idle of one who has more", "C.A!A!A!A.B!B!D!", "E", "4"},
+		{"something is fresh, of one who has more", "B!A!A+A!A!B!B!C!", "C", "2"},
+		{"something is fresh, of one who has less", "B!A!A!A!C+B!B!A!", "B", "none"},
+		{"something is fresh, of one who has as much", "B!A!A!A+C!B!B!D!", "B", "none"},
+		{"something is fresh, of who comes", "B+A!A!A!C+B!B!A!", "B", "0"},
+		{"something is fresh, and idle, of the same", "B!B!B!A!A+A.C+C!", "D", "5"},
+		{"more is fresh than another has idle", "B!B!B!A!A+A+C.C!", "D", "4"},
+		{"more is fresh than another has idle, of one who has less", "B!B!B!A!A!A.C+C+", "B", "5"},
+		{"most is fresh of one who has less", "B!B!B!A!A!A+C+C+", "D", "6"},
+		{"most is fresh of one who has as much", "B!B!B!A!A!A+C+C+", "C", "6"},
+		{"all is fresh", "A+B+C+D+E+F+G+G+", "H", "6"},
+		{"all is fresh, of everybody one", "A+B+C+D+E+F+G+H+", "G", "6"},
+	} {
+		s := newShares(8, 4)
+		ended := "room"
+		of := func(c byte) netip.Prefix { return Source(fmt.Sprintf("192.0.2.%d:1", c)) }
+		for i := 0; i < len(tt.has); i += 2 {
+			s.take(of(tt.has[i]), states[rune(tt.has[i+1])], func() { ended = strconv.Itoa(i / 2) })
+		}
+		if s.take(of(tt.come[0]), busy, func() {}) == nil {
+			ended = "none"
+		}
+		if !slices.Contains(strings.Split(tt.ends, " or "), ended) {
+			t.Errorf("%s: %s, want %s", tt.name, ended, tt.ends)
+		}
+		want := len(tt.has) / 2
+		if ended == "room" {
+			want++
+		}
+		if s.taken != want {
+			t.Errorf("%s: %d are taken, want %d", tt.name, s.taken, want)
+		}
+	}
+}
+
+// Whoever takes all there is, by however few sources, leaves others a share.
+func TestSharesAreFairInTheEnd(t *testing.T) {
+	const most = 768
+	s := newShares(most, most/2)
+	has := map[int]int{}
+	come := func(who int) {
+		if s.take(Source(fmt.Sprintf("192.0.2.%d:1", who)), busy, func() { has[who]-- }) != nil {
+			has[who]++
+		}
+	}
+	for who := range 3 {
+		for range most {
+			come(who)
+		}
+	}
+	for range most {
+		come(3)
+		for who := range 3 { // who take back whatever is free
+			come(who)
+		}
+	}
+	if has[3] < most/8 {
+		t.Errorf("who came last has %d of %d", has[3], most)
+	}
+	for who, n := range has {
+		if n < most/8 || n > most/2 {
+			t.Errorf("%d has %d of %d", who, n, most)
+		}
 	}
 }
 
@@ -81,7 +182,7 @@ func (p *peer) Close() error {
 	return nil
 }
 
-// Whoever waits longest makes room: of the source that has too many, or of the
+// What waits for a request makes room: of the source that has too many, or of the
 // one that has most.
 func TestConnectionsMakeRoom(t *testing.T) {
 	c := newConnections(nil, 4, 2, log.New(io.Discard, "", 0))
@@ -99,46 +200,38 @@ func TestConnectionsMakeRoom(t *testing.T) {
 	a1, conn1 := come("192.0.2.1")
 	a2, conn2 := come("192.0.2.1")
 	c.changed(conn1, http.StateActive)
-	a3, _ := come("192.0.2.1")
+	a3, conn3 := come("192.0.2.1")
 	wantClosed("a connection with a request", false, a1)
-	wantClosed("the one that waits longest", true, a2)
+	wantClosed("the one that waits for its first", true, a2)
 	wantClosed("the new one", false, a3)
-	if c.changed(conn2, http.StateClosed); c.open != 2 {
-		t.Errorf("%d are open, want 2", c.open)
+	if c.changed(conn2, http.StateClosed); c.shares.taken != 2 {
+		t.Errorf("%d are open, want 2", c.shares.taken)
 	}
-	c.changed(conn1, http.StateIdle) // has waited less than a3
+	c.changed(conn1, http.StateIdle)
 	b1, connB := come("192.0.2.2")
 	c.changed(connB, http.StateActive)
 	d1, connD := come("192.0.2.3") // all four are there
 	wantClosed("within the limits", false, a3)
 	e1, _ := come("192.0.2.4")
-	wantClosed("the longest of the largest source", true, a3)
+	wantClosed("one of the largest source that waits for its next", true, a1)
 	wantClosed("one of a source that has one", false, d1)
-	c.changed(conn1, http.StateActive)
+	c.changed(conn1, http.StateActive) // too late
+	c.changed(conn3, http.StateActive)
 	c.changed(connD, http.StateActive)
-	f1, _ := come("192.0.2.5")
+	f1, connF := come("192.0.2.5")
 	wantClosed("the last one that waits", true, e1)
-	for _, conn := range c.sources[Source("192.0.2.5:1")].waitingNow() {
-		c.changed(conn, http.StateActive)
-	}
+	c.changed(connF, http.StateActive)
 	if p, conn := come("192.0.2.6"); conn != nil {
 		t.Errorf("a fifth was taken, closed: %v", p.closed)
 	}
-	for what, p := range map[string]*peer{"a1": a1, "b1": b1, "d1": d1, "f1": f1} {
+	for what, p := range map[string]*peer{"a3": a3, "b1": b1, "d1": d1, "f1": f1} {
 		wantClosed(what, false, p)
 	}
-	_ = conn1.Close()
-	_ = conn1.Close() // counts once
-	if p, conn := come("192.0.2.6"); conn == nil || p.closed || c.open != 4 {
-		t.Errorf("no room where one has gone: %d are open", c.open)
+	_ = conn3.Close()
+	_ = conn3.Close() // counts once
+	if p, conn := come("192.0.2.6"); conn == nil || p.closed || c.shares.taken != 4 {
+		t.Errorf("no room where one has gone: %d are open", c.shares.taken)
 	}
-}
-
-func (s *source) waitingNow() (all []net.Conn) {
-	for e := s.waiting.Front(); e != nil; e = e.Next() {
-		all = append(all, e.Value.(*connection))
-	}
-	return all
 }
 
 // A connection is one request at a time, whatever its client would rather have:
@@ -215,8 +308,22 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
+// from is a connection that has come from an address.
+type from struct {
+	net.Conn
+	address string
+}
+
+func (f from) RemoteAddr() net.Addr { return (&peer{from: f.address}).RemoteAddr() }
+
 // serve has a handler serve in a bubble, and returns what connects to it.
 func serve(t *testing.T, o Options) (dial func() net.Conn) {
+	dialFrom := serveMany(t, o, MaxConnections, MaxPerSource)
+	return func() net.Conn { return dialFrom("192.0.2.1") }
+}
+
+// serveMany is serve for who comes from several addresses, and for fewer.
+func serveMany(t *testing.T, o Options, most, perSource int) (dial func(address string) net.Conn) {
 	t.Helper()
 	certificates := httptest.NewUnstartedServer(nil)
 	certificates.StartTLS()
@@ -228,7 +335,7 @@ func serve(t *testing.T, o Options) (dial func() net.Conn) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	server := Open(o)
+	server := open(o, most, perSource)
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
@@ -237,9 +344,9 @@ func serve(t *testing.T, o Options) (dial func() net.Conn) {
 			t.Errorf("it ended with %v", err)
 		}
 	})
-	return func() net.Conn {
+	return func(address string) net.Conn {
 		client, end := net.Pipe()
-		listener.come <- end
+		listener.come <- from{end, address + ":1"}
 		return client
 	}
 }
@@ -247,6 +354,7 @@ func serve(t *testing.T, o Options) (dial func() net.Conn) {
 func overTLS(t *testing.T, conn net.Conn) net.Conn {
 	t.Helper()
 	over := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
+	t.Cleanup(func() { _ = conn.Close() })
 	if err := over.HandshakeContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -273,6 +381,9 @@ func ends(conn net.Conn, text string, every time.Duration) time.Duration {
 	return took
 }
 
+// halfHello is how a handshake begins, of which no more comes.
+const halfHello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+
 // Whoever does not come to the point is cut off in time, whatever they do.
 func TestWhoDawdles(t *testing.T) {
 	for name, dawdle := range map[string]func(t *testing.T, conn net.Conn) time.Duration{
@@ -284,6 +395,12 @@ func TestWhoDawdles(t *testing.T) {
 		"in the headers": func(t *testing.T, conn net.Conn) time.Duration {
 			return ends(overTLS(t, conn), "GET / HTTP/1.1\r\nHost: h\r\nX: "+strings.Repeat("x", 100), time.Second)
 		},
+		"in the handshake, and stops": func(t *testing.T, conn net.Conn) time.Duration {
+			if _, err := io.WriteString(conn, halfHello); err != nil {
+				t.Fatal(err)
+			}
+			return ends(conn, "", 0)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -294,6 +411,108 @@ func TestWhoDawdles(t *testing.T) {
 			})
 		})
 	}
+}
+
+// One source's connections that stop in the handshake are its own: they end for
+// each other, for whoever else comes, and of themselves.
+func TestHalfHandshakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended atomic.Int64
+		var ending sync.WaitGroup
+		dial := serveMany(t, Options{Handler: http.NotFoundHandler()}, 8, 6)
+		open := func(number int) {
+			for range number {
+				conn := dial("192.0.2.1")
+				if _, err := io.WriteString(conn, halfHello); err != nil {
+					t.Error(err)
+				}
+				ending.Go(func() {
+					_, _ = io.Copy(io.Discard, conn)
+					_ = conn.Close()
+					ended.Add(1)
+				})
+			}
+			synctest.Wait()
+		}
+		want := func(what string, number int64) {
+			t.Helper()
+			if got := ended.Load(); got != number {
+				t.Errorf("%s: %d have ended, want %d", what, got, number)
+			}
+		}
+		open(6)
+		want("as many as one source may have", 0)
+		open(100)
+		want("a hundred more", 100)
+		for i := range 6 {
+			conn := overTLS(t, dial(fmt.Sprintf("192.0.2.%d", i+2)))
+			if answer := ask(t, conn); answer != "404 Not Found" {
+				t.Errorf("another: %s", answer)
+			}
+			t.Cleanup(func() { conn.Close() })
+		}
+		synctest.Wait()
+		want("six others", 104)
+		time.Sleep(HeaderTimeout)
+		ending.Wait()
+		want("in the end", 106)
+	})
+}
+
+// ask sends a request, and returns the status of its answer.
+func ask(t *testing.T, conn net.Conn) string {
+	t.Helper()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.Status
+}
+
+// Where a few sources have all connections, and requests under way on each, who
+// comes gets one; whom it was taken from learns of it, and so does its handler.
+func TestBusyConnectionsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failed atomic.Int64
+		dial := serveMany(t, Options{Handler: Paced(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				failed.Add(1)
+			}
+		}))}, 4, 2)
+		var busy []net.Conn
+		for i := range 4 {
+			conn := overTLS(t, dial(fmt.Sprintf("192.0.2.%d", i/2)))
+			if _, err := io.WriteString(conn, "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nx"); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			busy = append(busy, conn)
+		}
+		other := overTLS(t, dial("192.0.2.9"))
+		if answer := ask(t, other); answer != "200 OK" {
+			t.Errorf("who has none: %s", answer)
+		}
+		synctest.Wait()
+		if got := failed.Load(); got != 1 {
+			t.Errorf("%d handlers lost their clients, want 1", got)
+		}
+		ended := 0
+		for _, conn := range busy {
+			_ = conn.SetReadDeadline(time.Now())
+			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				ended++
+			}
+			_ = conn.Close()
+		}
+		if ended != 1 {
+			t.Errorf("%d connections have ended, want 1", ended)
+		}
+		_ = other.Close()
+	})
 }
 
 // A body may take as long as it needs, and no longer.

@@ -1,42 +1,20 @@
 package front
 
-import (
-	"net/netip"
-	"sync"
-)
-
-// Slots are how much may be under way at the same time: as much of each source
-// as is said, and as much in all.
-type Slots struct {
-	max, perSource int
-
-	mu    sync.Mutex
-	taken int
-	by    map[netip.Prefix]int
-}
+// Slots are how many requests may be under way at the same time: so many of each
+// source, and so many in all.
+type Slots struct{ shares *shares }
 
 // NewSlots returns so many slots, of which one source may have so many.
-func NewSlots(most, perSource int) *Slots {
-	return &Slots{max: most, perSource: perSource, by: map[netip.Prefix]int{}}
-}
+func NewSlots(most, perSource int) *Slots { return &Slots{newShares(most, perSource)} }
 
 // Take takes a slot for who comes from a remote address, until the function
-// that it returns is called. It returns nil if there is none.
-func (s *Slots) Take(remote string) (release func()) {
-	from := Source(remote)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken >= s.max || s.by[from] >= s.perSource {
+// that it returns is called. It returns nil if there is none. Where a source that
+// has far fewer finds no other, the slot is taken back: end must then end what is
+// under way, without waiting for it.
+func (s *Slots) Take(remote string, end func()) (release func()) {
+	slot := s.shares.take(Source(remote), busy, end)
+	if slot == nil {
 		return nil
 	}
-	s.taken++
-	s.by[from]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.taken--
-		if s.by[from]--; s.by[from] == 0 {
-			delete(s.by, from)
-		}
-	}
+	return slot.giveBack
 }

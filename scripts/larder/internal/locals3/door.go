@@ -2,6 +2,8 @@ package locals3
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"log"
 	"log/slog"
@@ -14,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/front"
 	"github.com/larder-registry/larder/scripts/larder/internal/sigv4"
@@ -46,10 +49,10 @@ type door struct {
 }
 
 // newDoor returns the door to the endpoint at a socket.
-func newDoor(keys identities, inside http.RoundTripper, logger *slog.Logger) http.Handler {
+func newDoor(keys identities, slots *front.Slots, inside http.RoundTripper, logger *slog.Logger) http.Handler {
 	d := &door{
 		verifier: sigv4.Verifier{Region: Region, Secret: keys.secret},
-		slots:    front.NewSlots(maxClientRequests, maxSourceRequests),
+		slots:    slots,
 		proxy: &httputil.ReverseProxy{
 			Rewrite:        rewrite,
 			Transport:      inside,
@@ -79,15 +82,27 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxDocument)
 	}
-	release := d.slots.Take(r.RemoteAddr)
+	if hasNoLength(r) {
+		noLength.answer(w, r)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	release := d.slots.Take(r.RemoteAddr, func() {
+		cancel(errMadeRoom)
+		control, now := http.NewResponseController(w), time.Now()
+		_, _ = control.SetReadDeadline(now), control.SetWriteDeadline(now) // the client may do nothing
+	})
 	if release == nil {
-		w.Header().Set("Retry-After", "1")
 		slowDown.answer(w, r)
 		return
 	}
 	defer release()
-	d.proxy.ServeHTTP(w, r)
+	d.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
+
+// errMadeRoom reports that a request was ended for one of a client who had fewer.
+var errMadeRoom = errors.New("too many requests of this client are under way")
 
 // misshapen returns why a request is none that a client of S3 makes, and nil if
 // it may be one.
@@ -97,6 +112,8 @@ func misshapen(r *http.Request) *refusal {
 		return &methodNotAllowed
 	case !strings.HasPrefix(r.RequestURI, "/") || strings.HasPrefix(r.RequestURI, "//"):
 		return &invalidURI
+	case !isText(r.URL.Path) || !isText(source(r.Header)):
+		return &invalidKey
 	case r.Header.Get("Upgrade") != "":
 		return &noUpgrade
 	case isForm(r.Header):
@@ -104,6 +121,22 @@ func misshapen(r *http.Request) *refusal {
 	}
 	return nil
 }
+
+// copySource is the header that names the object of which another is a copy.
+const copySource = "X-Amz-Copy-Source"
+
+// source is the object that is to be copied, if one is.
+func source(header http.Header) string {
+	encoded := header.Get(copySource)
+	if decoded, err := url.PathUnescape(encoded); err == nil {
+		return decoded
+	}
+	return encoded
+}
+
+// isText says whether something can be a key: UTF-8, as on AWS, and without NUL,
+// which no file's name can have.
+func isText(key string) bool { return utf8.ValidString(key) && !strings.ContainsRune(key, 0) }
 
 // isForm says whether the endpoint would take the body for a form, whatever the
 // method is: it would write it to the system's temporary folder.
@@ -133,6 +166,12 @@ func isUpload(r *http.Request) bool {
 		}
 	}
 	return true
+}
+
+// hasNoLength says whether an upload says nothing of how long it is, where a
+// server would take it for empty.
+func hasNoLength(r *http.Request) bool {
+	return isUpload(r) && r.ContentLength == 0 && r.Header.Get("Content-Length") == "" && source(r.Header) == ""
 }
 
 // rewrite makes of a request what the endpoint gets: the same, for it is signed.
@@ -170,6 +209,9 @@ func sayHTTPS(response *http.Response) error {
 // failed answers a request that the endpoint did not answer.
 func failed(w http.ResponseWriter, r *http.Request, err error, logger *slog.Logger) {
 	no := bodyFailed(err)
+	if errors.Is(context.Cause(r.Context()), errMadeRoom) {
+		no = &slowDown
+	}
 	if no == nil {
 		if r.Context().Err() == nil {
 			logger.Error("the S3 endpoint did not answer", "method", r.Method, "path", r.URL.Path, "error", err)

@@ -6,9 +6,13 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,11 +20,15 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/front"
+	"github.com/larder-registry/larder/scripts/larder/internal/socket"
 )
 
 // wire is a connection to the door on which a test writes what it likes.
 type wire struct {
-	*tls.Conn
+	net.Conn
 	answers *bufio.Reader
 }
 
@@ -67,11 +75,11 @@ func (e *endpoint) head(t *testing.T, who Credentials, method, target string, he
 	}
 	r.Header.Set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD")
 	for i := 0; i < len(header); i += 2 {
-		r.Header.Add(header[i], header[i+1])
+		r.Header.Set(header[i], header[i+1])
 	}
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	credentials := aws.Credentials{AccessKeyID: who.AccessKeyID, SecretAccessKey: who.SecretAccessKey}
-	if err := signer.SignHTTP(t.Context(), credentials, r, "UNSIGNED-PAYLOAD", "s3", Region, time.Now()); err != nil {
+	if err := signer.SignHTTP(t.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", Region, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
@@ -122,6 +130,16 @@ func TestDoorRefuses(t *testing.T) {
 		{"a link and a signature", linked + strings.SplitN(e.head(t, e.Uploader, "GET", "/larder/x"), "\r\n", 3)[2], 400, "InvalidArgument"},
 		{"absolute", "GET " + e.url + "/larder/registry/blob HTTP/1.1\r\n" + host, 400, "InvalidURI"},
 		{"no bucket", "GET //larder/registry/blob HTTP/1.1\r\n" + host, 400, "InvalidURI"},
+		{"a NUL", e.head(t, e.Uploader, "GET", "/larder/a%00b"), 400, "InvalidURI"},
+		{"an upload with a NUL", e.head(t, e.Uploader, "PUT", "/larder/a%00b") + tooMuch, 400, "InvalidURI"},
+		{"an upload in parts with a NUL", e.head(t, e.Uploader, "POST", "/larder/a%00b?uploads="), 400, "InvalidURI"},
+		{"a copy of a NUL", e.head(t, e.Uploader, "PUT", "/larder/x", copySource, "larder/a%00b"), 400, "InvalidURI"},
+		{"not UTF-8", e.head(t, e.Uploader, "PUT", "/larder/%FF") + tooMuch, 400, "InvalidURI"},
+		{"an upload without a length", e.head(t, e.Uploader, "PUT", "/larder/x"), 411, "MissingContentLength"},
+		{"a part without a length", e.head(t, e.Uploader, "PUT", "/larder/x?partNumber=1&uploadId=x"), 411, "MissingContentLength"},
+		{"anonymous, without a length", "PUT /larder/x HTTP/1.1\r\n" + host, 403, "AccessDenied"},
+		{"a body signed by another algorithm", e.head(t, e.Uploader, "PUT", "/larder/x", "X-Amz-Content-Sha256", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD",
+			"X-Amz-Decoded-Content-Length", "5") + tooMuch, 400, "AuthorizationHeaderMalformed"},
 		{"asterisk", "OPTIONS * HTTP/1.1\r\n" + host, 400, "InvalidURI"},
 		{"options", "OPTIONS /larder/x HTTP/1.1\r\n" + host + "Origin: https://example.com\r\nAccess-Control-Request-Method: PUT\r\n", 403, "AccessDenied"},
 		{"connect", "CONNECT 127.0.0.1:1 HTTP/1.1\r\n" + host, 405, "MethodNotAllowed"},
@@ -220,7 +238,7 @@ func TestDoorPassesOn(t *testing.T) {
 	e := start(t, t.TempDir())
 	up := e.Client(e.Uploader)
 	for _, key := range []string{
-		"a b", "a+b", "a%2Bb", "a=b&c;d", "ü/ö", "a!$'()*,:@~-._", "100%", "a//b", `a"b<c>`, "a?b#c", "モジュール", "a\\b",
+		"a b", "a+b", "a%2Bb", "a=b&c;d", "ü/ö", "a!$'()*,:@~-._", "100%", "a//b", `a"b<c>`, "a?b#c", "モジュール", "a\\b", "a%00b", "a%ffb",
 	} {
 		put(t, up, key, "the body of "+key)
 		if got := get(t, up, key, ""); got != "the body of "+key {
@@ -242,6 +260,15 @@ func TestDoorPassesOn(t *testing.T) {
 			t.Errorf("%s: got %d bytes", name, len(got))
 		}
 	}
+	if _, err := up.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: aws.String(Bucket), Key: aws.String("copy"), CopySource: aws.String(Bucket + "/a%2500b")}); err != nil {
+		t.Errorf("a copy: %v", err)
+	}
+	w := e.connect(t)
+	w.send(t, e.head(t, e.Uploader, "PUT", "/larder/copy", copySource, Bucket+"/a%2500b")+"\r\n")
+	if response, body := w.receive(t, "PUT"); response.StatusCode != 200 {
+		t.Errorf("a copy that says no length: %s %s", response.Status, body)
+	}
+	put(t, up, "empty", "")
 	out, err := up.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: aws.String("whole"), Range: aws.String("bytes=16-31")})
 	if err != nil {
 		t.Fatal(err)
@@ -290,6 +317,88 @@ func TestDoorBrokenUpload(t *testing.T) {
 	}
 	if got := e.notified(); len(got) != 0 {
 		t.Errorf("notified of %q", got)
+	}
+}
+
+// comeFrom is a header that stands for the address from which a request comes.
+const comeFrom = "X-Test-Address"
+
+// A source that has all that there may be under way makes room for another one:
+// what is ended says so where it still can, and holds on to nothing.
+func TestDoorMakesRoom(t *testing.T) {
+	e := start(t, t.TempDir())
+	large := strings.Repeat("0123456789abcdef", 1<<20) // more than lies in buffers
+	put(t, e.Client(e.Root), "large", large)
+	address, err := socket.Address(e.dir.Path(datadir.S3Socket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := newDoor(identities{e.Root, e.Uploader}, front.NewSlots(2, 2), inside{address}, slog.New(slog.NewTextHandler(e.log, nil)))
+	var under atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		under.Add(1)
+		defer under.Add(-1)
+		r.RemoteAddr = r.Header.Get(comeFrom) + ":1"
+		door.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	begin := func(from, method, rest string) wire {
+		t.Helper()
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		w := wire{conn, bufio.NewReader(conn)}
+		w.send(t, e.head(t, e.Uploader, method, "/larder/large", comeFrom, from)+rest)
+		return w
+	}
+	beginUpload := func(from string) wire {
+		t.Helper()
+		w := begin(from, "PUT", "Content-Length: 1000000\r\nExpect: 100-continue\r\n\r\n")
+		if line, err := w.answers.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
+			t.Fatalf("no leave to send: %q, %v", line, err)
+		}
+		if _, err := w.answers.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		w.send(t, "x")
+		return w
+	}
+	upload := beginUpload("192.0.2.1")
+	download := begin("192.0.2.1", "GET", "\r\n")
+	if _, err := download.answers.ReadByte(); err != nil { // and no more
+		t.Fatal(err)
+	}
+	third := begin("192.0.2.1", "GET", "\r\n")
+	if response, body := third.receive(t, "GET"); response.StatusCode != 503 || !strings.Contains(body, "SlowDown") || response.Header.Get("Retry-After") != "1" {
+		t.Errorf("a third of the same source: %s %s", response.Status, body)
+	}
+	other := begin("192.0.2.2", "GET", "\r\n")
+	if response, body := other.receive(t, "GET"); response.StatusCode != 200 || body != large {
+		t.Errorf("another source: %s, %d bytes", response.Status, len(body))
+	}
+	if response, body := upload.receive(t, "PUT"); response.StatusCode != 503 || !strings.Contains(body, "SlowDown") {
+		t.Errorf("the one that was ended: %s %s", response.Status, body)
+	}
+	again := beginUpload("192.0.2.1")
+	if response, body := begin("192.0.2.3", "GET", "\r\n").receive(t, "GET"); response.StatusCode != 200 || body != large {
+		t.Errorf("a third source: %s, %d bytes", response.Status, len(body))
+	}
+	poll(t, "one is under way", func() bool { return under.Load() == 1 })
+	if n, err := io.Copy(io.Discard, download.answers); err == nil && n >= int64(len(large)) {
+		t.Errorf("what was ended came whole: %d bytes", n)
+	}
+	_ = again.Close()
+	poll(t, "none is under way", func() bool { return under.Load() == 0 })
+	if got := e.size(t, "large"); got != int64(len(large)) {
+		t.Errorf("the object has %d bytes", got)
+	}
+	if log := e.log.String(); strings.Contains(log, "did not answer") {
+		t.Errorf("logged: %s", log)
 	}
 }
 

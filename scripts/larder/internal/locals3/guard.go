@@ -123,11 +123,14 @@ func (w *wholeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkUploadID refuses what leads out of the folder of an object's uploads,
-// as an upload that does not exist.
+// maxName is how long, in bytes, a file's name may be.
+const maxName = 255
+
+// checkUploadID refuses what leads out of the folder of an object's uploads, or
+// cannot be a name in it, as an upload that does not exist.
 func checkUploadID(id *string) error {
 	name := aws.ToString(id)
-	if name == "" || name == "." || name == ".." || filepath.Base(name) != name {
+	if name == "" || name == "." || name == ".." || filepath.Base(name) != name || len(name) > maxName || strings.ContainsRune(name, 0) {
 		return s3err.GetNoSuchUploadErr(name)
 	}
 	return nil

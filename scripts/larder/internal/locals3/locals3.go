@@ -150,7 +150,7 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 		<-s.ended // could only repeat err
 		return nil, err
 	}
-	s.openDoor(listener, newDoor(keys, to, opts.Logger))
+	s.openDoor(listener, newDoor(keys, front.NewSlots(maxClientRequests, maxSourceRequests), to, opts.Logger))
 	if err := s.probe(ctx, listener.Addr()); err != nil {
 		_ = s.Close() // could only repeat err
 		return nil, err

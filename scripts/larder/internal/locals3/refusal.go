@@ -22,6 +22,8 @@ type refusal struct {
 var (
 	methodNotAllowed = refusal{http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource."}
 	invalidURI       = refusal{http.StatusBadRequest, "InvalidURI", "Could not parse the specified URI: the path must begin with the bucket."}
+	invalidKey       = refusal{http.StatusBadRequest, "InvalidURI", "Could not parse the specified URI: a key must be UTF-8, without the character NUL."}
+	noLength         = refusal{http.StatusLengthRequired, "MissingContentLength", "You must provide the Content-Length HTTP header."}
 	noUpgrade        = refusal{http.StatusBadRequest, "InvalidRequest", "This endpoint speaks no other protocol: send no Upgrade header."}
 	noForms          = refusal{http.StatusNotImplemented, "NotImplemented", "Uploads by a form are not implemented, nor is the content type multipart/form-data: put the object."}
 	tooLarge         = refusal{http.StatusBadRequest, "EntityTooLarge", "The request's body is larger than any that such a request needs."}
@@ -80,6 +82,9 @@ func (f *refusal) answer(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(front.HeaderTimeout))
 	if r.ContentLength < 0 || r.ContentLength > keepAliveBody {
 		w.Header().Set("Connection", "close")
+	}
+	if f.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(f.status)

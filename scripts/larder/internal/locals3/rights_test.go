@@ -148,7 +148,8 @@ func TestUploadIDsLeadNowhere(t *testing.T) {
 	put(t, root, "registry/blob/1", "published")
 	beginUpload(t, up, "large") // there is a folder from which to lead away
 	key := aws.String("large")
-	for _, id := range []string{"../../../registry", "../../../registry/blob", "../../../../../s3-credentials.json", "..", ".", "x/../../../../registry"} {
+	for _, id := range []string{"../../../registry", "../../../registry/blob", "../../../../../s3-credentials.json", "..", ".", "x/../../../../registry",
+		"x\x00", strings.Repeat("x", maxName+1), strings.Repeat("x", 5000)} {
 		_, err := up.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{Bucket: aws.String(Bucket), Key: key, UploadId: &id})
 		wantCode(t, "abort "+id, err, "NoSuchUpload")
 		_, err = up.UploadPart(t.Context(), &s3.UploadPartInput{Bucket: aws.String(Bucket), Key: key, UploadId: &id,

@@ -27,7 +27,6 @@ const (
 	timeFormat      = "20060102T150405Z"
 	dateFormat      = "20060102"
 	unsignedPayload = "UNSIGNED-PAYLOAD"
-	streamingPrefix = "STREAMING-"
 
 	// maxSkew is how far a client's clock may be from the server's, as on AWS.
 	maxSkew = 15 * time.Minute
@@ -149,15 +148,20 @@ func readAuthorization(authorization string, header http.Header) (claim, error) 
 		at = header.Get("Date")
 	}
 	c := claim{payload: header.Get("X-Amz-Content-Sha256")}
-	if !payload.MatchString(c.payload) {
-		return claim{}, fmt.Errorf("%w: X-Amz-Content-Sha256 must be %s, %s… or a SHA-256", ErrMalformed, unsignedPayload, streamingPrefix)
+	if !slices.Contains(special, c.payload) && !hash.MatchString(c.payload) {
+		return claim{}, fmt.Errorf("%w: X-Amz-Content-Sha256 must be %s or a SHA-256", ErrMalformed, strings.Join(special, ", "))
 	}
 	err := c.read(fields["Credential"], at, fields["SignedHeaders"], fields["Signature"])
 	return c, err
 }
 
-// payload is what a request may say of its body's hash.
-var payload = regexp.MustCompile(`^(` + unsignedPayload + `|` + streamingPrefix + `[A-Z0-9-]+|[0-9a-f]{64})$`)
+// What a request may say of its body's hash: that it has none or many, and the
+// hash itself.
+var (
+	special = []string{unsignedPayload, "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+		"STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"}
+	hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
 
 // readPresigned reads the claim of a presigned URL.
 func readPresigned(query []parameter) (claim, error) {

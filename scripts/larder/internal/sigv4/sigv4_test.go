@@ -154,6 +154,23 @@ func TestOtherSpellings(t *testing.T) {
 	}
 }
 
+// Bodies whose hash is said in each of the ways that there are.
+func TestPayloads(t *testing.T) {
+	for _, payload := range []string{
+		unsigned, strings.Repeat("0", 64), "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+		"STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER",
+	} {
+		r := request(t, "PUT", "/larder/x")
+		r.Header.Set("X-Amz-Content-Sha256", payload)
+		if err := signer.SignHTTP(t.Context(), keys, r, payload, "s3", "us-east-1", now); err != nil {
+			t.Fatal(err)
+		}
+		if err := verifier.Verify(onWire(t, r), now); err != nil {
+			t.Errorf("%s: %v", payload, err)
+		}
+	}
+}
+
 func TestHeaders(t *testing.T) {
 	r := request(t, "PUT", "/larder/x")
 	r.Header = http.Header{
@@ -248,6 +265,13 @@ func TestRefused(t *testing.T) {
 		{"no time", header(func(r *http.Request) { r.Header.Del("X-Amz-Date") }), sigv4.ErrMalformed},
 		{"no payload", header(func(r *http.Request) { r.Header.Del("X-Amz-Content-Sha256") }), sigv4.ErrMalformed},
 		{"another payload", header(func(r *http.Request) { r.Header.Set("X-Amz-Content-Sha256", "none") }), sigv4.ErrMalformed},
+		{"a hash too long", header(func(r *http.Request) { r.Header.Set("X-Amz-Content-Sha256", strings.Repeat("0", 65)) }), sigv4.ErrMalformed},
+		{"chunks by ECDSA", header(func(r *http.Request) {
+			r.Header.Set("X-Amz-Content-Sha256", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD")
+		}), sigv4.ErrMalformed},
+		{"chunks by ECDSA, with a trailer", header(func(r *http.Request) {
+			r.Header.Set("X-Amz-Content-Sha256", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER")
+		}), sigv4.ErrMalformed},
 		{"a path that is none", header(func(r *http.Request) { r.RequestURI = "/%zz" }), sigv4.ErrMalformed},
 		{"a query that is none", header(func(r *http.Request) { r.RequestURI = "/?%zz" }), sigv4.ErrMalformed},
 		{"a value that is none", header(func(r *http.Request) { r.RequestURI = "/?a=%z" }), sigv4.ErrMalformed},
