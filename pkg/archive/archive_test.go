@@ -259,6 +259,9 @@ func TestNamesInWrapper(t *testing.T) {
 // TestFold goes through all characters that a name may hold. What is one to a file
 // system in some way has one form, whichever way that is.
 func TestFold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	for r := rune(1); r <= unicode.MaxRune; r++ {
 		if !utf8.ValidRune(r) || characterProblem(r) != "" {
 			continue
@@ -819,6 +822,9 @@ func TestSource(t *testing.T) {
 // TestLargeFiles compares the h1 hash of files that are hashed beside the reading
 // with what dirhash makes of them, and shows that damage at their end is found.
 func TestLargeFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	random := make([]byte, 3<<20+17)
 	_, err := rand.NewChaCha8([32]byte{1}).Read(random)
 	check(t, err)

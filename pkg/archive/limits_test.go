@@ -392,6 +392,9 @@ func allocatedBy(f func()) uint64 {
 // constant part of that is allocated. The race detector makes pools forget, so
 // that it is not always the same.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	const most = 4 << 20
 	for _, format := range []Format{Zip, TarGz} {
 		data := largeArchive(t, format)

@@ -25,6 +25,9 @@ func (n *node) mustAnswer(t *testing.T, path, token string, want int, says ...st
 }
 
 func TestTokens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and in a process of its own: the race detector sees the same node in internal/serve")
+	}
 	t.Parallel()
 	n := newNode(t, "LARDER_AUTH=required")
 	n.publish(t)
@@ -70,6 +73,9 @@ func TestTokens(t *testing.T) {
 }
 
 func TestTrust(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and in a process of its own: the race detector sees the same node in internal/serve")
+	}
 	t.Parallel()
 	n := newNode(t)
 	n.must(t, `larder trust add main --github --audience https://registry.example --claim repository_owner=acme --scope "read *"

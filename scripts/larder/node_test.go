@@ -41,9 +41,6 @@ type node struct {
 
 func newNode(t *testing.T, env ...string) *node {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("long, and in a process of its own: the race detector sees the same node in internal/serve")
-	}
 	n := &node{dir: t.TempDir(), env: env}
 	self, err := os.Executable()
 	if err != nil {

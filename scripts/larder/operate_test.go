@@ -60,6 +60,9 @@ const (
 )
 
 func TestDeprecateWithdrawRestore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and in a process of its own: the race detector sees the same node in internal/serve")
+	}
 	t.Parallel()
 	n := newNode(t)
 	n.publish(t)
@@ -122,6 +125,9 @@ func (n *node) signedBy(t *testing.T) string {
 }
 
 func TestChangeTheSigningKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and in a process of its own: the race detector sees the same node in internal/serve")
+	}
 	t.Parallel()
 	n := newNode(t)
 	n.publish(t)
@@ -152,6 +158,9 @@ func TestChangeTheSigningKey(t *testing.T) {
 }
 
 func TestVerifyAndReindex(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and in a process of its own: the race detector sees the same node in internal/serve")
+	}
 	t.Parallel()
 	n := newNode(t)
 	n.publish(t)

@@ -84,6 +84,9 @@ func TestChunks(t *testing.T) {
 // TestChunksAreSwappedAtOnce reads while listings of two and three chunks
 // replace each other: every listing is one that was written.
 func TestChunksAreSwappedAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is at once is in the database: the race detector has nothing to see")
+	}
 	b := newTable(t)
 	c := b.open(t, nil)
 	listings := []registry.Listing{long(t, 5000), long(t, 8500)}
@@ -129,6 +132,9 @@ func (b table) revise(t *testing.T, a registry.ProviderAddress, name, revision s
 // TestChunksOfTwoRevisions holds that a listing which is no listing is read
 // again, and is no answer where that does not help.
 func TestChunksOfTwoRevisions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
+	}
 	b := newTable(t)
 	count := &transport{}
 	c := b.open(t, count)
@@ -158,6 +164,9 @@ func TestChunksOfTwoRevisions(t *testing.T) {
 
 // TestChunksManyAtOnce has many writers of a listing that takes a transaction.
 func TestChunksManyAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is at once is in the database: the race detector has nothing to see")
+	}
 	b := newTable(t)
 	want := long(t, 4500)
 	if err := b.open(t, nil).Fill(t.Context(), widget, 0, want); err != nil {
