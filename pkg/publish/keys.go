@@ -21,7 +21,7 @@ func (p *Publisher) authorForms(ctx context.Context, namespace string) ([]signin
 		if err != nil {
 			return nil, fmt.Errorf("list the keys of %s: %w", namespace, err)
 		}
-		data, err := p.readAll(ctx, object.Key, "", signing.MaxKeyFile)
+		data, err := p.readAll(ctx, object.Key, "", 2*signing.MaxKeyFile) // of one that is too large it is not read, but said
 		if err != nil {
 			return nil, fmt.Errorf("read a key of %s: %w", namespace, err)
 		}
@@ -106,6 +106,9 @@ func (p *Publisher) judgeKeys(ctx context.Context, namespace string, file signin
 			return found, err
 		}
 	}
+	if err := found.checkSizes(known, &all); err != nil {
+		return found, err
+	}
 	var unknown []string
 	for _, revocation := range file.Revocations {
 		isKnown, err := found.revoke(revocation, slices.Concat(known, file.Keys))
@@ -147,6 +150,22 @@ func (p *Publisher) judgeKey(ctx context.Context, key signing.PublicKey, known [
 		found.news = append(found.news, fmt.Sprintf("key %s is not trusted for new releases until there is a newer form of it: it %s", key.Fingerprint, problem))
 	default:
 		all.add(fmt.Errorf("key %s %s", key.KeyID, problem))
+	}
+	return nil
+}
+
+// checkSizes looks at the keys as they would be served if all is taken in: they have
+// the revocations of subkeys of all their forms.
+func (j *judgedKeys) checkSizes(known []signing.PublicKey, all *problems) error {
+	newest, err := signing.NewestForms(slices.Concat(known, j.forms))
+	if err != nil {
+		return err
+	}
+	for _, key := range newest {
+		isNew := slices.ContainsFunc(j.forms, func(form signing.PublicKey) bool { return form.Fingerprint == key.Fingerprint })
+		if problem := key.TooLarge(); problem != "" && isNew {
+			all.add(fmt.Errorf("key %s, together with what was uploaded of it before, %s", key.KeyID, problem))
+		}
 	}
 	return nil
 }

@@ -282,6 +282,50 @@ func TestRevokedSubkeysAreNotTrustedAnyMore(t *testing.T) {
 	}
 }
 
+// A key is served with the revocations of subkeys from all of its forms, so all of
+// them together must have room where it is kept. Others are not kept from being used.
+func TestAKeyThatGrows(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author, other := newAuthor(t, packet.Config{}), newAuthor(t, packet.Config{})
+	for n := range 3 {
+		if err := author.AddSigningSubkey(&packet.Config{Time: func() time.Time { return keyMade }}); err != nil {
+			t.Fatal(err)
+		}
+		subkey := &author.Subkeys[len(author.Subkeys)-1]
+		note := packet.Notation{Name: "note@example.com", Value: bytes.Repeat([]byte("x"), 60_000), IsHumanReadable: true}
+		for range 1 + n/2 { // the last one has two
+			if err := author.RevokeSubkey(subkey, packet.KeyRetired, "", &packet.Config{
+				Time: func() time.Time { return keyMade.Add(time.Second) }, SignatureNotations: []*packet.Notation{&note}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all := slices.Clone(author.Subkeys)
+	var file []byte
+	for n, want := range []publish.Status{publish.Published, publish.Published, publish.Rejected} {
+		for i := range all {
+			if author.Subkeys[i] = all[i]; i != n+1 && i > 0 {
+				author.Subkeys[i].Revocations = nil
+			}
+		}
+		file = expiring(t, author, time.Now().AddDate(1+n, 0, 0))
+		o := w.upload(fmt.Sprintf("keys/acme/%d.asc", n), file)
+		w.want(o, want)
+		if want == publish.Rejected {
+			w.want(o, want, "key "+fingerprintOf(author)[24:], "together with what was uploaded of it before, takes", "more than the 262144 that are allowed")
+		}
+	}
+	w.want(w.upload("keys/acme/other.asc", exported(t, other)), publish.Published)
+	w.uploadSigned(other, "1.0.0")
+	author.Subkeys = nil // so it signs with its primary key
+	w.uploadSigned(author, "1.1.0")
+	for fingerprint, before := range map[string][]byte{fingerprintOf(author): file, strings.Repeat("0", 40): bytes.Repeat([]byte("x"), signing.MaxKeyFile+1)} {
+		w.put(registry.AuthorKeyKey("acme", fingerprint, "before-there-was-a-limit"), before)
+	}
+	w.want(w.upload("keys/acme/again.asc", exported(t, other)), publish.Published)
+	w.uploadSigned(other, "1.2.0")
+}
+
 // A key whose only signing subkey is revoked signs nothing any more, also where
 // nobody has seen another form of it.
 func TestAKeyWhoseOnlySubkeyIsRevoked(t *testing.T) {

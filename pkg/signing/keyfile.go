@@ -11,7 +11,9 @@ import (
 	"time"
 )
 
-// MaxKeyFile is the size, in bytes, of the largest file of public keys.
+// MaxKeyFile is the size, in bytes, of the largest file of public keys, and of the
+// largest PublicKey.ASCIIArmor: a version that the key has signed is stored with it,
+// for which DynamoDB has 400 KiB.
 const MaxKeyFile = 256 << 10
 
 const maxViolations = 100

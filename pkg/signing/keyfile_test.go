@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/rsa"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -538,4 +539,48 @@ func TestUnusable(t *testing.T) {
 			t.Errorf("%s: the key %q, want %q", name, why, test.want)
 		}
 	}
+}
+
+// A key is served in lines, also where its file has none, and must be small enough
+// then.
+func TestReadKeyFileLargestKey(t *testing.T) {
+	named := func(length int) string {
+		entity, err := openpgp.NewEntity(strings.Repeat("x", length), "", "", at(created))
+		if err != nil {
+			t.Fatal(err)
+		}
+		entity.Subkeys = nil
+		return export(t, entity)
+	}
+	length := MaxKeyFile/65*48 - 1000 // of a name: 48 bytes are a line of 64 letters
+	for text := named(length); len(text) <= MaxKeyFile+20; text = named(length) {
+		if len(text) < MaxKeyFile-100 {
+			length += 48
+			continue
+		}
+		length++
+		file, err := ReadKeyFile(inOneLine(text))
+		if len(text) > MaxKeyFile {
+			checkViolations(t, err, fmt.Sprintf("takes %d bytes as it would be served, with its user IDs", len(text)))
+			continue
+		}
+		if err != nil || file.Keys[0].ASCIIArmor != text {
+			t.Fatalf("of %d bytes: error %v", len(text), err)
+		}
+		if again := readFile(t, text); again.Keys[0] != file.Keys[0] {
+			t.Error("the largest key is another one, read again")
+		}
+	}
+	for length, fits := range map[int]bool{MaxKeyFile: true, MaxKeyFile + 1: false} {
+		if got := (PublicKey{ASCIIArmor: strings.Repeat("x", length)}).TooLarge(); (got == "") != fits {
+			t.Errorf("of a key of %d bytes it is said that it %s", length, got)
+		}
+	}
+}
+
+// inOneLine is an armored key with all of its data in one line, and no checksum.
+func inOneLine(text string) []byte {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	last := len(lines) - 1
+	return []byte(strings.Join(lines[:2], "\n") + "\n" + strings.Join(lines[2:last-1], "") + "\n" + lines[last])
 }

@@ -130,6 +130,9 @@ func exported(key PublicKey, err error) (PublicKey, []string) {
 	if err != nil {
 		return PublicKey{}, []string{fmt.Sprintf("cannot be written for publication (%v)", err)}
 	}
+	if problem := key.TooLarge(); problem != "" {
+		return PublicKey{}, []string{problem}
+	}
 	return key, nil
 }
 

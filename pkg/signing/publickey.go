@@ -73,6 +73,14 @@ func (k PublicKey) Problem(now time.Time) string {
 	return ""
 }
 
+// TooLarge says that the key has no room where it is served, in plain words, or "".
+func (k PublicKey) TooLarge() string {
+	if n := len(k.ASCIIArmor); n > MaxKeyFile {
+		return fmt.Sprintf("takes %d bytes as it would be served, with its user IDs, its signing subkeys and their revocations, more than the %d that are allowed: sign with a smaller key", n, MaxKeyFile)
+	}
+	return ""
+}
+
 // A certificate is what this package keeps of an OpenPGP key: what clients need
 // to verify a document, in a fixed order.
 type certificate struct {
