@@ -96,6 +96,49 @@ func TestSignaturesWithALifetimeAreRejected(t *testing.T) {
 	w.authorsKey("1.0.0")
 }
 
+// An earlier release of the registry took a signature with a lifetime in. That is
+// named before the day comes, until the version is withdrawn.
+func TestVerifyNamesSignaturesThatEnd(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{})
+	w.upload(authorFile, exported(t, author))
+	w.uploadSigned(author, "1.0.0")
+	s := w.provider("acme", "widget", "1.0.0")
+	if problems, notes := w.notes(); len(problems)+len(notes) > 0 {
+		t.Fatalf("%q, %q", problems, notes)
+	}
+	var signature bytes.Buffer
+	sums := w.read(s.Address.SHA256SUMSKey(s.Version, *s.Release))
+	if err := openpgp.DetachSign(&signature, author, bytes.NewReader(sums), &packet.Config{SigLifetimeSecs: 365 * 24 * 60 * 60}); err != nil {
+		t.Fatal(err)
+	}
+	release := *s.Release
+	release.Signature = shaOf(signature.Bytes())
+	w.put(s.Address.SignatureKey(s.Version, release), signature.Bytes())
+	record, err := json.Marshal(registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(s.NextRecordKey(), record)
+	if err := w.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, notes := w.notes()
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "provider acme/widget 1.0.0: ") || !strings.Contains(notes[0], "lifetime") || !strings.Contains(notes[0], "larder withdraw") {
+		t.Errorf("%q", notes)
+	}
+	standing, err := registry.NewStanding(registry.Withdrawn, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.SetProviderStanding(t.Context(), s.Address, s.Version, standing); err != nil {
+		t.Fatal(err)
+	}
+	if _, notes := w.notes(); len(notes) > 0 {
+		t.Errorf("it is withdrawn: %q", notes)
+	}
+}
+
 // Of a key's forms the one that its owner signed last counts. That it has expired
 // does not bring back one that has not.
 func TestAnExpiredFormDoesNotBringBackAnOlderOne(t *testing.T) {

@@ -168,6 +168,7 @@ func (v verification) provider(ctx context.Context, s *registry.ProviderVersion,
 		return err
 	}
 	v.release(s, document, signature, step)
+	tellSignatureThatEnds(s, signature, step)
 	return v.tellEndedTrust(ctx, s, document, signature, step)
 }
 
@@ -211,6 +212,17 @@ func (v verification) release(s *registry.ProviderVersion, document, signature [
 		if err := checkListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true); err != nil {
 			step.tell("Its SHA256SUMS does not cover what is served: %v.", err)
 		}
+	}
+}
+
+// tellSignatureThatEnds notes that clients will refuse a signature some day, or some
+// do already. Earlier releases of the registry took such in.
+func tellSignatureThatEnds(s *registry.ProviderVersion, signature []byte, step *Step) {
+	if !s.Release.Author || s.Standing.State == registry.Withdrawn {
+		return
+	}
+	if _, err := signing.InspectSignature(signature); err != nil {
+		step.Notes = append(step.Notes, fmt.Sprintf("Its author's signature would not be taken in today, and no other can take its place (%v). Publish a new version; larder withdraw takes this one off the lists.", err))
 	}
 }
 
