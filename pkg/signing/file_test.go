@@ -3,6 +3,7 @@ package signing
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,8 +13,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -21,9 +24,22 @@ import (
 func TestLoadOrCreate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "signing-key.pem")
 	before := time.Now().Truncate(time.Second)
+	type outcome struct {
+		signer  crypto.Signer
+		created time.Time
+		err     error
+	}
+	other := make(chan outcome)
+	go func() { // finds no key either, since it takes long to make one
+		signer, created, err := LoadOrCreate(path)
+		other <- outcome{signer, created, err}
+	}()
 	signer, created, err := LoadOrCreate(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o := <-other; o.err != nil || !o.created.Equal(created) || !signer.Public().(*rsa.PublicKey).Equal(o.signer.Public()) {
+		t.Errorf("a call at the same time finds another key or time, error %v", o.err)
 	}
 	if bits := signer.Public().(*rsa.PublicKey).N.BitLen(); bits != 4096 {
 		t.Errorf("the new key has %d bits", bits)
@@ -53,8 +69,59 @@ func TestLoadOrCreate(t *testing.T) {
 
 func TestLoadOrCreateNeedsTheFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing", "signing-key.pem")
-	if err := writeNew(path, []byte("x")); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := LoadOrCreate(path); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "store a new signing key: ") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// A link to nowhere is no key, and is in the way of one.
+func TestLoadOrCreateThroughALinkToNowhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "signing-key.pem")
+	if err := os.Symlink("nowhere", path); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := LoadOrCreate(path); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "open the signing key: ") {
+		t.Errorf("error is %v", err)
+	}
+	if to, err := os.Readlink(path); err != nil || to != "nowhere" {
+		t.Errorf("the link leads to %q, error %v", to, err)
+	}
+}
+
+// Nothing is said of a key that its disk did not give.
+func TestLoadOrCreateCannotRead(t *testing.T) {
+	const path = "/proc/self/mem" // a file whose first bytes nobody can read
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Skip("it needs a file that can be opened and not read")
+	}
+	if _, _, err := LoadOrCreate(path); !errors.Is(err, syscall.EIO) || !strings.HasPrefix(err.Error(), "read the signing key: ") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// A key that the disk has no room for leaves nothing behind that could pass for one.
+func TestWriteNewWithoutRoom(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
+	small := limit
+	small.Cur = 10
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := writeNew(filepath.Join(folder, "key"), make([]byte, 11)); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("error is %v", err)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+		t.Errorf("the folder holds %v, error %v", entries, err)
+	}
+	if err := writeNew(filepath.Join(folder, "key"), make([]byte, 10)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -120,6 +187,15 @@ func TestLoadOrCreateRejects(t *testing.T) {
 			}
 		})
 	}
+	t.Run("as large as may be", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "signing-key.pem")
+		if err := os.WriteFile(path, append(bytes.Clone(good), bytes.Repeat([]byte("\n"), maxPrivateFile-len(good))...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := LoadOrCreate(path); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("folder", func(t *testing.T) {
 		if _, _, err := LoadOrCreate(t.TempDir()); err == nil || !strings.Contains(err.Error(), "regular file") {
 			t.Errorf("error is %v", err)

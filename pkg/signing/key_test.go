@@ -10,6 +10,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -142,7 +143,8 @@ func TestNewKeyRejects(t *testing.T) {
 		"ECDSA":           {onCurve, created, "Test", "must be an RSA key"},
 		"short":           {short, created, "Test", "1024 bits"},
 		"no time":         {rsaKey(), time.Time{}, "Test", "creation time"},
-		"too late":        {rsaKey(), time.Date(2107, 1, 1, 0, 0, 0, 0, time.UTC), "Test", "creation time"},
+		"too early":       {rsaKey(), time.Unix(0, 0), "Test", "creation time 1970-01-01T00:00:00Z"},
+		"too late":        {rsaKey(), time.Unix(math.MaxUint32+1, 0), "Test", "creation time 2106-02-07T06:28:16Z"},
 		"no plain name":   {rsaKey(), created, "Test <test@example.com>", "user ID"},
 		"name with a NUL": {rsaKey(), created, "Te\x00st", "user ID"},
 	} {
@@ -152,6 +154,15 @@ func TestNewKeyRejects(t *testing.T) {
 				t.Errorf("error is %v, want it to say %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestNewKeyTakesEveryTimeThatAKeyCanHave(t *testing.T) {
+	for _, seconds := range []int64{1, math.MaxUint32} {
+		key, err := NewKey(t.Context(), rsaKey(), time.Unix(seconds, 0), "Test")
+		if err != nil || key.PublicKey().created.Unix() != seconds {
+			t.Errorf("made %d seconds after 1970: %v", seconds, err)
+		}
 	}
 }
 
@@ -212,10 +223,13 @@ func TestSignStopsWithItsContext(t *testing.T) {
 type contextSigner struct {
 	*rsa.PrivateKey
 	seen []context.Context
+	err  error
 }
 
 func (s *contextSigner) SignContext(ctx context.Context, rand io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
-	s.seen = append(s.seen, ctx)
+	if s.seen = append(s.seen, ctx); s.err != nil {
+		return nil, s.err
+	}
 	return s.PrivateKey.Sign(rand, digest, opts)
 }
 
@@ -233,6 +247,10 @@ func TestContextSigner(t *testing.T) {
 	}
 	if len(signer.seen) != 2 || signer.seen[0] != first || signer.seen[1] != second {
 		t.Errorf("the signer saw %d contexts, want the two that were given", len(signer.seen))
+	}
+	signer.err = errors.New("the key service is down")
+	if _, err := key.Sign(second, document); !errors.Is(err, signer.err) {
+		t.Errorf("error is %v, want the signer's", err)
 	}
 }
 

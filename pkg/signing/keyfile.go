@@ -71,11 +71,11 @@ func ParseKeyFile(data []byte) ([]PublicKey, error) {
 
 func parseKeyFileAt(now time.Time, data []byte) ([]PublicKey, error) {
 	file, err := readKeyFile(data, func(key PublicKey) string { return key.Problem(now) })
-	if err == nil && len(file.Revocations) > 0 {
-		err = Violations{"the file holds a revocation certificate"}
-	}
 	if err != nil {
 		return nil, err
+	}
+	if len(file.Revocations) > 0 {
+		return nil, Violations{"the file holds a revocation certificate"}
 	}
 	return file.Keys, nil
 }

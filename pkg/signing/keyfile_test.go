@@ -176,6 +176,26 @@ func TestParseKeyFileDates(t *testing.T) {
 			addSigningSubkey(t, entity, at(signed, lifetime(year)))
 			return entity
 		}, signed.Add(year), signed},
+		"the second of two subkeys never expires": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created))
+			certifyOnly(t, entity)
+			addSigningSubkey(t, entity, at(created, lifetime(2*year)))
+			addSigningSubkey(t, entity, at(created))
+			return entity
+		}, time.Time{}, created},
+		"a user ID that is marked as not the primary one": {func(t *testing.T) *openpgp.Entity {
+			entity := author(t, at(created, lifetime(2*year)))
+			for name, identity := range entity.Identities {
+				*identity.SelfSignature.IsPrimaryId = false
+				if err := identity.SelfSignature.SignUserId(name, entity.PrimaryKey, entity.PrivateKey, at(created)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := entity.AddUserId("Later", "", "", at(signed)); err != nil {
+				t.Fatal(err)
+			}
+			return entity
+		}, time.Time{}, signed},
 		"expired subkey of a primary that signs": {func(t *testing.T) *openpgp.Entity {
 			entity := author(t, at(created))
 			addSigningSubkey(t, entity, at(created, lifetime(time.Hour)))
@@ -313,6 +333,7 @@ func TestParseKeyFileRejectsFiles(t *testing.T) {
 		"anonymous revocation":     {armored(t, openpgp.PublicKeyType, anonymous), []string{"does not name the key that it revokes"}},
 		"revocation alone":         {armored(t, openpgp.PublicKeyType, revocationOf(t, author(t, at(created)))), []string{"holds a revocation certificate"}},
 		"key, then message":        {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), message.Bytes()...)), []string{"holds something else than public keys"}},
+		"a checksum alone":         {lines[0] + "\n=AAAA\n" + lines[len(lines)-2], []string{"the file holds no keys"}},
 		"twice the same":           {good + good, []string{"stands in the file more than once"}},
 		"certificate of the web":   {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", []string{"is not a PGP PUBLIC KEY BLOCK"}},
 	}
@@ -470,6 +491,50 @@ func TestParseKeyFileReportsEveryKey(t *testing.T) {
 		"is not part of an armored key",
 		"key "+keyID(expired.PrimaryKey.KeyId)+" expired on",
 		"key "+keyID(weak.PrimaryKey.KeyId)+" is an RSA key")
+}
+
+// What is wrong with a key is all that is said of it, also where it stands in the file
+// twice, or others cannot be read either.
+func TestParseKeyFileSaysOfAKeyWhatIsWrongWithIt(t *testing.T) {
+	expired, weak := author(t, at(created, lifetime(time.Hour))), author(t, at(created, rsaBits(1024)))
+	_, err := parseKeyFileAt(now, []byte(export(t, expired, expired, weak, weak)))
+	checkViolations(t, err, "expired on", "expired on", "is an RSA key", "is an RSA key")
+}
+
+// A user ID of which there is nothing but its revocation is none.
+func TestParseKeyFileLeavesOutRevokedUserIDs(t *testing.T) {
+	entity := author(t, at(created))
+	want := mustParse(t, export(t, entity))[0]
+	revocation := signatureBy(entity, packet.SigTypeCertificationRevocation)
+	if err := revocation.SignUserId("Another Name", entity.PrimaryKey, entity.PrivateKey, at(signed)); err != nil {
+		t.Fatal(err)
+	}
+	var another bytes.Buffer
+	for _, p := range []serializer{packet.NewUserId("Another Name", "", ""), revocation} {
+		if err := p.Serialize(&another); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := append(unarmored(t, export(t, entity)), another.Bytes()...)
+	if keys := mustParse(t, armored(t, openpgp.PublicKeyType, body)); len(keys) != 1 || keys[0] != want {
+		t.Errorf("it reads as %+v, want %+v", keys, want)
+	}
+}
+
+// Of these, the whole sentence is what the author reads.
+func TestParseKeyFileInWholeSentences(t *testing.T) {
+	entity := author(t, at(created))
+	lone := armored(t, openpgp.PublicKeyType, revocationOf(t, entity))
+	revokeIdentities(t, entity)
+	for want, text := range map[string]string{
+		"invalid key file: the file holds a revocation certificate": lone,
+		"invalid key file: key " + keyID(entity.PrimaryKey.KeyId) +
+			" has no user ID that is not revoked: to end the trust in a key, revoke the key itself": export(t, entity),
+	} {
+		if _, err := parseKeyFileAt(now, []byte(text)); err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
 }
 
 // An old subkey that nobody may sign with any more does not spoil the key.

@@ -146,24 +146,27 @@ func TestOpenKeyRejects(t *testing.T) {
 	certify := author(t, at(created, rsaBits(2048)))
 	certifyOnly(t, certify)
 	addSigningSubkey(t, certify, at(created))
+	certifyAlone := author(t, at(created, rsaBits(2048)))
+	certifyOnly(t, certifyAlone)
 	forms := func(entities ...*openpgp.Entity) string { return export(t, entities...) }
 	tests := map[string]struct{ armored, want string }{
-		"empty":         {"", "empty"},
-		"not a key":     {"<Error>AccessDenied</Error>", "no OpenPGP public key"},
-		"too large":     {strings.Repeat("x", MaxKeyFile+1), "more than"},
-		"cut short":     {good[:len(good)/2], "cut short"},
-		"private":       {armored(t, openpgp.PrivateKeyType, exportPrivate(t, subkeyed)), "private key"},
-		"two keys":      {good + good, "2 keys"},
-		"ends in CRLF":  {strings.ReplaceAll(good, "\n", "\r\n"), "changed"},
-		"more at end":   {good + "\n", "changed"},
-		"damaged":       {damaged(t, good), "self-signatures do not verify"},
-		"Ed25519":       {forms(author(t, at(created))), "not one that a registry made"},
-		"with a subkey": {forms(subkeyed), "not one that a registry made"},
-		"two names":     {forms(twoNames), "not one that a registry made"},
-		"expires":       {forms(author(t, at(created, rsaBits(2048), lifetime(time.Hour)))), "not one that a registry made"},
-		"signed later":  {forms(resigned), "not one that a registry made"},
-		"certifies":     {forms(certify), "not one that a registry made"},
-		"short":         {forms(shortKey(t)), "fewer than 2048"},
+		"empty":           {"", "empty"},
+		"not a key":       {"<Error>AccessDenied</Error>", "no OpenPGP public key"},
+		"too large":       {strings.Repeat("x", MaxKeyFile+1), "more than"},
+		"cut short":       {good[:len(good)/2], "cut short"},
+		"private":         {armored(t, openpgp.PrivateKeyType, exportPrivate(t, subkeyed)), "private key"},
+		"two keys":        {good + good, "2 keys"},
+		"ends in CRLF":    {strings.ReplaceAll(good, "\n", "\r\n"), "changed"},
+		"more at end":     {good + "\n", "changed"},
+		"damaged":         {damaged(t, good), "self-signatures do not verify"},
+		"Ed25519":         {forms(author(t, at(created))), "not one that a registry made"},
+		"with a subkey":   {forms(subkeyed), "not one that a registry made"},
+		"two names":       {forms(twoNames), "not one that a registry made"},
+		"expires":         {forms(author(t, at(created, rsaBits(2048), lifetime(time.Hour)))), "not one that a registry made"},
+		"signed later":    {forms(resigned), "not one that a registry made"},
+		"certifies":       {forms(certify), "not one that a registry made"},
+		"certifies, only": {forms(certifyAlone), "not one that a registry made"},
+		"short":           {forms(shortKey(t)), "fewer than 2048"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -185,8 +185,8 @@ func parseKey(p *packet.OpaquePacket) (*packet.PublicKey, string) {
 		return nil, fmt.Sprintf("is an OpenPGP key of version %d: clients read version 4", p.Contents[0])
 	}
 	parsed, err := p.Parse()
-	key, ok := parsed.(*packet.PublicKey)
-	if err != nil || !ok {
+	key, ok := parsed.(*packet.PublicKey) // else it is p itself
+	if !ok {
 		return nil, fmt.Sprintf("is damaged or of a kind that clients cannot use (%v)", err)
 	}
 	return key, unusable(key)
@@ -197,9 +197,9 @@ func parseKey(p *packet.OpaquePacket) (*packet.PublicKey, string) {
 func (s section) parseSignatures() (signatures []*packet.Signature, complete bool) {
 	complete = true
 	for _, p := range s.signatures {
-		parsed, err := p.Parse()
-		signature, ok := parsed.(*packet.Signature)
-		if err != nil || !ok {
+		parsed, _ := p.Parse()
+		signature, ok := parsed.(*packet.Signature) // else it is p itself
+		if !ok {
 			complete = false
 			continue
 		}

@@ -192,7 +192,11 @@ func TestNewestForms(t *testing.T) {
 	short := mustParse(t, export(t, entity))[0]
 	other := mustParse(t, export(t, author(t, at(created))))[0]
 	for _, forms := range [][]PublicKey{{forever, short, other}, {other, short, forever}, {short, forever, other, short, forever}} {
+		before := slices.Clone(forms)
 		newest, err := NewestForms(forms)
+		if !slices.Equal(forms, before) {
+			t.Errorf("the caller's forms have another order: %+v", forms)
+		}
 		if err != nil || len(newest) != 2 || !slices.Contains(newest, short) || !slices.Contains(newest, other) {
 			t.Errorf("the newest forms are %+v, error %v", newest, err)
 		}
@@ -232,10 +236,19 @@ func TestNewestFormsKeepRevocationsOfSubkeys(t *testing.T) {
 	if _, err := verifyAt(now, []PublicKey{extended}, document, bySubkey); err != nil {
 		t.Errorf("the form that does not know of it: %v", err)
 	}
-	for _, forms := range [][]PublicKey{{extended, {Fingerprint: extended.Fingerprint, RevokedSubkeys: true, ASCIIArmor: "damaged"}}} {
-		if _, err := NewestForms(forms); err == nil {
-			t.Error("a form that cannot be read is left out")
+	unreadable := PublicKey{KeyID: extended.KeyID, Fingerprint: extended.Fingerprint, ASCIIArmor: "damaged"}
+	for _, newestOne := range []bool{false, true} {
+		forms := []PublicKey{extended, unreadable, revoked}
+		if forms[1].RevokedSubkeys = true; newestOne {
+			forms[1].RevokedSubkeys, forms[1].SelfSigned = false, extended.SelfSigned.Add(time.Second)
 		}
+		if newest, err := NewestForms(forms); err == nil || !strings.Contains(err.Error(), extended.KeyID) || newest != nil {
+			t.Errorf("a form that cannot be read is left out: %+v, error %v", newest, err)
+		}
+	}
+	// Where no subkey is revoked, older forms are not read.
+	if newest, err := NewestForms([]PublicKey{extended, unreadable}); err != nil || len(newest) != 1 || newest[0] != extended {
+		t.Errorf("the newest form is %+v, error %v", newest, err)
 	}
 }
 

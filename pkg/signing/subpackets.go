@@ -138,8 +138,8 @@ func cutArea(data []byte) (area, rest []byte, ok bool) {
 
 func readSubpackets(area []byte) (found []subpacket, ok bool) {
 	for len(area) > 0 {
-		length, rest, ok := cutLength(area)
-		if !ok || length == 0 || length > uint32(len(rest)) {
+		length, rest := cutLength(area)
+		if length == 0 || length > uint32(len(rest)) {
 			return nil, false
 		}
 		found = append(found, subpacket{kind: rest[0] & 0x7f, critical: rest[0]&0x80 != 0, body: rest[1:length]})
@@ -148,15 +148,16 @@ func readSubpackets(area []byte) (found []subpacket, ok bool) {
 	return found, true
 }
 
-// cutLength takes a subpacket's length, of one, two or five bytes.
-func cutLength(data []byte) (length uint32, rest []byte, ok bool) {
+// cutLength takes a subpacket's length, of one, two or five bytes. It is 0, as
+// that of no subpacket is, where it was cut short.
+func cutLength(data []byte) (length uint32, rest []byte) {
 	switch {
 	case data[0] < 192:
-		return uint32(data[0]), data[1:], true
+		return uint32(data[0]), data[1:]
 	case data[0] < 255 && len(data) >= 2:
-		return uint32(data[0]-192)<<8 + uint32(data[1]) + 192, data[2:], true
+		return uint32(data[0]-192)<<8 + uint32(data[1]) + 192, data[2:]
 	case data[0] == 255 && len(data) >= 5:
-		return binary.BigEndian.Uint32(data[1:]), data[5:], true
+		return binary.BigEndian.Uint32(data[1:]), data[5:]
 	}
-	return 0, nil, false
+	return 0, nil
 }

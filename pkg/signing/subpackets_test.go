@@ -147,6 +147,7 @@ func TestSplitSubpacketsOfDamagedSignatures(t *testing.T) {
 		"a cut subpacket":         {4, 0, 1, 10, 0, 2, 2, 2, 0, 0},
 		"a cut length of two":     {4, 0, 1, 10, 0, 1, 192, 0, 0},
 		"a cut length of five":    {4, 0, 1, 10, 0, 4, 255, 0, 0, 0, 0, 0},
+		"a cut unsigned area":     {4, 0, 1, 10, 0, 0, 0, 3, 1, 1},
 		"a cut unsigned":          {4, 0, 1, 10, 0, 0, 0, 2, 2, 2},
 		"far too long a one":      {4, 0, 1, 10, 0, 6, 255, 255, 255, 255, 255, 2, 0, 0},
 		"two bytes of a length":   {4, 0, 1, 10, 0, 3, 192, 0, 2, 0, 0},
@@ -155,6 +156,7 @@ func TestSplitSubpacketsOfDamagedSignatures(t *testing.T) {
 		if signed, unsigned, ok := splitSubpackets(contents); ok {
 			t.Errorf("%s reads as %v and %v", name, signed, unsigned)
 		}
+		checkInvalid(t, checkSubpackets(contents, 0), ErrSignatureForm, "subpackets are damaged")
 	}
 }
 
@@ -169,8 +171,8 @@ func TestSplitSubpackets(t *testing.T) {
 	for length, want := range map[string]uint32{
 		"\x00": 0, "\xbf": 191, "\xc0\x00": 192, "\xfe\xff": 16319, "\xff\x00\x00\x00\x01": 1, "\xff\x01\x02\x03\x04": 0x01020304,
 	} {
-		if got, rest, ok := cutLength([]byte(length)); !ok || got != want || len(rest) > 0 {
-			t.Errorf("%x reads as %d, %x, %v, want %d", length, got, rest, ok, want)
+		if got, rest := cutLength([]byte(length)); got != want || len(rest) > 0 {
+			t.Errorf("%x reads as %d, %x, want %d", length, got, rest, want)
 		}
 	}
 }

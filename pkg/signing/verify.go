@@ -159,8 +159,8 @@ func parseSignature(data []byte) (*packet.Signature, []byte, error) {
 		return nil, nil, err
 	}
 	parsed, err := p.Parse()
-	signature, ok := parsed.(*packet.Signature)
-	if err != nil || !ok {
+	signature, ok := parsed.(*packet.Signature) // else it is p itself
+	if !ok {
 		return nil, nil, invalid(ErrSignatureForm, "it is damaged (%v)", err)
 	}
 	if signature.IssuerKeyId == nil {

@@ -94,6 +94,15 @@ func TestVerifyRejects(t *testing.T) {
 	young := author(t, at(signed))
 	byYoung := signRaw(t, young, created, crypto.SHA512, packet.SigTypeBinary)
 
+	ending := author(t, at(created))
+	for name, identity := range ending.Identities {
+		seconds := uint32(400 * 24 * 60 * 60) // of the signature, and not of the key
+		identity.SelfSignature.SigLifetimeSecs = &seconds
+		if err := identity.SelfSignature.SignUserId(name, ending.PrimaryKey, ending.PrivateKey, at(created)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
 	later := created.Add(500 * 24 * time.Hour)
 	tests := map[string]struct {
 		entity    *openpgp.Entity
@@ -113,6 +122,10 @@ func TestVerifyRejects(t *testing.T) {
 		"signed tomorrow":    {entity, document, detachSign(t, entity, at(now.Add(24*time.Hour))), now, ErrSignatureTime, "in the future"},
 		"clock far ahead":    {entity, document, detachSign(t, entity, at(now.Add(clockSkew+time.Second))), now, ErrSignatureTime, "in the future"},
 		"older than its key": {young, document, byYoung, now, ErrSignatureTime, "before its key"},
+		"other and older":    {young, append([]byte("x"), document...), byYoung, now, ErrSignatureMismatch, "not as they were signed"},
+		"other, tomorrow":    {entity, append([]byte("x"), document...), detachSign(t, entity, at(now.Add(24*time.Hour))), now, ErrSignatureMismatch, "not as they were signed"},
+		"other, and expired": {entity, append([]byte("x"), document...), detachSign(t, entity, at(signed, func(c *packet.Config) { c.SigLifetimeSecs = 60 })), now, ErrSignatureMismatch, "not as they were signed"},
+		"key signed to end":  {ending, document, detachSign(t, ending, at(signed)), later, ErrKeyExpired, "extend it"},
 		"key must not sign":  {noSign, document, byNoSign, now, ErrSignatureMismatch, "not marked for signing"},
 		"SHA-1":              {entity, document, signRaw(t, entity, signed, crypto.SHA1, packet.SigTypeBinary), now, ErrWeakHash, "SHA-1"},
 		"SHA-224":            {entity, document, signRaw(t, entity, signed, crypto.SHA224, packet.SigTypeBinary), now, ErrWeakHash, "SHA-224"},
@@ -141,6 +154,21 @@ func TestVerifyWithRevokedKey(t *testing.T) {
 	key.ASCIIArmor = export(t, entity)
 	_, err := verifyAt(now, []PublicKey{key}, document, signature)
 	checkInvalid(t, err, ErrKeyRevoked, key.KeyID)
+
+	entity.Revocations = nil
+	revokeIdentities(t, entity)
+	key.ASCIIArmor = export(t, entity)
+	_, err = verifyAt(now, []PublicKey{key}, document, signature)
+	checkInvalid(t, err, ErrKeyRevoked, key.KeyID)
+
+	withSubkey := author(t, at(created))
+	addSigningSubkey(t, withSubkey, at(created))
+	bySubkey := detachSign(t, withSubkey, at(signed))
+	if err := withSubkey.RevokeKey(packet.KeySuperseded, "", at(now.AddDate(1, 0, 0))); err != nil {
+		t.Fatal(err)
+	}
+	_, err = verifyAt(now, []PublicKey{{ASCIIArmor: export(t, withSubkey)}}, document, bySubkey)
+	checkInvalid(t, err, ErrKeyRevoked, keyID(withSubkey.Subkeys[1].PublicKey.KeyId))
 }
 
 // Of two forms of a key, the one that verifies counts, in whatever order.
@@ -204,12 +232,14 @@ func TestInspectSignatureRejects(t *testing.T) {
 		"clear text":         {[]byte("-----BEGIN PGP SIGNED MESSAGE-----\n"), ErrSignatureForm, "armored text"},
 		"not OpenPGP":        {[]byte("hello\n"), ErrSignatureForm, "damaged"},
 		"cut short":          {good[:len(good)-1], ErrSignatureForm, "cut short"},
-		"header alone":       {good[:1], ErrSignatureForm, "cut short"},
+		"a packet's header":  {good[:1], ErrSignatureForm, "cut short"},
 		"twice":              {append(bytes.Clone(good), good...), ErrSignatureForm, "more than one signature"},
 		"followed by text":   {append(bytes.Clone(good), '\n'), ErrSignatureForm, "more than one signature"},
 		"bytes inside":       {contents(func(c []byte) []byte { return append(c, 0) }), ErrSignatureForm, "no part of the signature"},
 		"a key":              {unarmored(t, export(t, entity)), ErrSignatureForm, "packet of type 6"},
 		"no contents":        {contents(func([]byte) []byte { return nil }), ErrSignatureForm, "version 4"},
+		"a header cut short": {contents(func(c []byte) []byte { return c[:3] }), ErrSignatureForm, "version 4"},
+		"a header alone":     {contents(func(c []byte) []byte { return c[:4] }), ErrSignatureForm, "damaged"},
 		"version 3":          {setByte(0, 3), ErrSignatureForm, "version 4"},
 		"version 6":          {setByte(0, 6), ErrSignatureForm, "version 4"},
 		"over a key":         {setByte(1, byte(packet.SigTypeDirectSignature)), ErrSignatureForm, "signs a key"},
