@@ -42,6 +42,10 @@ func inTheWay(err error) bool {
 	return code == "ExistingObjectIsDirectory" || code == "ObjectParentIsFile"
 }
 
+// noRoom says that tags and metadata are more than an object's file can have, as the
+// gateway of a single node says it.
+func noRoom(err error) bool { return errorCode(err) == "MetadataTooLarge" }
+
 func errorCode(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {

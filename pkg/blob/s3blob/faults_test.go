@@ -60,6 +60,17 @@ func TestCreateConflict(t *testing.T) {
 	}
 }
 
+// TestNoRoomForTags holds that tags which a file cannot have are too many, too, and
+// that other refusals are not.
+func TestNoRoomForTags(t *testing.T) {
+	for code, full := range map[string]bool{"MetadataTooLarge": true, "InvalidTag": false} {
+		bucket, _ := scripted(t, answer{status: http.StatusOK}, answer{http.StatusBadRequest, code})
+		if err := bucket.Tag(t.Context(), "a", "v", map[string]string{"k": "v"}); err == nil || errors.Is(err, publish.ErrTagsFull) != full {
+			t.Errorf("%s: Tag = %v", code, err)
+		}
+	}
+}
+
 // TestErrors holds what each answer is called.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {

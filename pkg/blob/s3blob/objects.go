@@ -139,9 +139,13 @@ func (b *Bucket) Tag(ctx context.Context, key, version string, tags map[string]s
 	if len(merged) > maxTags {
 		return fmt.Errorf("tag %q in the bucket: %w", key, publish.ErrTagsFull)
 	}
-	if _, err = b.client.PutObjectTagging(ctx, &s3.PutObjectTaggingInput{
+	_, err = b.client.PutObjectTagging(ctx, &s3.PutObjectTaggingInput{
 		Bucket: &b.name, Key: &key, VersionId: optional(version), Tagging: &types.Tagging{TagSet: merged},
-	}); err != nil {
+	})
+	switch {
+	case noRoom(err):
+		return fmt.Errorf("tag %q in the bucket: %w", key, publish.ErrTagsFull)
+	case err != nil:
 		return failed("tag", key, err)
 	}
 	return nil

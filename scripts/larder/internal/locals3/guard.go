@@ -39,7 +39,19 @@ func (g guarded) NormalizeObjectKey(bucket, object string) string {
 // PutObject implements backend.Backend.
 func (g guarded) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
 	in.Body = whole(in.Body, in.ContentLength)
-	return g.Backend.PutObject(ctx, in)
+	out, err := g.Backend.PutObject(ctx, in)
+	return out, plain(err)
+}
+
+// PutObjectTagging implements backend.Backend.
+func (g guarded) PutObjectTagging(ctx context.Context, bucket, object, version string, tags map[string]string) error {
+	return plain(g.Backend.PutObjectTagging(ctx, bucket, object, version, tags))
+}
+
+// CopyObject implements backend.Backend.
+func (g guarded) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (s3response.CopyObjectOutput, error) {
+	out, err := g.Backend.CopyObject(ctx, in)
+	return out, plain(err)
 }
 
 // UploadPart implements backend.Backend.
@@ -64,7 +76,8 @@ func (g guarded) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMul
 	if err := checkUploadID(in.UploadId); err != nil {
 		return s3response.CompleteMultipartUploadResult{}, "", err
 	}
-	return g.Backend.CompleteMultipartUpload(ctx, in)
+	out, version, err := g.Backend.CompleteMultipartUpload(ctx, in)
+	return out, version, plain(err)
 }
 
 // AbortMultipartUpload implements backend.Backend.
@@ -81,6 +94,16 @@ func (g guarded) ListParts(ctx context.Context, in *s3.ListPartsInput) (s3respon
 		return s3response.ListPartsResult{}, err
 	}
 	return g.Backend.ListParts(ctx, in)
+}
+
+// plain is an error of S3 as the endpoint tells it to clients: it looks into none
+// that is wrapped, and makes an InternalError of it, after which they try again.
+func plain(err error) error {
+	var known s3err.S3Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return err
 }
 
 // whole is a body that fails when it ends before its length: the endpoint takes

@@ -1,12 +1,16 @@
 package locals3
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"syscall"
 
 	"github.com/versity/versitygw/backend"
 	"github.com/versity/versitygw/backend/meta"
 	"github.com/versity/versitygw/backend/posix"
+	"github.com/versity/versitygw/s3err"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 )
@@ -25,7 +29,7 @@ func openStorage(dir *datadir.Dir) (backend.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAttributes(objects); err != nil {
+	if err := checkAttributes(objects, attributeRoom); err != nil {
 		return nil, err
 	}
 	opts := posix.PosixOpts{VersioningDir: versions, CopyObjectThreshold: maxCopySize}
@@ -51,17 +55,55 @@ func newQuietly(root string, opts posix.PosixOpts) (*posix.Posix, error) {
 	stdout := os.Stdout
 	os.Stdout = null
 	defer func() { os.Stdout = stdout }()
-	return posix.New(root, meta.XattrMeta{}, opts)
+	return posix.New(root, attributes{}, opts)
 }
 
-// checkAttributes makes sure that the file system keeps extended attributes.
-// An object and its metadata then appear in one step; the storage's other way,
-// a folder of metadata beside the objects, mixes up the versions of an object
-// that was deleted and uploaded again.
-func checkAttributes(folder string) error {
-	err := meta.XattrMeta{}.StoreAttribute(nil, folder, "", "larder-probe", []byte("1"))
-	if err != nil {
+// attributeRoom is how many bytes of extended attributes a file must have room for:
+// the bucket's policy takes most. With the tags of an outcome an object takes less.
+const attributeRoom = 1800
+
+// checkAttributes makes sure that the file system keeps extended attributes, and
+// of so many bytes. An object and its metadata then appear in one step; the
+// storage's other way, a folder of metadata beside the objects, mixes up the
+// versions of an object that was deleted and uploaded again.
+func checkAttributes(folder string, room int) error {
+	const probe = "larder-probe"
+	var kept meta.XattrMeta
+	if err := kept.StoreAttribute(nil, folder, "", probe, []byte("1")); err != nil {
 		return fmt.Errorf("%s is on a file system without extended attributes, which the bucket needs: set LARDER_DATA to a folder on a local disk (%w)", folder, err)
 	}
+	err := kept.StoreAttribute(nil, folder, "", probe, make([]byte, room))
+	if err != nil && !diskIsFull(folder) { // a full one can still be read
+		_ = kept.DeleteAttribute(folder, "", probe) // it is small, and the next start writes it anew
+		return fmt.Errorf("%s is on a file system that has no room for %d bytes of a file's extended attributes, which the bucket needs: "+
+			"set LARDER_DATA to a folder on another one; ext4 has room for nearly a block, so one made with  mkfs.ext4 -b 4096  does (%w)", folder, room, err)
+	}
+	if err := kept.DeleteAttribute(folder, "", probe); err != nil {
+		return fmt.Errorf("remove an extended attribute of %s: %w", folder, err)
+	}
 	return nil
+}
+
+// attributes are the extended ones of files, in which the storage keeps what
+// belongs to objects.
+type attributes struct{ meta.XattrMeta }
+
+// errNoRoom is a fault of the object where the storage would tell of a full disk.
+var errNoRoom = s3err.APIError{Code: "MetadataTooLarge", HTTPStatusCode: http.StatusBadRequest,
+	Description: "The tags and metadata of the object are larger than a file's extended attributes can be on the file system of the data folder."}
+
+// StoreAttribute implements meta.MetadataStorer.
+func (a attributes) StoreAttribute(f *os.File, bucket, object, attribute string, value []byte) error {
+	err := a.XattrMeta.StoreAttribute(f, bucket, object, attribute, value)
+	if errors.Is(err, syscall.E2BIG) || errors.Is(err, s3err.GetAPIError(s3err.ErrNoSpaceLeftOnDevice)) && !diskIsFull(".") { // the bucket's folder
+
+		return errNoRoom
+	}
+	return err
+}
+
+// diskIsFull says that a folder has no room for files either.
+func diskIsFull(folder string) bool {
+	var disk syscall.Statfs_t
+	return syscall.Statfs(folder, &disk) == nil && disk.Bavail == 0
 }
