@@ -95,8 +95,8 @@ var errNoRoom = s3err.APIError{Code: "MetadataTooLarge", HTTPStatusCode: http.St
 // StoreAttribute implements meta.MetadataStorer.
 func (a attributes) StoreAttribute(f *os.File, bucket, object, attribute string, value []byte) error {
 	err := a.XattrMeta.StoreAttribute(f, bucket, object, attribute, value)
-	if errors.Is(err, syscall.E2BIG) || errors.Is(err, s3err.GetAPIError(s3err.ErrNoSpaceLeftOnDevice)) && !diskIsFull(".") { // the bucket's folder
-
+	full := errors.Is(err, s3err.GetAPIError(s3err.ErrNoSpaceLeftOnDevice))
+	if errors.Is(err, syscall.E2BIG) || full && !diskIsFull(".") { // in which the buckets are
 		return errNoRoom
 	}
 	return err
