@@ -2,6 +2,7 @@ package signing
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/rsa"
 	"fmt"
@@ -183,19 +184,6 @@ func TestParseKeyFileDates(t *testing.T) {
 			addSigningSubkey(t, entity, at(created))
 			return entity
 		}, time.Time{}, created},
-		"a user ID that is marked as not the primary one": {func(t *testing.T) *openpgp.Entity {
-			entity := author(t, at(created, lifetime(2*year)))
-			for name, identity := range entity.Identities {
-				*identity.SelfSignature.IsPrimaryId = false
-				if err := identity.SelfSignature.SignUserId(name, entity.PrimaryKey, entity.PrivateKey, at(created)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := entity.AddUserId("Later", "", "", at(signed)); err != nil {
-				t.Fatal(err)
-			}
-			return entity
-		}, time.Time{}, signed},
 		"expired subkey of a primary that signs": {func(t *testing.T) *openpgp.Entity {
 			entity := author(t, at(created))
 			addSigningSubkey(t, entity, at(created, lifetime(time.Hour)))
@@ -333,6 +321,7 @@ func TestParseKeyFileRejectsFiles(t *testing.T) {
 		"anonymous revocation":     {armored(t, openpgp.PublicKeyType, anonymous), []string{"does not name the key that it revokes"}},
 		"revocation alone":         {armored(t, openpgp.PublicKeyType, revocationOf(t, author(t, at(created)))), []string{"holds a revocation certificate"}},
 		"key, then message":        {armored(t, openpgp.PublicKeyType, append(bytes.Clone(body), message.Bytes()...)), []string{"holds something else than public keys"}},
+		"junk and no keys":         {"junk\n" + lines[0] + "\n" + lines[len(lines)-2], []string{"line 1 is not part of an armored key"}},
 		"a checksum alone":         {lines[0] + "\n=AAAA\n" + lines[len(lines)-2], []string{"the file holds no keys"}},
 		"twice the same":           {good + good, []string{"stands in the file more than once"}},
 		"certificate of the web":   {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", []string{"is not a PGP PUBLIC KEY BLOCK"}},
@@ -533,6 +522,23 @@ func TestParseKeyFileInWholeSentences(t *testing.T) {
 	} {
 		if _, err := parseKeyFileAt(now, []byte(text)); err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
+}
+
+// Of two user IDs the one that is marked comes first, else the later one. A mark that
+// says no is none.
+func TestCompareIdentities(t *testing.T) {
+	yes, no := true, false
+	id := func(name string, when time.Time, primary *bool) *openpgp.Identity {
+		return &openpgp.Identity{Name: name, SelfSignature: &packet.Signature{CreationTime: when, IsPrimaryId: primary}}
+	}
+	inOrder := []*openpgp.Identity{id("z", created, &yes), id("y", signed, nil), id("a", created, &no), id("b", created, nil), id("c", created, &no)}
+	for i, a := range inOrder {
+		for k, b := range inOrder {
+			if got := compareIdentities(a, b); got != cmp.Compare(i, k) {
+				t.Errorf("%s, %s: %d", a.Name, b.Name, got)
+			}
 		}
 	}
 }
