@@ -89,7 +89,7 @@ func (b *bench) testRoom(ctx context.Context, out io.Writer, name string) (tally
 // choose is the mutants that are asked for.
 func (b *bench) choose(r *room) []mutant {
 	chosen := slices.DeleteFunc(slices.Clone(r.mutants), func(m mutant) bool {
-		return r.broken[m.id] || b.file != "" && b.file != m.file && b.file != fmt.Sprintf("%s:%d", m.file, m.line)
+		return r.broken[m.id] || !b.asked(m)
 	})
 	if b.sample > 0 && b.sample < len(chosen) {
 		random := rand.New(rand.NewPCG(b.seed, 0))
@@ -100,6 +100,12 @@ func (b *bench) choose(r *room) []mutant {
 		return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line, a.col-b.col, a.id-b.id)
 	})
 	return chosen
+}
+
+// asked reports whether a mutant lies in one of the files or lines that are asked for.
+func (b *bench) asked(m mutant) bool {
+	places := strings.Split(b.file, ",")
+	return b.file == "" || slices.Contains(places, m.file) || slices.Contains(places, fmt.Sprintf("%s:%d", m.file, m.line))
 }
 
 // judgeAll is a verdict for each mutant; none for those that an interruption left out.

@@ -35,7 +35,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.sample, "sample", 0, "run only so many of the mutants, chosen at random")
 	flag.Uint64Var(&o.seed, "seed", 1, "chooses another sample")
-	flag.StringVar(&o.file, "file", "", "only mutants of this file, such as rule.go, or of this line, such as rule.go:158")
+	flag.StringVar(&o.file, "file", "", "only mutants of these files, such as rule.go, or of these lines, such as rule.go:158,token.go:96")
 	flag.BoolVar(&o.dependants, "dependants", false, "show survivors to the tests of the packages that depend on theirs, too")
 	flag.DurationVar(&o.timeout, "timeout", 0, "how long a mutant may take (four times as long as the clean code, and 10s)")
 	flag.IntVar(&o.parallel, "parallel", 2, "run so many mutants at the same time")
@@ -79,9 +79,11 @@ func run(ctx context.Context, out io.Writer, module string, o options, rooms []s
 			break
 		}
 	}
-	fmt.Fprintln(out)
-	for _, tally := range totals {
-		fmt.Fprintln(out, tally)
+	if len(totals) > 1 { // else its line stands there already
+		fmt.Fprintln(out)
+		for _, tally := range totals {
+			fmt.Fprintln(out, tally)
+		}
 	}
 	return context.Cause(ctx)
 }

@@ -43,8 +43,8 @@ func TestTiny(t *testing.T) {
 		}
 	}
 	const summary = "\ntiny: 50.0 % of 46 mutants: 22 killed, 1 timed out, 20 survived, 3 not reached; 2 more do not compile\n"
-	if !strings.HasSuffix(report, summary) {
-		t.Errorf("the report ends with %s", report[strings.LastIndex(report, "\n\n"):])
+	if !strings.HasSuffix(report, summary) || strings.Count(report, summary) != 1 {
+		t.Errorf("the report does not end with one summary:\n%s", report)
 	}
 }
 
@@ -69,7 +69,7 @@ func functionAt(t *testing.T, line string) string {
 
 // TestDependants notices what the package itself does not.
 func TestDependants(t *testing.T) {
-	report := runTiny(t, options{parallel: 1, dependants: true, timeout: 3 * time.Second, file: "tiny.go:67"})
+	report := runTiny(t, options{parallel: 1, dependants: true, timeout: 3 * time.Second, file: "tiny.go:67,none.go"})
 	if want := "tiny: 100.0 % of 1 mutants: 1 killed, 0 timed out, 0 survived, 0 not reached; 2 more do not compile; 45 more were not run\n"; !strings.HasSuffix(report, want) {
 		t.Error(report)
 	}

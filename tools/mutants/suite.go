@@ -91,18 +91,41 @@ const (
 	notReached verdict = "not reached"
 )
 
-// judge shows a mutant to the tests that reach it.
+// quick is how long a test may take to be among the first that see a mutant: most mutants need no
+// other.
+const quick = time.Second
+
+// judge shows a mutant to the tests that reach it, to the quick ones first.
 func (b *bench) judge(ctx context.Context, s *suite, id int) verdict {
-	var names []string
-	limit := 10 * time.Second
+	var first, then []test
 	for _, t := range s.tests {
-		if t.reaches[id] {
-			names = append(names, t.name)
-			limit += 4 * t.took
+		switch {
+		case !t.reaches[id]:
+		case t.took <= quick:
+			first = append(first, t)
+		default:
+			then = append(then, t)
 		}
 	}
-	if len(names) == 0 {
-		return notReached
+	result := notReached
+	for _, tests := range [][]test{first, then} {
+		if len(tests) == 0 {
+			continue
+		}
+		if result = b.show(ctx, s, tests, id); result != survived {
+			break
+		}
+	}
+	return result
+}
+
+// show is what some tests make of a mutant.
+func (b *bench) show(ctx context.Context, s *suite, tests []test, id int) verdict {
+	var names []string
+	limit := 10 * time.Second
+	for _, t := range tests {
+		names = append(names, t.name)
+		limit += 4 * t.took
 	}
 	if b.timeout > 0 {
 		limit = b.timeout
