@@ -218,6 +218,7 @@ func TestGPGKeysRejected(t *testing.T) {
 	short := g.newKey("short@example.com", "rsa1024", "sign", "0")
 	revoked := g.newKey("revoked@example.com", "ed25519", "sign", "0")
 	g.run("--import", g.revocation(revoked))
+	critical := g.newKey("critical@example.com", "rsa2048", "sign", "0", "--cert-policy-url", "!https://example.com/policy")
 	for name, test := range map[string]struct {
 		file []byte
 		want string
@@ -228,6 +229,7 @@ func TestGPGKeysRejected(t *testing.T) {
 		"certify": {g.export(certify), "cannot sign"},
 		"short":   {g.export(short), "fewer than 2048"},
 		"revoked": {g.export(revoked), "is revoked"},
+		"policy":  {g.export(critical), "marks a subpacket of type 26, such as a notation or a policy, as critical"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ParseKeyFile(test.file)

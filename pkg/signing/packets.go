@@ -123,6 +123,9 @@ func (g keyGroup) read() (PublicKey, []string) {
 	if len(c.identities) == 0 {
 		return PublicKey{}, []string{"has no user ID that is not revoked: to end the trust in a key, revoke the key itself"}
 	}
+	if problems := c.unreadable(); len(problems) > 0 {
+		return PublicKey{}, problems
+	}
 	return exported(c.export())
 }
 

@@ -15,6 +15,7 @@ const (
 	subpacketKeyserver   = 24
 	subpacketPolicy      = 26
 	subpacketSigner      = 28
+	subpacketEmbedded    = 32
 	subpacketFingerprint = 33
 )
 
