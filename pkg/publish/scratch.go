@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,18 +22,16 @@ type scratch struct {
 // newScratch is a temporary file with what fill writes to it.
 func (p *Publisher) newScratch(fill func(io.Writer) error) (*scratch, error) {
 	f, err := os.CreateTemp(p.scratch, "upload-*")
-	if err != nil {
-		return nil, fmt.Errorf("scratch space: %w", err)
+	if err == nil {
+		err = os.Remove(f.Name())
 	}
-	if err := os.Remove(f.Name()); err != nil {
+	if err != nil {
 		return nil, closing(f, fmt.Errorf("scratch space: %w", err))
 	}
 	hash := sha256.New()
-	if err := fill(io.MultiWriter(f, hash)); err != nil {
-		return nil, closing(f, err)
-	}
+	filled := fill(io.MultiWriter(f, hash))
 	size, err := f.Seek(0, io.SeekCurrent)
-	if err != nil {
+	if err := cmp.Or(filled, err); err != nil {
 		return nil, closing(f, err)
 	}
 	return &scratch{File: f, size: size, sha256: hex.EncodeToString(hash.Sum(nil))}, nil

@@ -1,11 +1,24 @@
 package publish_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/shasums"
+	"github.com/larder-registry/larder/pkg/signing"
 )
 
 // An upload's temporary files take no space once the upload is done, whatever came
@@ -30,6 +43,10 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 		return files
 	}
 	w := newWorldOn(t, inMemory, onBolt)
+	folder := t.TempDir()
+	publishing := func(b publish.Bucket) *publish.Publisher {
+		return publish.New(publish.Config{Bucket: b, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
+	}
 	for key, body := range map[string][]byte{
 		packageKey("1.0.0", "linux_amd64"):  widget("a"),
 		packageKey("1.0.0", "linux_arm64"):  []byte("no zip"),
@@ -37,10 +54,71 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 		"modules/acme/vpc/aws/1.1.0.tar.gz": tarOf(map[string]string{"main.tf": ""}),
 		"modules/acme/vpc/aws/1.2.0.zip":    []byte("no zip"),
 	} {
-		before := len(open())
-		w.upload(key, body)
+		before, object := len(open()), publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}
+		if _, err := publishing(breaking{w.bucket, key, errFault}).Publish(t.Context(), object); !errors.Is(err, errFault) {
+			t.Errorf("%s breaks off: %v", key, err)
+		}
+		if _, err := publishing(w.bucket).Publish(t.Context(), object); err != nil {
+			t.Error(err)
+		}
 		if after := open(); len(after) != before {
 			t.Errorf("%s: still open are %q", key, after)
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("there are still %v, %v", left, err)
+	}
+}
+
+// Without room for temporary files an upload is tried again, and nothing is said
+// of it.
+func TestAllOrNothingWithoutScratchSpace(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	folder := filepath.Join(t.TempDir(), "not", "there")
+	p := publish.New(publish.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
+	for key, body := range map[string][]byte{packageKey("1.0.0", "linux_amd64"): widget("a"), "modules/acme/vpc/aws/1.0.0.zip": zipOf(map[string]string{"main.tf": ""})} {
+		outcome, err := p.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)})
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "scratch space: ") || outcome.Status != "" {
+			t.Errorf("%s: %q, %v", key, outcome.Status, err)
+		}
+	}
+	if got := w.keysUnder(registry.Prefix); len(got) > 0 {
+		t.Errorf("it left %q", got)
+	}
+}
+
+// sized is a bucket that says another size of an object.
+type sized struct {
+	publish.Bucket
+	key  string
+	size int64
+}
+
+func (b sized) Open(ctx context.Context, key, version string) (io.ReadCloser, publish.Object, error) {
+	body, object, err := b.Bucket.Open(ctx, key, version)
+	if key == b.key {
+		object.Size = b.size
+	}
+	return body, object, err
+}
+
+// What is too large is rejected before it is read, at the byte.
+func TestUploadsThatAreTooLarge(t *testing.T) {
+	release := widgetFolder + "terraform-provider-widget_1.0.0_"
+	for key, limit := range map[string]int64{
+		packageKey("1.0.0", "linux_amd64"): publish.MaxUpload, "modules/acme/vpc/aws/1.0.0.zip": publish.MaxUpload,
+		release + "SHA256SUMS": shasums.MaxSize, release + "SHA256SUMS.sig": signing.MaxSignature,
+		release + "manifest.json": archive.MaxManifest, authorFile: signing.MaxKeyFile, mirrored + "1.0.0.json": 1 << 20,
+	} {
+		w := newWorldOn(t, inMemory, onBolt)
+		object := publish.Object{Key: key, Version: w.s3.Upload(t, key, []byte("x"), nil)}
+		for size, tooLarge := range map[int64]bool{limit: false, limit + 1: true} {
+			p := w.publisher(sized{w.bucket, key, size}, w.index, w.key)
+			outcome, err := p.Publish(t.Context(), object)
+			want := fmt.Sprintf("the file has %d bytes; such a file has %d at most", size, limit)
+			if got := outcome.Status == publish.Rejected && slices.Equal(outcome.Reasons, []string{want}); got != tooLarge {
+				t.Errorf("%s with %d bytes is %q, %q, %v", key, size, outcome.Status, outcome.Reasons, err)
+			}
 		}
 	}
 }

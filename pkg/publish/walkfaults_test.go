@@ -3,7 +3,9 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,5 +95,110 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 			}
 			t.Logf("%d calls", calls)
 		})
+	}
+}
+
+// paged is a bucket that has fetched what it lists before anybody is cut off.
+type paged struct{ publish.Bucket }
+
+func (b paged) List(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+	return fetched(b.Bucket.List(context.WithoutCancel(ctx), prefix, after))
+}
+
+func (b paged) Versions(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+	return fetched(b.Bucket.Versions(context.WithoutCancel(ctx), prefix, after))
+}
+
+// pagedIndex is such a catalog.
+type pagedIndex struct{ publish.Index }
+
+func (i pagedIndex) Entries(ctx context.Context, after string) iter.Seq2[registry.Entry, error] {
+	return fetched(i.Index.Entries(context.WithoutCancel(ctx), after))
+}
+
+func fetched[T any](all iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		type pair struct {
+			value T
+			err   error
+		}
+		var page []pair
+		for value, err := range all {
+			page = append(page, pair{value, err})
+		}
+		for _, p := range page {
+			if !yield(p.value, p.err) {
+				return
+			}
+		}
+	}
+}
+
+// Who is cut off comes to nothing more: no version after it is told to have failed.
+func TestAWalkThatIsCutOffEnds(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.mixed()
+	for _, version := range []string{"8.0.0", "9.0.0"} {
+		if err := w.index.PutModuleVersion(t.Context(), registry.ModuleVersion{Address: vpc, Version: mustVersion(t, version), Revision: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := w.publisher(paged{w.bucket}, pagedIndex{w.index}, w.key)
+	for name, walk := range map[string]func(ctx context.Context) publish.Walk{
+		"verify":             func(ctx context.Context) publish.Walk { return p.Verify(ctx, "", true) },
+		"verify the catalog": func(ctx context.Context) publish.Walk { return p.Verify(ctx, "catalog:", true) },
+		"verify the inbox":   func(ctx context.Context) publish.Walk { return p.Verify(ctx, "inbox:", true) },
+		"reindex":            func(ctx context.Context) publish.Walk { return p.Reindex(ctx, "") },
+		"resign":             func(ctx context.Context) publish.Walk { return p.Resign(ctx, "") },
+		"signatures": func(ctx context.Context) publish.Walk {
+			return func(yield func(publish.Step, error) bool) {
+				for signed, err := range p.Signatures(ctx, "") {
+					if !yield(signed.Step, err) {
+						return
+					}
+				}
+			}
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var subjects []string
+		for step := range walk(ctx) {
+			cancel()
+			if step.Subject != "" && !slices.Contains(subjects, step.Leg) {
+				subjects = append(subjects, step.Leg)
+			} else if step.Subject != "" {
+				t.Errorf("%s: once it is cut off it comes to %s", name, step.Subject)
+			}
+		}
+		if len(subjects) == 0 {
+			t.Errorf("%s comes to nothing", name)
+		}
+		cancel()
+	}
+}
+
+// An archive that breaks off while it is verified is no archive that is right.
+func TestVerifyNamesWhatBreaksOff(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.mixed()
+	var read []string
+	noting := callFunc(func(name string, do func() error) error {
+		err := do()
+		if key, ok := strings.CutPrefix(name, "read "); ok && err == nil && !slices.Contains(read, key) {
+			read = append(read, key)
+		}
+		return err
+	})
+	if found := w.walked(w.through(noting).Verify(t.Context(), "", false)); len(found) > 0 || len(read) < 20 {
+		t.Fatalf("it reads %q, and finds %q", read, found)
+	}
+	for _, key := range read {
+		var errs []error
+		for _, err := range w.publisher(breaking{w.bucket, key, errFault}, w.index, w.key).Verify(t.Context(), "", false) {
+			errs = append(errs, err)
+		}
+		if err := errors.Join(errs...); !errors.Is(err, errFault) {
+			t.Errorf("%s breaks off: %v", key, err)
+		}
 	}
 }

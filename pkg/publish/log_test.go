@@ -1,0 +1,246 @@
+package publish_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// logging is a publisher on a world's bucket and a catalog, and what it has logged
+// since that was asked for last: lines without their times.
+func (w *world) logging(i publish.Index) (p *publish.Publisher, logged func() []string) {
+	var log bytes.Buffer
+	noTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	p = publish.New(publish.Config{
+		Bucket: w.bucket, Index: i, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: noTime})),
+	})
+	return p, func() (lines []string) {
+		for line := range strings.Lines(log.String()) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+		log.Reset()
+		return lines
+	}
+}
+
+// Whatever an operator has to know is a line of the log, once.
+func TestTheLogSaysWhatHappens(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	p, logged := w.logging(w.index)
+	author := newAuthor(t, packet.Config{})
+	upload := func(key string, body []byte, tags map[string]string) string {
+		t.Helper()
+		version := w.s3.Upload(t, key, body, tags)
+		if _, err := p.Publish(t.Context(), publish.Object{Key: key, Version: version, By: "ci"}); err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
+	want := func(when string, lines ...string) {
+		t.Helper()
+		if got := logged(); !slices.Equal(got, lines) {
+			t.Errorf("%s there is logged\n%s\nwant\n%s", when, strings.Join(got, "\n"), strings.Join(lines, "\n"))
+		}
+	}
+	line := func(level string, status publish.Status, key, version, subject, reasons string, body []byte) string {
+		return fmt.Sprintf(`level=%s msg="upload %s" key=%s version_id=%s status=%s subject=%q reasons=%s sha256=%s by=ci`, level, status, key, version, status, subject, reasons, shaOf(body))
+	}
+
+	module, body := "modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""})
+	version := upload(module, body, nil)
+	want("once a module is published", line("INFO", publish.Published, module, version, "module acme/vpc/aws 1.0.0", "[]", body))
+	version = upload(authorFile, []byte("no key"), nil)
+	want("once a file is rejected", line("WARN", publish.Rejected, authorFile, version, "signing keys of acme", `"[the file holds no OpenPGP public key in armor: upload the output of gpg --armor --export]"`, []byte("no key")))
+
+	full := map[string]string{}
+	for n := range 10 {
+		full[fmt.Sprint("tag", n)] = "x"
+	}
+	key := packageKey("1.0.0", "linux_amd64")
+	version = upload(key, widget("a"), full)
+	want("beside ten tags", fmt.Sprintf(`level=WARN msg="the upload has no room for the tags of its outcome" key=%s version_id=%s`, key, version),
+		line("INFO", publish.Published, key, version, "provider acme/widget 1.0.0 for linux_amd64", "[]", widget("a")))
+
+	for _, to := range []registry.Standing{deprecate("use 2.0.0"), deprecate("use 2.0.0"), restore} {
+		_, _, err := p.SetProviderStanding(t.Context(), widgets, mustVersion(t, "1.0.0"), to)
+		if _, _, errToo := p.SetModuleStanding(t.Context(), vpc, mustVersion(t, "1.0.0"), to); err != nil || errToo != nil {
+			t.Error(err, errToo)
+		}
+	}
+	want("of standings", `level=INFO msg="version deprecated" subject="provider acme/widget 1.0.0" message="use 2.0.0"`, `level=INFO msg="version deprecated" subject="module acme/vpc/aws 1.0.0" message="use 2.0.0"`,
+		`level=INFO msg="version restored" subject="provider acme/widget 1.0.0" message=""`, `level=INFO msg="version restored" subject="module acme/vpc/aws 1.0.0" message=""`)
+
+	upload(authorFile, exported(t, author), nil)
+	logged()
+	for range 2 {
+		if _, err := p.DistrustKey(t.Context(), fingerprintOf(author)); err != nil {
+			t.Error(err)
+		}
+	}
+	want("of a key that is distrusted twice", `level=WARN msg="an author's key is not trusted for new releases any more" fingerprint=`+fingerprintOf(author))
+
+	unreadable := registry.AuthorKeyKey("acme", fingerprintOf(author), strings.Repeat("0", 64))
+	w.put(unreadable, []byte("of a newer larder"))
+	upload("keys/acme/again.asc", exported(t, author), nil)
+	if got := logged(); len(got) < 2 || !strings.HasPrefix(got[0], `level=WARN msg="an author's key cannot be used" key=`+unreadable+` reason="`) {
+		t.Errorf("of a key that cannot be read there is logged %q", got)
+	}
+}
+
+// A recovery says what it did, and names what it could not do.
+func TestTheLogOfARecovery(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	w.upload(packageKey("1.1.0", "linux_amd64"), widget("a"))
+	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}))
+	w.put(registry.RecordKey("registry/records/providers/acme/aaa/1.0.0/", 1), []byte(`{"kind":"frobnicated"}`))
+	w.put(registry.RecordsPrefix+"stray", nil)
+	p, logged := w.logging(w.newCatalog())
+	const stray = `level=WARN msg="an object among the records is none" key=` + registry.RecordsPrefix + "stray"
+	for _, updated := range []int{3, 0} {
+		if err := p.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := logged()
+		want := []string{
+			`level=ERROR msg="a version cannot be recovered and will be tried again by the next reconcile" version="provider acme/aaa 1.0.0" error=`, stray,
+			fmt.Sprintf(`level=INFO msg="the catalog was compared with the records" versions=4 updated=%d broken=1`, updated),
+		}
+		if !slices.EqualFunc(got, want, strings.HasPrefix) || got[2] != want[2] {
+			t.Errorf("logged %q, want %q", got, want)
+		}
+	}
+}
+
+// everything is a catalog that lists all versions of modules.
+type everything struct {
+	publish.Index
+	registry.Listing
+}
+
+func (e everything) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
+	return e.Listing, nil
+}
+
+// A long recovery says how far it is, after each thousand versions.
+func TestTheLogOfALongRecovery(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	var all registry.Listing
+	for n := range 2001 {
+		v := mustVersion(t, fmt.Sprintf("1.%d.0", n))
+		all = append(all, registry.Listed{Version: v, Revision: 1})
+		w.put(registry.RecordKey(vpc.LogPrefix(v), 1), nil)
+	}
+	p, logged := w.logging(everything{w.index, all})
+	if err := p.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`level=INFO msg="comparing the catalog with the records" versions=1000 updated=0`, `level=INFO msg="comparing the catalog with the records" versions=2000 updated=0`,
+		`level=INFO msg="the catalog was compared with the records" versions=2001 updated=0 broken=0`,
+	}
+	if got := logged(); !slices.Equal(got, want) {
+		t.Errorf("logged %q, want %q", got, want)
+	}
+}
+
+// Every field of an outcome is right, of every kind of upload, in what is returned
+// and in the document, also in that of a file that another one completed.
+func TestTheWordBackIsWhole(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	r := newRelease(t, "acme")
+	module, wrapped := zipOf(map[string]string{"main.tf": ""}), zipOf(map[string]string{"x/main.tf": ""})
+	linux, manifestName := providerName("widget", "1.0.0", "linux_amd64.zip"), providerName("widget", "1.0.0", "manifest.json")
+	document := []byte(`{"archives":{}}`)
+	missing := []string{"its SHA256SUMS.sig is not here yet; until it comes, the registry's own SHA256SUMS is served"}
+	written := func(key string) (o publish.Outcome) {
+		t.Helper()
+		if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &o); err != nil {
+			t.Error(err)
+		}
+		return o
+	}
+	before := time.Now().Truncate(time.Second)
+	same := func(got, want publish.Outcome) bool {
+		timely := !got.Time.Before(before) && !got.Time.After(time.Now()) && got.Time.Equal(got.Time.Truncate(time.Second))
+		got.Time = time.Time{}
+		return timely && reflect.DeepEqual(got, want)
+	}
+	var sums publish.Outcome
+	for n, test := range []struct {
+		key     string
+		body    []byte
+		status  publish.Status
+		subject string
+		reasons []string
+	}{
+		{authorFile, r.uploads()[authorFile], publish.Published, "signing keys of acme", nil},
+		{widgetFolder + linux, r.files[linux], publish.Published, "provider acme/widget 1.0.0 for linux_amd64", nil},
+		{widgetFolder + manifestName, r.files[manifestName], publish.Published, "manifest of provider acme/widget 1.0.0", nil},
+		{r.sumsKey(), r.sums, publish.Pending, "SHA256SUMS of provider acme/widget 1.0.0", missing},
+		{r.sumsKey() + ".sig", r.signature, publish.Published, "signature of provider acme/widget 1.0.0", nil},
+		{"modules/acme/vpc/aws/1.0.0.zip", module, publish.Published, "module acme/vpc/aws 1.0.0", nil},
+		{"modules/acme/vpc/aws/1.1.0.zip", wrapped, publish.Published, "module acme/vpc/aws 1.1.0", nil},
+		{mirrored + "1.0.0.json", document, publish.Ignored, "mirror document of provider registry.terraform.io/acme/widget 1.0.0", []string{"a mirror's documents follow from its packages"}},
+		{mirrored + linux, widget("a"), publish.Published, "provider registry.terraform.io/acme/widget 1.0.0 for linux_amd64", nil},
+	} {
+		want := publish.Outcome{Key: test.key, Version: w.s3.Upload(t, test.key, test.body, nil), Status: test.status, Subject: test.subject, Reasons: test.reasons, SHA256: shaOf(test.body), By: fmt.Sprint("uploader ", n)}
+		got, err := w.Publish(t.Context(), publish.Object{Key: test.key, Version: want.Version, By: want.By})
+		if err != nil || !same(got, want) {
+			t.Errorf("%s: the outcome is %+v, %v, want %+v", test.key, got, err, want)
+		}
+		if got := written(test.key); !same(got, want) {
+			t.Errorf("%s: the document is %+v, want %+v", test.key, got, want)
+		}
+		if test.key == r.sumsKey() {
+			sums = want
+		}
+	}
+	sums.Status, sums.Reasons = publish.Published, nil
+	if got := written(r.sumsKey()); !same(got, sums) {
+		t.Errorf("once the signature is here, the document of SHA256SUMS is %+v, want %+v", got, sums)
+	}
+	if stray, err := w.Publish(t.Context(), publish.Object{Key: "x", Version: w.s3.Upload(t, "x", nil, nil)}); err != nil || stray.Subject != "" || stray.SHA256 != "" {
+		t.Errorf("a stray file's outcome is %+v, %v", stray, err)
+	}
+	if _, err := w.Publish(t.Context(), publish.Object{Key: registry.RecordsPrefix + "x"}); err == nil || !strings.Contains(err.Error(), "is the registry's own, not an upload") {
+		t.Errorf("what is the registry's own: %v", err)
+	}
+}
+
+// A publisher may die when a release is served, and its other file is not told yet:
+// that is made up for when the event comes again.
+func TestTheWordBackToTheOtherFileIsMadeUpFor(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	r := newRelease(t, "acme")
+	signature := r.sumsKey() + ".sig"
+	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig")), publish.Pending)
+	object := publish.Object{Key: r.sumsKey(), Version: w.s3.Upload(t, r.sumsKey(), r.sums, nil)}
+	f := &faults{hits: point{"put " + registry.OutcomeKey(signature), 1}.hits, kind: killed}
+	if _, err := w.through(f).Publish(t.Context(), object); !errors.Is(err, errFault) {
+		t.Fatal(err)
+	}
+	w.want(w.deliver(object.Key, object.Version), publish.Published)
+	var told publish.Outcome
+	if err := json.Unmarshal(w.read(registry.OutcomeKey(signature)), &told); err != nil || told.Status != publish.Published {
+		t.Errorf("the signature is told %+v, %v", told, err)
+	}
+}
