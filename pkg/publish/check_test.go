@@ -37,6 +37,10 @@ func TestCheck(t *testing.T) {
 		{"a large signature", checkedProvider + "SHA256SUMS.sig", make([]byte, signing.MaxSignature+1), publish.Rejected, []string{"at most"}},
 		{"no manifest", checkedProvider + "manifest.json", []byte(`{"version": 2}`), publish.Rejected, []string{"not a registry manifest"}},
 		{"a private key", "keys/acme/key.asc", private, publish.Rejected, []string{"private"}},
+		{"a mirror's document", mirrored + "1.0.0.json", []byte(`{"archives":{}}`), "", nil},
+		{"a mirror's document that is none", mirrored + "1.0.0.json", []byte("no JSON"), publish.Ignored, []string{"it is not the document of a version in a mirror: "}},
+		{"a mirror's document as large as may be", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-2)...), "", nil},
+		{"a mirror's document that is larger", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-1)...), publish.Rejected, []string{"1048576 at most"}},
 		{"nothing", "providers/acme/widget/README.md", nil, publish.Ignored, []string{"terraform-provider-widget_"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -86,5 +90,16 @@ func TestModuleKey(t *testing.T) {
 		if got := publish.ModuleKey(address, v, filename); got != "modules/acme/vpc/aws/1.2.3"+want {
 			t.Errorf("%s: %s", filename, got)
 		}
+	}
+}
+
+func TestKeysOfProviders(t *testing.T) {
+	address := registry.ProviderAddress{Namespace: "acme", Type: "widget"}
+	if got := publish.ProviderKey(address, "x.zip"); got != "providers/acme/widget/x.zip" {
+		t.Errorf("an own provider's file goes to %s", got)
+	}
+	address.Hostname = "registry.terraform.io"
+	if got := publish.MirrorKey(address, "x.zip"); got != "mirror/registry.terraform.io/acme/widget/x.zip" {
+		t.Errorf("a mirrored provider's file goes to %s", got)
 	}
 }

@@ -277,7 +277,7 @@ func (p *Publisher) holdsKeys(ctx context.Context, namespace string, data []byte
 	}
 	for _, revocation := range file.Revocations {
 		var found judgedKeys
-		if _, err := found.revoke(revocation, slices.Concat(known, file.Keys)); err != nil || len(found.revoked) == 0 {
+		if isKnown, err := found.revoke(revocation, slices.Concat(known, file.Keys)); !isKnown || err != nil {
 			return false, nil
 		}
 		if held, err := p.anyUnder(ctx, registry.RevokedKeyKey(found.revoked[0].Fingerprint)); !held {

@@ -21,7 +21,7 @@ const maxMirrorDocument = 1 << 20
 // mirrorHashes is the hashes in a version's document by their platforms.
 type mirrorHashes map[string][]string
 
-// parseMirrorHashes reads a version's document.
+// parseMirrorHashes reads a version's document, or ignores it.
 func parseMirrorHashes(data []byte) (mirrorHashes, error) {
 	var document struct {
 		Archives map[string]struct {
@@ -29,7 +29,7 @@ func parseMirrorHashes(data []byte) (mirrorHashes, error) {
 		} `json:"archives"`
 	}
 	if err := json.Unmarshal(data, &document); err != nil {
-		return nil, fmt.Errorf("it is not the document of a version in a mirror: %w", err)
+		return nil, ignore("it is not the document of a version in a mirror: %v", err)
 	}
 	hashes := mirrorHashes{}
 	for platform, archive := range document.Archives {
@@ -86,7 +86,7 @@ func (p *Publisher) readMirrorDocument(ctx context.Context, u upload, object Obj
 	o.SHA256 = hexSHA256(data)
 	hashes, err := parseMirrorHashes(data)
 	if err != nil {
-		return ignore("%v", err)
+		return err
 	}
 	s, err := p.loadProvider(ctx, u.provider, u.version)
 	if err != nil {

@@ -90,6 +90,9 @@ func TestStandings(t *testing.T) {
 			if changed != step.changed || errors.As(err, new(*publish.Refusal)) != step.refused || (err != nil) != step.refused {
 				w.Errorf("%+v: changed %v, %v", step.to, changed, err)
 			}
+			if want := "version 1.0.0 is withdrawn: restore it first, and then deprecate it"; step.refused && err.Error() != want {
+				w.Errorf("%+v: it is refused with %q, want %q", step.to, err, want)
+			}
 			if provider, module := w.stands("1.0.0"); provider != step.want || module != step.want {
 				w.Errorf("%+v: they stand as %+v and %+v, want %+v", step.to, provider, module, step.want)
 			}

@@ -1,0 +1,376 @@
+package publish_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// What is damaged, or written by hand, is named and stands in nobody's way.
+
+// outcome writes by hand what became of an upload.
+func (w *world) outcome(o publish.Outcome) {
+	w.Helper()
+	data, err := json.Marshal(o)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.put(registry.OutcomeKey(o.Key), data)
+}
+
+// found is what a quick verification finds wrong.
+func (w *world) found(ctx context.Context) (lines []string) {
+	w.Helper()
+	return w.walked(w.Verify(ctx, "", true))
+}
+
+// A file of keys that is said to be published, and of which something was not taken
+// in, is told of; of one that is gone nothing can be said.
+func TestVerifyNamesKeysThatWereNotTakenIn(t *testing.T) {
+	author, stranger := newAuthor(t, packet.Config{}), newAuthor(t, packet.Config{})
+	forged := *author
+	if err := forged.RevokeKey(packet.KeyRetired, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := forged.Revocations[0].RevokeKey(stranger.PrimaryKey, stranger.PrivateKey, &packet.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	forged.Revocations[0].IssuerKeyId, forged.Revocations[0].IssuerFingerprint = &author.PrimaryKey.KeyId, author.PrimaryKey.Fingerprint
+	for name, test := range map[string]struct {
+		file []byte
+		told bool
+	}{
+		"a key that is held":                      {exported(t, author), false},
+		"a key that is not":                       {exported(t, stranger), true},
+		"one that is held, and one that is not":   {slices.Concat(exported(t, author), []byte("\n"), exported(t, stranger), []byte("\n")), true},
+		"no key":                                  {[]byte("no key"), true},
+		"a revoked key":                           {revoked(t, author), true},
+		"a certificate":                           {certificate(t, author), true},
+		"a certificate of a key that is not held": {certificate(t, stranger), true},
+		"a forged certificate":                    {armored(t, "PGP PUBLIC KEY BLOCK", forged.Revocations[0].Serialize), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, inMemory, onBolt)
+			w.want(w.upload(authorFile, exported(t, author)), publish.Published)
+			const key = "keys/acme/other.asc"
+			version := w.s3.Upload(t, key, test.file, nil)
+			w.outcome(publish.Outcome{Key: key, Version: version, Status: publish.Published})
+			var want []string
+			if test.told {
+				want = []string{"upload " + key + ": Its outcome is that it is published, and what is published is something else."}
+			}
+			if got := w.found(t.Context()); !slices.Equal(got, want) {
+				t.Errorf("found %q, want %q", got, want)
+			}
+			w.s3.Upload(t, key, test.file, nil)
+			w.s3.(*memoryBucket).expire(key, version)
+			if got := w.found(t.Context()); len(got) != 1 || !strings.Contains(got[0], "has no outcome yet") {
+				t.Errorf("once it is gone, found %q", got)
+			}
+		})
+	}
+}
+
+// What is said to be published, and is nothing that can be, is told of.
+func TestVerifyNamesOutcomesOfNothing(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	uploads, want := map[string]string{}, []string(nil)
+	for _, key := range []string{mirrored + "1.0.0.json", "modules/acme/vpc/aws/1.0.0.zip", "modules/stray", packageKey("1.0.0", "linux_amd64"),
+		widgetFolder + providerName("widget", "1.0.0", "SHA256SUMS"), widgetFolder + providerName("widget", "1.0.0", "SHA256SUMS.sig"), widgetFolder + providerName("widget", "1.0.0", "manifest.json")} {
+		uploads[key] = w.s3.Upload(t, key, []byte("x"), nil)
+		want = append(want, "upload "+key+": Its outcome is that it is published, and what is published is something else.")
+	}
+	slices.Sort(want)
+	for _, files := range [][]string{nil, {"author.asc", "linux_amd64.zip", "manifest.json", "SHA256SUMS.sig", "SHA256SUMS"}} {
+		r := newRelease(t, "acme")
+		for _, f := range r.inOrder(files...) {
+			w.upload(strings.Replace(f.key, "/widget/", "/widget/1.0.0/", 1), f.body)
+		}
+		for key, version := range uploads {
+			w.outcome(publish.Outcome{Key: key, Version: version, Status: publish.Published, SHA256: shaOf([]byte("x"))})
+		}
+		got := w.found(t.Context())
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("after %q: found %q, want %q", files, got, want)
+		}
+	}
+}
+
+// Records that cannot be read are of their version, and of no other: none counts,
+// and whatever would follow on them is an error.
+func TestRecordsThatCannotBeRead(t *testing.T) {
+	for body, words := range map[string]string{"no JSON": "read record registry/records/providers/acme/widget/1.0.0/00000003.json: ", `{"kind":"frobnicated"}`: "newer"} {
+		w := newWorldOn(t, inMemory, onBolt)
+		w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+		w.upload(packageKey("1.1.0", "linux_amd64"), widget("a"))
+		w.put(registry.RecordKey(widgets.LogPrefix(mustVersion(t, "1.0.0")), 3), []byte(body))
+		key := packageKey("1.0.0", "linux_arm64")
+		if _, err := w.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, widget("b"), nil)}); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("after %q a package ends with %v", body, err)
+		}
+		w.empty()
+		if got := w.walked(w.Reindex(t.Context(), "")); len(got) != 2 || !strings.Contains(got[0], "1.0.0 failed: ") || !strings.Contains(got[0], words) || got[1] != "provider acme/widget 1.1.0 changed" {
+			t.Errorf("after %q: reindexed %q", body, got)
+		}
+	}
+	t.Run("however many", func(t *testing.T) {
+		w := newWorldOn(t, inMemory, onBolt)
+		for n := range 12 {
+			w.put(registry.RecordKey(registry.ProviderAddress{Namespace: "acme", Type: "aaa"}.LogPrefix(mustVersion(t, fmt.Sprintf("1.%d.0", n))), 1), []byte("no JSON"))
+		}
+		w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+		w.empty()
+		if err := w.Recover(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.wantListed("acme/widget", "1.0.0 linux_amd64")
+	})
+	t.Run("of the first package", func(t *testing.T) {
+		w := newWorldOn(t, inMemory, onBolt)
+		w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+		w.put(registry.RecordKey(widgets.LogPrefix(mustVersion(t, "1.0.0")), 1), []byte("no JSON"))
+		key := widgetFolder + providerName("widget", "1.0.0", "manifest.json")
+		outcome, err := w.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, manifest("6.0"), nil)})
+		if err == nil || !strings.Contains(err.Error(), "read record registry/records/providers/acme/widget/1.0.0/00000001.json: ") || outcome.Status != "" {
+			t.Errorf("the manifest is %q, %v", outcome.Status, err)
+		}
+	})
+}
+
+// Where others are always first, a publisher gives up, for the event to come again.
+func TestARecordIsNotTriedForEver(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	tries := 0
+	p := w.through(callFunc(func(name string, do func() error) error {
+		if strings.HasPrefix(name, "create "+registry.RecordsPrefix) {
+			tries++
+			return publish.ErrExists
+		}
+		return do()
+	}))
+	key := packageKey("1.0.0", "linux_amd64")
+	_, err := p.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, widget("a"), nil)})
+	if err == nil || !strings.Contains(err.Error(), "00000001.json: others were first 1000 times") || tries != 1000 {
+		t.Errorf("after %d tries: %v", tries, err)
+	}
+}
+
+// restless is a catalog that others change before each of some corrections.
+type restless struct {
+	publish.Index
+	left, asked int
+}
+
+func (r *restless) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen registry.Seen) error {
+	if r.asked++; r.left > 0 {
+		r.left--
+		return registry.ErrChanged
+	}
+	return r.Index.ReplaceProviderVersion(ctx, p, seen)
+}
+
+// Whoever always comes before a correction brings the version up to its records, too.
+func TestAReindexGivesWayToOthers(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	for left, want := range map[int][]string{4: {"provider acme/widget 1.0.0 changed"}, 5: nil} {
+		index := &restless{Index: w.newCatalog(), left: left}
+		if got := w.walked(w.publisher(w.bucket, index, w.key).Reindex(t.Context(), "")); !slices.Equal(got, want) || index.asked != 5 {
+			t.Errorf("others are first %d times: reindexed %q, after %d tries", left, got, index.asked)
+		}
+	}
+}
+
+// unsigned makes a package that is accepted, and not signed.
+func (w *world) unsigned() {
+	w.Helper()
+	key := packageKey("1.0.0", "linux_amd64")
+	p := w.publisher(w.bucket, w.index, refusingSigner{w.key})
+	if _, err := p.Publish(w.Context(), publish.Object{Key: key, Version: w.s3.Upload(w.T, key, widget("a"), nil)}); err == nil {
+		w.Fatal("a publisher that does not sign published a package")
+	}
+}
+
+// A signer that is out of order is an error, and no reason to write half a version.
+func TestAReindexThatCannotSign(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.unsigned()
+	w.Publisher = w.publisher(w.bucket, w.index, refusingSigner{w.key})
+	if got := w.walked(w.Reindex(t.Context(), "")); !slices.Equal(got, []string{"provider acme/widget 1.0.0 failed: sign SHA256SUMS: this publisher does not sign"}) {
+		t.Errorf("reindexed %q", got)
+	}
+	if s := w.provider("acme", "widget", "1.0.0"); s.Revision != 0 {
+		t.Errorf("the catalog has %+v", s)
+	}
+}
+
+// What is accepted and not signed is told of, by its platform.
+func TestVerifyNamesWhatIsNotSigned(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.unsigned()
+	var problems []string
+	for step, err := range w.Verify(t.Context(), "records:", true) {
+		if err != nil || step.Leg != "records" {
+			break
+		}
+		problems = step.Problems
+	}
+	if want := []string{"The catalog does not have it.", "Its package for linux_amd64 is accepted, and not signed yet: larder reindex signs it."}; !slices.Equal(problems, want) {
+		t.Errorf("it says %q, want %q", problems, want)
+	}
+}
+
+// Whoever is cut off while a difference may still go away is not told of it, and
+// asks for nothing more.
+func TestAVerificationThatIsCutOffWhileItWaits(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}))
+	w.index = w.newCatalog()
+	ctx, cancel := context.WithCancel(t.Context())
+	calls, start := 0, time.Now()
+	p := w.publisher(w.bucket, faultyIndex{callFunc(func(name string, do func() error) error {
+		if calls++; strings.HasPrefix(name, "catalog: read the listing") {
+			defer cancel()
+		}
+		return do()
+	}), w.index}, w.key)
+	for step, err := range p.Verify(ctx, "", true) {
+		if step.Leg == "records" && (!errors.Is(err, context.Canceled) || calls != 2) {
+			t.Errorf("after %d calls it is told %q, %v", calls, step.Problems, err)
+		}
+		if step.Leg == "records" && time.Since(start) > time.Minute {
+			t.Error("it waits all the same")
+		}
+		break
+	}
+}
+
+// A release whose keys cannot be read does not verify, and that is all that is said.
+func TestVerifyNamesAReleaseWithoutAReadableKey(t *testing.T) {
+	author := newAuthor(t, packet.Config{})
+	one := string(exported(t, author))
+	two := one + "\n" + string(exported(t, newAuthor(t, packet.Config{}))) + "\n"
+	for name, keys := range map[string][]registry.SigningKey{"no key": nil, "an unreadable one": {{KeyID: "0", ASCIIArmor: "x"}}, "two in one": {{KeyID: "0", ASCIIArmor: two}}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldOn(t, inMemory, onBolt)
+			w.upload(authorFile, []byte(one))
+			w.uploadSigned(author, "1.0.0")
+			if _, err := w.DistrustKey(t.Context(), fingerprintOf(author)); err != nil {
+				t.Fatal(err)
+			}
+			s := w.provider("acme", "widget", "1.0.0")
+			if s.Release == nil || !s.Release.Author {
+				t.Fatalf("it is %+v", s)
+			}
+			log := w.keysUnder(widgets.LogPrefix(s.Version))
+			last := log[len(log)-1]
+			var record registry.Record
+			if err := json.Unmarshal(w.read(last), &record); err != nil || record.Kind != registry.KindRelease {
+				t.Fatalf("%s is %+v, %v", last, record, err)
+			}
+			record.Release.Keys = keys
+			data, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.put(last, data)
+			w.walked(w.Reindex(t.Context(), ""))
+			found, notes := w.notes()
+			if len(notes) > 0 || name != "two in one" && (len(found) != 1 || !strings.Contains(found[0], "The signature over its SHA256SUMS does not verify: ")) {
+				t.Errorf("found %q, notes %q", found, notes)
+			}
+		})
+	}
+}
+
+// A key of the registry's own that cannot be read is an error, and says which.
+func TestAnOwnKeyThatCannotBeRead(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.put(registry.OwnKeyKey("F0"), []byte("no key"))
+	if keys, err := w.OwnKeys(t.Context()); err == nil || !strings.Contains(err.Error(), "read the key "+registry.OwnKeyKey("F0")+": ") || keys != nil {
+		t.Errorf("the registry's own keys are %v, %v", keys, err)
+	}
+}
+
+// Whoever has seen enough of the signatures is shown no more.
+func TestSignaturesCanBeLeft(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.mixed()
+	for range w.Signatures(t.Context(), "") {
+		break
+	}
+}
+
+// A document beside a mirrored package that is none says nothing of it.
+func TestAMirrorDocumentThatIsNoneSaysNothing(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	for version, document := range map[string][]byte{"1.0.0": []byte("no JSON"), "1.1.0": bytes.Repeat([]byte(" "), 1<<20+1)} {
+		w.upload(mirrored+version+".json", document)
+		w.want(w.upload(mirrored+providerName("widget", version, "linux_amd64.zip"), widget("a")), publish.Published)
+	}
+}
+
+// An archive that cannot be unwrapped is tried again.
+func TestAllOrNothingAModuleThatIsCutOff(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	for _, name := range []string{"1.0.0.zip", "1.0.0.tar.gz"} {
+		key, body := "modules/acme/vpc/aws/"+name, zipOf(map[string]string{"x/main.tf": ""})
+		if strings.HasSuffix(name, ".tar.gz") {
+			body = tarOf(map[string]string{"x/main.tf": ""})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		p := w.through(callFunc(func(name string, do func() error) error {
+			if strings.HasPrefix(name, "catalog: read the listing") {
+				defer cancel()
+			}
+			return do()
+		}))
+		_, err := p.Publish(ctx, publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)})
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "unwrap: ") || len(w.keysUnder(registry.Prefix)) > 0 {
+			t.Errorf("%s: %v, and there is %q", name, err, w.keysUnder(registry.Prefix))
+		}
+	}
+}
+
+// What an earlier try has stored is not stored again, unless it is something else.
+func TestWhatIsStoredAlreadyIsKept(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	for key, body := range map[string][]byte{packageKey("1.0.0", "linux_amd64"): widget("a"), "modules/acme/vpc/aws/1.0.0.zip": zipOf(map[string]string{"main.tf": ""})} {
+		object := publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}
+		try := func() (copied string) {
+			p := w.through(callFunc(func(name string, do func() error) error {
+				if to, ok := strings.CutPrefix(name, "copy to "); ok {
+					copied = to
+				}
+				if strings.HasPrefix(name, "create "+registry.RecordsPrefix) {
+					return errFault
+				}
+				return do()
+			}))
+			if _, err := p.Publish(t.Context(), object); !errors.Is(err, errFault) {
+				t.Errorf("%s: %v", key, err)
+			}
+			return copied
+		}
+		stored := try()
+		if again := try(); stored == "" || again != "" {
+			t.Errorf("%s is copied to %q, and again to %q", key, stored, again)
+		}
+		w.put(stored, []byte("something else"))
+		if again := try(); again != stored || !bytes.Equal(w.read(stored), body) {
+			t.Errorf("%s is copied to %q, and again to %q", key, stored, again)
+		}
+	}
+}
