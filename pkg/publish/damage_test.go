@@ -374,3 +374,54 @@ func TestWhatIsStoredAlreadyIsKept(t *testing.T) {
 		}
 	}
 }
+
+// A listing may be long: a walk asks for it once, however many versions it has.
+func TestAVerificationReadsAListingOnce(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.mixed()
+	f := &faults{}
+	if found := w.walked(w.through(f).Verify(t.Context(), "", true)); len(found) > 0 {
+		t.Errorf("found %q", found)
+	}
+	for _, address := range []string{"acme/widget", "acme/vpc/aws"} {
+		asked := 0
+		for _, call := range f.calls {
+			if call == "catalog: read the listing of "+address {
+				asked++
+			}
+		}
+		if asked != 1 {
+			t.Errorf("the listing of %s is asked for %d times", address, asked)
+		}
+	}
+}
+
+// No key that the registry has ever signed with is an author's.
+func TestDistrustOfAFormerOwnKey(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{})
+	w.upload(authorFile, exported(t, author))
+	w.put(registry.OwnKeyKey(fingerprintOf(author)), exported(t, author))
+	if changed, err := w.DistrustKey(t.Context(), fingerprintOf(author)); changed || !errors.Is(err, publish.ErrOwnKey) {
+		t.Errorf("DistrustKey() = %v, %v", changed, err)
+	}
+	if got := w.keysUnder(registry.UntrustedKeysPrefix); len(got) > 0 {
+		t.Errorf("there is %q", got)
+	}
+}
+
+// Nobody signs what is mirrored: a name that has no room in a SHA256SUMS is in no
+// other package's way.
+func TestWhatIsMirroredNeedNotBeSignable(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	a := registry.ProviderAddress{Hostname: "example.com", Namespace: "acme", Type: strings.Repeat("w", 64)}
+	v := mustVersion(t, "1.0.0-"+strings.Repeat("x", 100))
+	pkg := registry.Package{Platform: registry.Platform{OS: strings.Repeat("o", 32), Arch: strings.Repeat("a", 32)}, SHA256: shaOf(nil), H1: "h1:x"}
+	record, err := json.Marshal(registry.Record{Kind: registry.KindPackage, Version: v, Time: time.Now(), Package: &pkg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(registry.RecordKey(a.LogPrefix(v), 1), record)
+	linux := registry.Platform{OS: "linux", Arch: "amd64"}
+	w.want(w.upload(publish.MirrorKey(a, a.PackageFilename(v, linux)), zipOf(map[string]string{"terraform-provider-" + a.Type: "x"})), publish.Published)
+}

@@ -244,3 +244,22 @@ func TestTheWordBackToTheOtherFileIsMadeUpFor(t *testing.T) {
 		t.Errorf("the signature is told %+v, %v", told, err)
 	}
 }
+
+// Who uploaded an object version is told of that version alone: the last who was
+// named with it, also where nobody is named when it is reported again.
+func TestTheWordBackNamesTheUploaderOfItsVersion(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	key := packageKey("1.0.0", "linux_amd64")
+	first, second := w.s3.Upload(t, key, widget("a"), nil), w.s3.Upload(t, key, widget("a"), nil)
+	for _, step := range []struct{ version, by, want string }{
+		{first, "one", "one"}, {first, "", "one"}, {first, "two", "two"}, {second, "", ""}, {second, "three", "three"},
+	} {
+		if _, err := w.Publish(t.Context(), publish.Object{Key: key, Version: step.version, By: step.by}); err != nil {
+			t.Fatal(err)
+		}
+		var written publish.Outcome
+		if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil || written.By != step.want || written.Version != step.version {
+			t.Errorf("%+v: the document is %+v, %v", step, written, err)
+		}
+	}
+}
