@@ -183,7 +183,7 @@ func (p *Publisher) reportCounterpart(ctx context.Context, s *registry.ProviderV
 		Key: f.object.Key, Version: f.object.Version, Status: status, Reasons: reasons,
 		Subject: f.upload.String(), SHA256: hexSHA256(f.data), Time: now(),
 	}
-	if err := p.report(ctx, o); err != nil || status == Published {
+	if err := p.report(ctx, o); err != nil {
 		return err
 	}
 	if err := p.catchUp(ctx, s); err != nil {

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"github.com/larder-registry/larder/pkg/publish"
@@ -39,14 +41,15 @@ func (w *world) found(ctx context.Context) (lines []string) {
 // in, is told of; of one that is gone nothing can be said.
 func TestVerifyNamesKeysThatWereNotTakenIn(t *testing.T) {
 	author, stranger := newAuthor(t, packet.Config{}), newAuthor(t, packet.Config{})
-	forged := *author
-	if err := forged.RevokeKey(packet.KeyRetired, "", nil); err != nil {
+	gone := *author
+	if err := gone.RevokeKey(packet.KeyRetired, "", nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := forged.Revocations[0].RevokeKey(stranger.PrimaryKey, stranger.PrivateKey, &packet.Config{}); err != nil {
+	var forged bytes.Buffer
+	if err := gone.Revocations[0].Serialize(&forged); err != nil {
 		t.Fatal(err)
 	}
-	forged.Revocations[0].IssuerKeyId, forged.Revocations[0].IssuerFingerprint = &author.PrimaryKey.KeyId, author.PrimaryKey.Fingerprint
+	forged.Bytes()[forged.Len()-1] ^= 1
 	for name, test := range map[string]struct {
 		file []byte
 		told bool
@@ -58,7 +61,7 @@ func TestVerifyNamesKeysThatWereNotTakenIn(t *testing.T) {
 		"a revoked key":                           {revoked(t, author), true},
 		"a certificate":                           {certificate(t, author), true},
 		"a certificate of a key that is not held": {certificate(t, stranger), true},
-		"a forged certificate":                    {armored(t, "PGP PUBLIC KEY BLOCK", forged.Revocations[0].Serialize), true},
+		"a forged certificate":                    {armored(t, openpgp.PublicKeyType, func(w io.Writer) error { _, err := w.Write(forged.Bytes()); return err }), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOn(t, inMemory, onBolt)
@@ -424,4 +427,12 @@ func TestWhatIsMirroredNeedNotBeSignable(t *testing.T) {
 	w.put(registry.RecordKey(a.LogPrefix(v), 1), record)
 	linux := registry.Platform{OS: "linux", Arch: "amd64"}
 	w.want(w.upload(publish.MirrorKey(a, a.PackageFilename(v, linux)), zipOf(map[string]string{"terraform-provider-" + a.Type: "x"})), publish.Published)
+}
+
+// A manifest that agrees with a package is not all that the package is judged by.
+func TestAPackageBesideAManifestIsJudgedByAll(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	r := newRelease(t, "acme")
+	w.want(w.uploadFiles(r.inOrder("author.asc", "linux_amd64.zip", "manifest.json", "SHA256SUMS.sig", "SHA256SUMS")), publish.Published)
+	w.want(w.upload(packageKey("1.0.0", "windows_amd64"), widget("a")), publish.Rejected, "the author's SHA256SUMS does not list "+providerName("widget", "1.0.0", "windows_amd64.zip"))
 }

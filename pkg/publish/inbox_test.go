@@ -2,6 +2,7 @@ package publish
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,8 @@ func TestParseKey(t *testing.T) {
 		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-null_0.9.1_linux_amd64.zip", "rejected: terraform-provider-time_"},
 		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_SHA256SUMS", "ignored: packages alone"},
 		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_v0.9.1_linux_amd64.zip", "rejected: leading v"},
+		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_linux.zip", "rejected: <os>_<arch>"},
+		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1-" + strings.Repeat("x", 250) + "_linux_amd64.zip", "rejected: 250 are allowed"},
 		{"keys/acme/", "ignored: .asc"},
 		{"providers/", "ignored: providers/<namespace>/<type>/"},
 		{"providers/x.zip", "rejected: providers/<namespace>/<type>/"},
@@ -188,5 +191,23 @@ func TestPassing(t *testing.T) {
 				t.Errorf("%s that is %s passes: %v", key, status, got)
 			}
 		}
+	}
+}
+
+// A reconcile ends after eleven failures in a row: what is wrong with a version
+// itself is none, and what goes well ends the row.
+func TestFailuresInARow(t *testing.T) {
+	broken, ofVersion := errors.New("the storage is broken"), faulty{errors.New("the version is")}
+	var f failures
+	for n, err := range slices.Concat(
+		slices.Repeat([]error{broken}, 10), []error{nil}, slices.Repeat([]error{ofVersion}, 11),
+		slices.Repeat([]error{broken}, 5), []error{ofVersion}, slices.Repeat([]error{broken}, 5),
+	) {
+		if err := f.count(err); err != nil {
+			t.Errorf("step %d: %v", n, err)
+		}
+	}
+	if err := f.count(broken); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "11 failures in a row: ") {
+		t.Errorf("after the eleventh: %v", err)
 	}
 }

@@ -94,9 +94,6 @@ func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, 
 	}
 	defer unwrapped.Close() //nolint:errcheck // scratch
 	accept.SHA256, accept.Size = unwrapped.sha256, unwrapped.size
-	if _, err := unwrapped.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
 	if err := p.bucket.Put(ctx, m.Address.ArchiveKey(m.Version, *accept), unwrapped, unwrapped.size); err != nil {
 		return fmt.Errorf("store the archive: %w", err)
 	}
@@ -120,9 +117,6 @@ func (p *Publisher) keep(ctx context.Context, object Object, key string, file *s
 	}
 	if copied == file.sha256 {
 		return nil
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return err
 	}
 	if err := p.bucket.Put(ctx, key, file, file.size); err != nil {
 		return fmt.Errorf("store the upload: %w", err)

@@ -3,8 +3,10 @@ package publish_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,5 +87,31 @@ func TestAnOldOutcomeIsInNobodysWay(t *testing.T) {
 		if err := json.Unmarshal(w.read(registry.OutcomeKeyByHash(key)), &written); err != nil || written.Key != key || written.Status != publish.Published {
 			t.Errorf("the outcome of %s is %+v, %v", key, written, err)
 		}
+	}
+}
+
+// Where keys are no files, an outcome has one place, and is looked for there alone.
+func TestAnOutcomeHasOnePlace(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	key := "modules/acme/vpc/aws/1.0.0.tgz"
+	for keysAreFiles, want := range map[bool][]string{
+		false: {"read " + registry.OutcomeKey(key), "versions of " + key},
+		true:  {"read " + registry.OutcomeKey(key), "read " + hashes.ReplaceAllString(registry.OutcomeKeyByHash(key), "…"), "versions of " + key},
+	} {
+		f := &faults{}
+		config := publish.Config{Bucket: w.bucketThrough(f), Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler), KeysAreFiles: keysAreFiles}
+		if err := publish.New(config).PublishKey(t.Context(), key); err != nil || !slices.Equal(f.calls, want) {
+			t.Errorf("keys are files: %v; calls are %q, %v, want %q", keysAreFiles, f.calls, err, want)
+		}
+	}
+	p := w.through(callFunc(func(name string, do func() error) error {
+		if name == "put "+registry.OutcomeKey(key) {
+			return publish.ErrInTheWay
+		}
+		return do()
+	}))
+	_, err := p.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, tarOf(map[string]string{"main.tf": ""}), nil)})
+	if got := w.keysUnder(registry.OutcomeKeyByHash(key)); !errors.Is(err, publish.ErrInTheWay) || len(got) > 0 {
+		t.Errorf("with another object in the way: %v, and there is %q", err, got)
 	}
 }

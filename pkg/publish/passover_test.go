@@ -34,6 +34,10 @@ func TestNoUploadPassesOverAFailure(t *testing.T) {
 			w.s3.Upload(w.T, r.sumsKey()+".sig", r.signature, nil)
 			return r.inOrder("SHA256SUMS")[0]
 		},
+		"a manifest after its package": func(w *world) file {
+			w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+			return file{widgetFolder + providerName("widget", "1.0.0", "manifest.json"), []byte(manifestJSON)}
+		},
 		"a mirrored package beside its document": func(w *world) file {
 			w.upload(mirrored+"1.0.0.json", []byte(`{"archives":{}}`))
 			return file{mirrored + providerName("widget", "1.0.0", "linux_amd64.zip"), widget("a")}

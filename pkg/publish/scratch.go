@@ -19,7 +19,8 @@ type scratch struct {
 	source string // of an upload, as [Object] has it
 }
 
-// newScratch is a temporary file with what fill writes to it.
+// newScratch is a temporary file with what fill writes to it, to be read from its
+// start.
 func (p *Publisher) newScratch(fill func(io.Writer) error) (*scratch, error) {
 	f, err := os.CreateTemp(p.scratch, "upload-*")
 	if err == nil {
@@ -31,7 +32,8 @@ func (p *Publisher) newScratch(fill func(io.Writer) error) (*scratch, error) {
 	hash := sha256.New()
 	filled := fill(io.MultiWriter(f, hash))
 	size, err := f.Seek(0, io.SeekCurrent)
-	if err := cmp.Or(filled, err); err != nil {
+	_, rewound := f.Seek(0, io.SeekStart)
+	if err := cmp.Or(filled, err, rewound); err != nil {
 		return nil, closing(f, err)
 	}
 	return &scratch{File: f, size: size, sha256: hex.EncodeToString(hash.Sum(nil))}, nil
