@@ -205,3 +205,25 @@ func TestVerifyNamesWhatBreaksOff(t *testing.T) {
 		}
 	}
 }
+
+// A listing that fails is of the walk as a whole, and ends it.
+func TestAListingThatFailsEndsTheWalk(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.mixed()
+	for call, test := range map[string]struct{ after, words string }{
+		"list " + registry.RecordsPrefix: {"records:", "list the records: "},
+		"catalog: read all":              {"catalog:", "list the catalog: "},
+		"versions of keys/":              {"inbox:", "list the inbox: "},
+	} {
+		f := &faults{hits: point{call, 1}.hits}
+		steps := 0
+		for step, err := range w.through(f).Verify(t.Context(), test.after, true) {
+			if steps++; step.Subject != "" || !errors.Is(step.Whole(err), errFault) || !strings.HasPrefix(err.Error(), test.words) {
+				t.Errorf("%s fails: the walk comes to %+v, %v", call, step, err)
+			}
+		}
+		if steps != 1 {
+			t.Errorf("%s fails: the walk has %d steps, want one", call, steps)
+		}
+	}
+}
