@@ -36,6 +36,7 @@ type Intake struct {
 
 	mu    sync.Mutex
 	queue []string
+	later []string          // when nothing of the queue can be taken
 	again bool              // one that has failed before is running
 	keys  map[string]*entry // every key that is queued, running or waiting for its next try
 }
@@ -69,8 +70,22 @@ func (i *Intake) Notice(key string) {
 	}
 }
 
+// Later says that something may have changed under a key a while ago: it is
+// published once nothing that Notice told of can be, since nobody waits for it. It
+// never blocks.
+func (i *Intake) Later(key string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.later = append(i.later, key)
+	i.wakeUp()
+}
+
 func (i *Intake) enqueue(keys ...string) {
 	i.queue = append(i.queue, keys...)
+	i.wakeUp()
+}
+
+func (i *Intake) wakeUp() {
 	select {
 	case i.wake <- struct{}{}:
 	default:
@@ -119,7 +134,7 @@ func (i *Intake) take() (key string, ok bool) {
 	defer i.mu.Unlock()
 	at := slices.IndexFunc(i.queue, func(key string) bool { return !i.again || i.keys[key].failures == 0 })
 	if at < 0 {
-		return "", false
+		return i.takeLater()
 	}
 	key = i.queue[at]
 	i.queue = slices.Delete(i.queue, at, at+1)
@@ -127,6 +142,19 @@ func (i *Intake) take() (key string, ok bool) {
 	e.queued, e.running = false, true
 	i.again = i.again || e.failures > 0
 	return key, true
+}
+
+// takeLater takes a key that is neither queued nor running nor waiting for its
+// next try: those are published anyway.
+func (i *Intake) takeLater() (key string, ok bool) {
+	for len(i.later) > 0 {
+		key, i.later = i.later[0], i.later[1:]
+		if i.keys[key] == nil {
+			i.keys[key] = &entry{running: true}
+			return key, true
+		}
+	}
+	return "", false
 }
 
 func (i *Intake) work(ctx context.Context, key string) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,6 +61,74 @@ func TestOneKeyIsNeverPublishedTwiceAtOnceAndAChangeDuringARunIsNotLost(t *testi
 		time.Sleep(10 * time.Second)
 		if most.Load() != 1 || runs.Load() != 2 {
 			t.Errorf("at most %d at once (want 1), %d runs (want 2)", most.Load(), runs.Load())
+		}
+	})
+}
+
+// Whoever uploads after a start does not wait until all uploads there ever were have been looked at.
+func TestWhatIsNoticedComesBeforeWhatMayBeLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var mu sync.Mutex
+		var order []string
+		runs := map[string]int{}
+		i := New(func(_ context.Context, key string) error {
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, key)
+			runs[key]++
+			return nil
+		}, quiet())
+		for n := range 100 {
+			i.Later(fmt.Sprint(n))
+		}
+		go i.Run(ctx)
+		time.Sleep(500 * time.Millisecond) // the first are running
+		i.Notice("new")
+		i.Notice("99") // of which nothing is lost, too
+		time.Sleep(2 * time.Second)
+		mu.Lock()
+		if at := slices.Index(order, "new"); at < 0 || at >= 2*workers {
+			t.Errorf("what is new was published as number %d", at)
+		}
+		mu.Unlock()
+		time.Sleep(time.Minute)
+		for n := range 100 {
+			if key := fmt.Sprint(n); runs[key] == 0 || runs[key] > 2 || runs[key] == 2 && key != "99" {
+				t.Errorf("key %s was published %d times", key, runs[key])
+			}
+		}
+		if len(i.keys) != 0 || len(i.later) != 0 {
+			t.Errorf("%d keys are still remembered, and %d for later", len(i.keys), len(i.later))
+		}
+	})
+}
+
+// A key that is noticed is not published a second time beside that.
+func TestWhatMayBeLaterIsNotPublishedTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var at, most, runs atomic.Int32
+		i := New(func(context.Context, string) error {
+			most.Store(max(most.Load(), at.Add(1)))
+			time.Sleep(time.Second)
+			at.Add(-1)
+			runs.Add(1)
+			return nil
+		}, quiet())
+		i.Later("key")
+		i.Notice("key")
+		go i.Run(ctx)
+		time.Sleep(10 * time.Second)
+		i.Later("key")
+		time.Sleep(500 * time.Millisecond) // it is running
+		i.Notice("key")
+		time.Sleep(10 * time.Second)
+		if most.Load() != 1 || runs.Load() != 3 {
+			t.Errorf("at most %d at once (want 1), %d runs (want 3)", most.Load(), runs.Load())
 		}
 	})
 }

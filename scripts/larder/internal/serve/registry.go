@@ -73,8 +73,8 @@ func (n *node) notice(key string) {
 	}
 }
 
-// startPublishing publishes what is uploaded and what was uploaded while the
-// node was down, until the function that it returns is called.
+// startPublishing publishes what is uploaded and, where that leaves time, what was
+// uploaded while the node was down, until the function that it returns is called.
 func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -90,7 +90,7 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 				}
 				return
 			}
-			n.uploads.Notice(key)
+			n.uploads.Later(key)
 		}
 	})
 	return func() {
