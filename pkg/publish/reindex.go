@@ -61,7 +61,7 @@ func (p *Publisher) isCurrent(ctx context.Context, last registry.ParsedRecordKey
 		return listed >= last.Sequence, nil
 	}
 	have, err := p.inCatalog(ctx, s)
-	if have == nil || err != nil {
+	if have == nil {
 		return false, err
 	}
 	provider := have.(*registry.ProviderVersion)

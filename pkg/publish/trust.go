@@ -204,9 +204,7 @@ func (v verification) subkeyIsRevoked(ctx context.Context, namespace, fingerprin
 	if err != nil {
 		return false, err
 	}
-	keys = slices.DeleteFunc(keys, func(key signing.PublicKey) bool {
-		return key.Fingerprint != fingerprint || !key.RevokedSubkeys
-	})
+	keys = slices.DeleteFunc(keys, func(key signing.PublicKey) bool { return key.Fingerprint != fingerprint })
 	_, err = signing.Verify(keys, document, signature)
 	return errors.Is(err, signing.ErrKeyRevoked), nil
 }
