@@ -436,3 +436,26 @@ func TestAPackageBesideAManifestIsJudgedByAll(t *testing.T) {
 	w.want(w.uploadFiles(r.inOrder("author.asc", "linux_amd64.zip", "manifest.json", "SHA256SUMS.sig", "SHA256SUMS")), publish.Published)
 	w.want(w.upload(packageKey("1.0.0", "windows_amd64"), widget("a")), publish.Rejected, "the author's SHA256SUMS does not list "+providerName("widget", "1.0.0", "windows_amd64.zip"))
 }
+
+// What is stored and not signed is signed by the next recovery.
+func TestARecoverySignsWhatIsNot(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.unsigned()
+	s := registry.ProviderVersion{Address: widgets, Version: mustVersion(t, "1.0.0")}
+	var record registry.Record
+	err := json.Unmarshal(w.read(s.NextRecordKey()), &record)
+	if err == nil {
+		err = s.Apply(record)
+	}
+	if err == nil {
+		err = w.index.PutProviderVersion(t.Context(), s)
+	}
+	if err == nil {
+		err = w.Recover(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.wantListed("acme/widget", "1.0.0 linux_amd64")
+	w.served(w.provider("acme", "widget", "1.0.0"))
+}
