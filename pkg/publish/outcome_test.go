@@ -104,6 +104,11 @@ func TestAnOutcomeHasOnePlace(t *testing.T) {
 			t.Errorf("keys are files: %v; calls are %q, %v, want %q", keysAreFiles, f.calls, err, want)
 		}
 	}
+	failing := faults{hits: nth(1)}
+	config := publish.Config{Bucket: w.bucketThrough(&failing), Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler), KeysAreFiles: true}
+	if err := publish.New(config).PublishKey(t.Context(), key); !errors.Is(err, errFault) || len(failing.calls) != 1 {
+		t.Errorf("where the outcome cannot be read: %v after %q", err, failing.calls)
+	}
 	p := w.through(callFunc(func(name string, do func() error) error {
 		if name == "put "+registry.OutcomeKey(key) {
 			return publish.ErrInTheWay

@@ -139,6 +139,34 @@ func TestVerifyNamesSignaturesThatEnd(t *testing.T) {
 	}
 }
 
+// What a key signed before it expired stays right.
+func TestVerifyKnowsThatKeysExpire(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	author := newAuthor(t, packet.Config{Time: func() time.Time { return time.Now().Add(-48 * time.Hour) }})
+	w.upload(authorFile, exported(t, author))
+	w.uploadSigned(author, "1.0.0")
+	s := w.provider("acme", "widget", "1.0.0")
+	release := *s.Release
+	release.Keys = slices.Clone(release.Keys)
+	release.Keys[0].ASCIIArmor = string(expiring(t, author, time.Now().Add(-time.Hour)))
+	record, err := json.Marshal(registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(s.NextRecordKey(), record)
+	if err := w.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	keys := []signing.PublicKey{{KeyID: release.Keys[0].KeyID, ASCIIArmor: release.Keys[0].ASCIIArmor}}
+	sums, signature := w.read(s.Address.SHA256SUMSKey(s.Version, release)), w.read(s.Address.SignatureKey(s.Version, release))
+	if _, err := signing.Verify(keys, sums, signature); !errors.Is(err, signing.ErrKeyExpired) {
+		t.Fatalf("the key has not expired: %v", err)
+	}
+	if problems, _ := w.notes(); len(problems) > 0 {
+		t.Errorf("%q", problems)
+	}
+}
+
 // Of a key's forms the one that its owner signed last counts. That it has expired
 // does not bring back one that has not.
 func TestAnExpiredFormDoesNotBringBackAnOlderOne(t *testing.T) {
