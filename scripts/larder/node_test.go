@@ -20,7 +20,7 @@ import (
 )
 
 // asCommand makes the test's binary be the larder command.
-const asCommand = "LARDER_TEST_COMMAND"
+const asCommand = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {

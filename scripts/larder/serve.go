@@ -20,7 +20,7 @@ bucket that they are uploaded to. All state is in the data folder.
 Each flag can be set by the environment variable in brackets instead.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := config.Load(cmd.Flags(), os.Getenv)
+			cfg, err := config.Load(cmd.Flags(), os.Environ())
 			if err != nil {
 				return err
 			}

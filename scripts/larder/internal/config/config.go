@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,14 +129,20 @@ func AddFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// Load reads the settings from the flags that AddFlags defined and from the
-// environment, where an empty variable counts as not set.
+// Load reads the settings from the flags that AddFlags defined and from an
+// environment like [os.Environ], where an empty variable counts as not set. A
+// variable that begins with LARDER_ and that nobody knows is an error: what is
+// misspelt would leave its setting as it is by default, which may be less safe.
 //
 // Errors name the variable and the flag, and say what to do.
-func Load(flags *pflag.FlagSet, getenv func(string) string) (Config, error) {
-	c := Config{AuthSaid: getenv("LARDER_AUTH") != "" || flags.Changed("auth")}
+func Load(flags *pflag.FlagSet, environ []string) (Config, error) {
+	env := variables(environ)
+	if err := checkKnown(env); err != nil {
+		return Config{}, err
+	}
+	c := Config{AuthSaid: env["LARDER_AUTH"] != "" || flags.Changed("auth")}
 	for _, s := range settings {
-		value := getenv(s.env)
+		value := env[s.env]
 		if value == "" || flags.Changed(s.flag) {
 			var err error
 			if value, err = flags.GetString(s.flag); err != nil {
@@ -156,6 +163,49 @@ func Load(flags *pflag.FlagSet, getenv func(string) string) (Config, error) {
 		return Config{}, err
 	}
 	return c, nil
+}
+
+// prefix is how the names of all variables begin that are for Larder.
+const prefix = "LARDER_"
+
+// variables are those of an environment that are for Larder and not empty.
+func variables(environ []string) map[string]string {
+	env := map[string]string{}
+	for _, variable := range environ {
+		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, prefix) && value != "" {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// ofClients are variables for clients of a registry, which a shell may have that
+// starts one: those of the env file, and of the examples for pipelines.
+var ofClients = []string{"LARDER_BUCKET", "LARDER_HOST", "LARDER_ID_TOKEN", "LARDER_VERSION"}
+
+// ofKubernetes are the names of the variables that Kubernetes gives to all
+// containers beside a service whose name begins with "larder".
+// https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables
+var ofKubernetes = regexp.MustCompile(`^LARDER_([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(ADDR|PORT|PROTO))?)?)$`)
+
+// checkKnown refuses variables that are no settings, and nothing else that is known.
+func checkKnown(env map[string]string) error {
+	var unknown, known []string
+	for _, s := range settings {
+		known = append(known, s.env)
+	}
+	for name := range env {
+		if !slices.Contains(known, name) && !slices.Contains(ofClients, name) && !ofKubernetes.MatchString(name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	slices.Sort(known)
+	return fmt.Errorf("%s: no such setting, is it misspelt? The settings are %s: unset what is none of them",
+		strings.Join(unknown, ", "), strings.Join(known, ", "))
 }
 
 // check finds what is wrong between settings.
@@ -190,6 +240,26 @@ func (c Config) CheckExposure(bound netip.Addr) error {
 	}
 	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, and nothing says that they may read: "+
 		"set LARDER_AUTH=required (--auth required) so that reading needs a token, or LARDER_AUTH=open (--auth open) to let everybody read who reaches that address", c.Addr)
+}
+
+// CheckDownloads refuses to serve others than this machine what they would have to
+// download from the loopback address, which is their own machine. The address is the
+// one on which the registry really listens.
+func (c Config) CheckDownloads(bound netip.Addr) error {
+	if bound.Unmap().IsLoopback() || !isLoopback(c.S3Host()) {
+		return nil
+	}
+	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, but clients download from the S3 endpoint, "+
+		"and %s leads each of them to their own machine: "+
+		"set LARDER_S3_ADDR (--s3-addr) to an address that they reach, too, or LARDER_S3_URL (--s3-url) to the URL at which they reach it",
+		c.Addr, c.S3Endpoint(0))
+}
+
+// isLoopback says whether a host, as it stands in a URL, is the machine itself that
+// asks for it.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 // Host returns the registry's host as it stands in source addresses, given the

@@ -20,7 +20,11 @@ func load(t *testing.T, env map[string]string, args ...string) (Config, error) {
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	return Load(flags, func(name string) string { return env[name] })
+	var environ []string
+	for name, value := range env {
+		environ = append(environ, name+"="+value)
+	}
+	return Load(flags, environ)
 }
 
 func TestDefaults(t *testing.T) {
@@ -71,6 +75,11 @@ func TestAccepted(t *testing.T) {
 		{"LARDER_S3_ADDR": "localhost:9443"},
 		{"LARDER_TLS_CERT": "c.pem", "LARDER_TLS_KEY": "k.pem"},
 		{"LARDER_LOGIN_ISSUER": "https://login.example.com/tenant/", "LARDER_LOGIN_CLIENT_ID": "larder", "LARDER_LOGIN_SCOPES": "groups  openid"},
+		{"LARDER_BUCKET": "larder", "LARDER_HOST": "127.0.0.1:8443", "LARDER_VERSION": "v1.0.0", "LARDER_ID_TOKEN": "x"},
+		{"LARDER_SERVICE_HOST": "10.0.0.1", "LARDER_SERVICE_PORT": "8443", "LARDER_SERVICE_PORT_HTTPS": "8443", "LARDER_PORT": "tcp://10.0.0.1:8443",
+			"LARDER_PORT_8443_TCP": "tcp://10.0.0.1:8443", "LARDER_PORT_8443_TCP_PROTO": "tcp", "LARDER_PORT_8443_TCP_PORT": "8443", "LARDER_PORT_8443_TCP_ADDR": "10.0.0.1"},
+		{"LARDER_S3_SERVICE_HOST": "10.0.0.1", "LARDER_S3_SERVICE_PORT": "9443", "LARDER_S3_PORT": "tcp://10.0.0.1:9443", "LARDER_S3_PORT_9443_TCP_ADDR": "10.0.0.1"},
+		{"LARDER_AUHT": "", "LARDER": "x", "larder_auth": "x", "MY_LARDER_AUTH": "x"},
 	} {
 		if _, err := load(t, env); err != nil {
 			t.Errorf("%v: %v", env, err)
@@ -83,6 +92,10 @@ func TestRefused(t *testing.T) {
 		env  map[string]string
 		says []string // parts of the error: which variable, and what to do
 	}{
+		{map[string]string{"LARDER_AUHT": "required"}, []string{"LARDER_AUHT:", "misspelt", "LARDER_ADDR, LARDER_AUTH, LARDER_DATA"}},
+		{map[string]string{"LARDER_TLS_KEYS": "x", "LARDER_AUTH": "required", "LARDER_": "x"}, []string{"LARDER_, LARDER_TLS_KEYS: no such setting"}},
+		{map[string]string{"LARDER_TABLE": "larder"}, []string{"LARDER_TABLE:"}},
+		{map[string]string{"LARDER_PORTS": "8443"}, []string{"LARDER_PORTS:"}},
 		{map[string]string{"LARDER_ADDR": "8443"}, []string{"LARDER_ADDR", "--addr", "127.0.0.1:8443"}},
 		{map[string]string{"LARDER_ADDR": "127.0.0.1"}, []string{"LARDER_ADDR", "host and port"}},
 		{map[string]string{"LARDER_ADDR": "127.0.0.1:https"}, []string{"LARDER_ADDR", "not a port"}},
@@ -268,6 +281,42 @@ func TestCheckExposure(t *testing.T) {
 		for _, want := range []string{tt.config.Addr, "LARDER_ADDR", "LARDER_AUTH=required", "LARDER_AUTH=open"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %q does not say %q", tt.name, err, want)
+			}
+		}
+	}
+}
+
+// Where others than this machine reach the registry, they reach what they download.
+func TestCheckDownloads(t *testing.T) {
+	for _, tt := range []struct {
+		s3Addr, s3URL, bound string
+		serves               bool
+	}{
+		{"127.0.0.1:9443", "", "127.0.0.1", true},
+		{"127.0.0.1:9443", "", "::1", true},
+		{"127.0.0.1:9443", "", "192.0.2.1", false},
+		{"127.0.0.1:9443", "", "0.0.0.0", false},
+		{"127.0.0.1:9443", "", "::", false},
+		{"[::1]:9443", "", "10.0.0.1", false},
+		{"localhost:9443", "", "10.0.0.1", false},
+		{"LOCALHOST:9443", "", "10.0.0.1", false},
+		{"192.0.2.1:9443", "", "192.0.2.1", true},
+		{"s3.example.com:9443", "", "192.0.2.1", true},
+		{"127.0.0.1:9443", "https://s3.example.com", "192.0.2.1", true},
+		{"0.0.0.0:9443", "https://127.0.0.1:9443", "192.0.2.1", false},
+		{"0.0.0.0:9443", "https://localhost", "192.0.2.1", false},
+	} {
+		c, err := load(t, map[string]string{"LARDER_S3_ADDR": tt.s3Addr, "LARDER_S3_URL": tt.s3URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.CheckDownloads(netip.MustParseAddr(tt.bound))
+		if (err == nil) != tt.serves {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		for _, want := range []string{"LARDER_ADDR", c.S3Endpoint(0), "LARDER_S3_ADDR", "LARDER_S3_URL"} {
+			if err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %q does not say %q", tt, err, want)
 			}
 		}
 	}

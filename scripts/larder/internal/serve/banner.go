@@ -23,7 +23,7 @@ var bannerText = template.Must(template.New("banner").Parse(`
 Larder serves {{.Host}}
 
   modules and providers   https://{{.Host}}
-  bucket for uploads      s3://{{.Bucket}} at {{.S3URL}}
+  bucket for uploads      s3://{{.Bucket}} at {{.S3URL}}, where clients download, too
   data                    {{.Data}}
   who may read            {{if .Open}}everyone who can connect (LARDER_AUTH=open){{else}}who has a token (LARDER_AUTH=required){{end}}
 {{- with .Login}}

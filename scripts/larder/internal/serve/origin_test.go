@@ -34,14 +34,14 @@ const originHostname = "registry.terraform.io"
 
 // asOrigin makes the test binary be a node in a process of its own, set up by
 // the environment: there is one S3 endpoint to a process.
-const asOrigin = "LARDER_TEST_ORIGIN"
+const asOrigin = "TEST_AS_ORIGIN"
 
 func serveAsOrigin() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	flags := pflag.NewFlagSet("origin", pflag.ContinueOnError)
 	config.AddFlags(flags)
-	cfg, err := config.Load(flags, os.Getenv)
+	cfg, err := config.Load(flags, os.Environ())
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +107,8 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.listener, err = net.Listen("tcp", n.config.Addr); err != nil {
 		return fmt.Errorf("listen for the registry: %w; choose another address with LARDER_ADDR", err)
 	}
-	if err := n.config.CheckExposure(n.listener.Addr().(*net.TCPAddr).AddrPort().Addr()); err != nil {
+	bound := n.listener.Addr().(*net.TCPAddr).AddrPort().Addr()
+	if err := cmp.Or(n.config.CheckExposure(bound), n.config.CheckDownloads(bound)); err != nil {
 		return err
 	}
 	if n.certs, err = loadCertificates(n.dir, n.config, time.Now()); err != nil {

@@ -245,6 +245,7 @@ func TestRunRefuses(t *testing.T) {
 		{"occupied S3 address", func(c *config.Config) { c.S3Addr = occupied.Addr().String() }, "LARDER_S3_ADDR"},
 		{"folder of another server", func(c *config.Config) { c.Data = held.Path("") }, "LARDER_DATA"},
 		{"open to all interfaces, and nobody said so", func(c *config.Config) { c.Addr, c.Hostname = ":0", "registry.example.com" }, "LARDER_AUTH=open"},
+		{"downloads from everybody's own machine", func(c *config.Config) { c.Addr, c.Hostname, c.Auth = ":0", "registry.example.com", config.AuthRequired }, "LARDER_S3_URL"},
 		{"missing certificate", func(c *config.Config) { c.TLSCert, c.TLSKey = "/nonexistent", "/nonexistent" }, "LARDER_TLS_CERT"},
 	}
 	for _, tt := range tests {
@@ -270,8 +271,8 @@ func TestRunRefuses(t *testing.T) {
 // nobody may without a token; a name of this machine's loopback needs no word.
 func TestServesWhereOthersReachIt(t *testing.T) {
 	for name, change := range map[string]func(*config.Config){
-		"open, said":        func(c *config.Config) { c.Addr, c.AuthSaid = ":0", true },
-		"required":          func(c *config.Config) { c.Addr, c.Auth = ":0", config.AuthRequired },
+		"open, said":        func(c *config.Config) { c.Addr, c.AuthSaid, c.S3URL = ":0", true, "https://s3.example.com" },
+		"required":          func(c *config.Config) { c.Addr, c.Auth, c.S3URL = ":0", config.AuthRequired, "https://s3.example.com" },
 		"a name, and local": func(c *config.Config) { c.Addr = "localhost:0" },
 	} {
 		cfg := localConfig(t)
