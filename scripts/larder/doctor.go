@@ -40,7 +40,7 @@ none fails.`,
   larder doctor registry.example.com --module acme/network/aws --provider acme/widget@1.2.3 --platform linux_arm64
   TF_TOKEN_registry_example_com=... larder doctor https://registry.example.com --provider acme/widget
   (. .larder/env && larder doctor "$LARDER_HOST")`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := doctorOptions(args[0], module, provider, platform, tokenEnv)
 			if err != nil {

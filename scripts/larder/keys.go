@@ -129,7 +129,7 @@ A deployment on AWS signs with a key in KMS, which is changed by deploying:
 docs/operations.md says how.
 ` + whichRegistry,
 		Example: `  larder keys rotate && larder keys resign`,
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			registry, err := findRegistry(cmd, o)
 			if err != nil {
@@ -163,7 +163,7 @@ and checksums are the same.
 ` + whichRegistry,
 		Example: `  larder keys resign
   larder keys resign --stack acme-registry`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w, err := newWalk(cmd, o, after, func(after string) control.Request {
 				return control.Request{Resign: &control.Part{After: after}}
@@ -193,7 +193,7 @@ goes on with a new key, uploaded in the place of this one.
 ` + whichRegistry,
 		Example: `  larder keys distrust 4F819F9572CA00E0A842483CE29C0AF441B1C040
   larder keys distrust 4F819F9572CA00E0A842483CE29C0AF441B1C040 --stack acme-registry`,
-		Args: cobra.MinimumNArgs(1), // gpg prints it in groups
+		Args: arguments(1, manyArguments), // gpg prints it in groups
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request := control.Distrust{Fingerprint: strings.Join(args, " ")}
 			if err := request.Validate(); err != nil {

@@ -56,7 +56,7 @@ for temporary files (TMPDIR) meanwhile.
 		Example: `  larder mirror add hashicorp/time
   larder mirror add hashicorp/time '>= 0.9, < 1.0' --platform linux_amd64 --platform darwin_arm64
   larder mirror add registry.opentofu.org/hashicorp/random 3.6.0 --platform all --bucket acme-registry`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: arguments(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			choice, err := mirror.ParseChoice(args[0], constraintOf(args[1:]))
 			if err != nil {
@@ -110,7 +110,7 @@ A token is read from TF_TOKEN_<host>, where "_" stands for a dot and "__" for a
 hyphen, as the clients do. The certificates of SSL_CERT_FILE are trusted.`,
 		Example: `  larder mirror export carry.tar hashicorp/time --from registry.example.com
   larder mirror export carry.tar 'hashicorp/time@>= 0.9' registry.example.com/acme/widget@1.2.3 --platform all --from registry.example.com`,
-		Args: cobra.MinimumNArgs(2),
+		Args: arguments(2, manyArguments),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			choices := make([]mirror.Choice, len(args)-1)
 			for i, text := range args[1:] {
@@ -133,9 +133,7 @@ hyphen, as the clients do. The certificates of SSL_CERT_FILE are trusted.`,
 	addPlatformFlag(command, &platforms)
 	command.Flags().StringVar(&from, "from", "", "the `host` of the registry whose mirror it is, or the URL of any mirror")
 	command.Flags().StringVar(&tokenEnv, "token-env", "", "read the token from the environment variable `NAME`")
-	if err := command.MarkFlagRequired("from"); err != nil {
-		panic(err) // there is such a flag
-	}
+	checkFlags(command, needed("from"))
 	return command
 }
 
@@ -171,7 +169,7 @@ mirrored here under its hostname.
 ` + inboxNeeds,
 		Example: `  larder mirror import carry.tar --bucket acme-registry
   (. .larder/env && larder mirror import carry.tar)`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			inbox, err := openInbox(cmd, o)
 			if err != nil {

@@ -35,7 +35,7 @@ would fail, with advice. The exit status is 0 when none fails.`,
 		Example: `  larder preflight --bucket-name acme-registry
   larder preflight --bucket-name acme-registry --region eu-central-1 --domain-name registry.example.com \
     --certificate-arn arn:aws:acm:eu-central-1:123456789012:certificate/... --hosted-zone-id Z0123456789`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			params, err := preflight.Load(cmd.Flags())
 			if err != nil {

@@ -50,7 +50,7 @@ outcome in time. A pending file waits for another one and is no failure.`,
 		Example: `  larder publish dist/* --to acme/widget
   larder publish --module acme/network/aws --version 1.2.3 ./network
   (. .larder/env && larder publish --module acme/network/aws --version 1.2.3 network-1.2.3.tar.gz)`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, manyArguments),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := registry.CheckSource(source); err != nil {
 				return fmt.Errorf("--source: %w", err)
@@ -79,9 +79,7 @@ outcome in time. A pending file waits for another one and is no failure.`,
 	flags.StringVar(&version, "version", "", "`version` of the module")
 	flags.StringVar(&source, "source", "", "`URL` of the repository that it was made from")
 	addInboxFlags(command, &o)
-	command.MarkFlagsOneRequired("to", "module")
-	command.MarkFlagsMutuallyExclusive("to", "module")
-	command.MarkFlagsRequiredTogether("module", "version")
+	checkFlags(command, oneOf("to", "module"), together("module", "version"))
 	return command
 }
 

@@ -28,7 +28,7 @@ func addRegistryFlags(command *cobra.Command, o *reach.Options) {
 	flags.StringVar(&o.Data, "data", ".larder", "the data `folder` that the registry is served from [LARDER_DATA]")
 	flags.StringVar(&o.Stack, "stack", "", "the `name` of a deployment on AWS: its BucketName parameter")
 	addRegionFlag(command, &o.Region)
-	command.MarkFlagsMutuallyExclusive("data", "stack")
+	checkFlags(command, notTogether("data", "stack"))
 }
 
 // findRegistry finds the registry that the flags, or else the environment, name.

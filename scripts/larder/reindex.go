@@ -29,7 +29,7 @@ It can be interrupted anywhere, and be run again to go on.
 The exit status is 0 when every version could be brought up.`,
 		Example: `  larder reindex
   larder reindex --stack acme-registry --region eu-central-1`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w, err := newWalk(cmd, o, after, func(after string) control.Request {
 				return control.Request{Reindex: &control.Part{After: after}}

@@ -18,7 +18,7 @@ func newServeCommand() *cobra.Command {
 bucket that they are uploaded to. All state is in the data folder.
 
 Each flag can be set by the environment variable in brackets instead.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := config.Load(cmd.Flags(), os.Environ())
 			if err != nil {

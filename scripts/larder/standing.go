@@ -34,9 +34,7 @@ Another message takes the place of the one before.
 	command.Example = `  larder deprecate acme/widget 1.0.0 --message "It leaks memory: use 1.0.1"
   larder deprecate acme/network/aws 1.2.3 --message "Use 2.0.0" --stack acme-registry`
 	command.Flags().StringVar(&message, "message", "", "what is wrong with it and what to use instead, in one `line`")
-	if err := command.MarkFlagRequired("message"); err != nil {
-		panic(err) // there is no such flag
-	}
+	checkFlags(command, needed("message"))
 	return command
 }
 
@@ -79,7 +77,7 @@ listed again, without a message.
 func newStandingCommand(state registry.State, message *string) *cobra.Command {
 	var o reach.Options
 	command := &cobra.Command{
-		Args: cobra.ExactArgs(2),
+		Args: arguments(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request := control.Standing{Address: args[0], Version: args[1], State: state, Message: *message}
 			if err := request.Validate(); err != nil {

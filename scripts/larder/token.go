@@ -67,7 +67,7 @@ does not leave this machine.
 		Example: `  larder token create --name ci --scope "read *"
   larder token create --name laptop --scope "read providers:acme/*" --scope "read modules:acme/*" --expires 30d
   larder token create --name ci --scope "read *" --stack acme-registry`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			secret, request, err := t.request()
 			if err != nil {
@@ -97,7 +97,7 @@ func (t *tokenFlags) add(command *cobra.Command) {
 	flags.StringArrayVar(&t.scopes, "scope", nil, "a `scope` that the token has; several flags for several")
 	flags.StringVar(&t.expires, "expires", "90d", "`how long` the token is good, in days, hours or minutes like 90d, 12h or 30m, or never")
 	flags.StringVar(&t.owner, "owner", "", "`whom` to ask about the token; without it, the user who runs the command")
-	markRequired(command, "name", "scope")
+	checkFlags(command, needed("name"), needed("scope"))
 }
 
 // request makes the text of a token, and the request to keep its ID.
@@ -168,7 +168,7 @@ Times are in UTC, and that of the last use is a day.
 ` + whichAccess,
 		Example: `  larder token list
   larder token list --all --json --stack acme-registry`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			registry, err := findRegistry(cmd, o)
 			if err != nil {
@@ -383,13 +383,4 @@ func formatLifetime(d access.Duration) string {
 		}
 	}
 	return d.String()
-}
-
-// markRequired marks flags that a command cannot do without.
-func markRequired(command *cobra.Command, names ...string) {
-	for _, name := range names {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // there is no such flag
-		}
-	}
 }

@@ -50,7 +50,7 @@ colons each may be a * for any one part, and at the end for one or more:
 		Example: `  larder trust add github --github --audience https://registry.example.com --claim repository_owner=acme --scope "read *"
   larder trust add gitlab --gitlab --audience https://registry.example.com --claim namespace_path=acme --scope "read modules:acme/*"
   larder trust add platform --login --claim groups=platform --scope "read *"`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rule, err := r.rule(args[0])
 			if err != nil {
@@ -104,10 +104,7 @@ func (r *ruleFlags) add(command *cobra.Command) {
 	flags.StringArrayVar(&r.claims, "claim", nil, "what a claim must be, as `name=pattern`; several flags for several, which all must fit")
 	flags.StringArrayVar(&r.scopes, "scope", nil, "a `scope` that the tokens have; several flags for several")
 	flags.StringVar(&r.lifetime, "lifetime", "", "`how long` a token is good, in days, hours or minutes; without it, 15m for pipelines and 90d for people")
-	markRequired(command, "claim", "scope")
-	command.MarkFlagsOneRequired("issuer", "github", "gitlab", "login")
-	command.MarkFlagsMutuallyExclusive("issuer", "github", "gitlab", "login")
-	command.MarkFlagsMutuallyExclusive("audience", "login")
+	checkFlags(command, oneOf("issuer", "github", "gitlab", "login"), notTogether("audience", "login"), needed("claim"), needed("scope"))
 }
 
 func (r *ruleFlags) rule(name string) (rule access.Rule, err error) {
@@ -149,7 +146,7 @@ func newTrustListCommand() *cobra.Command {
 		Long:  "List the rules by which pipelines and people get tokens.\n" + whichAccess,
 		Example: `  larder trust list
   larder trust list --json --stack acme-registry`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			answer, err := askAccess(cmd, o, admin.Request{ListRules: &admin.ListRules{}})
 			if err != nil {
@@ -191,7 +188,7 @@ expire; "larder token list --all" lists them, and "larder token revoke" ends the
 sooner.
 ` + whichAccess,
 		Example: `  larder trust remove github`,
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request := admin.RemoveRule{Name: args[0]}
 			if err := request.Validate(); err != nil {

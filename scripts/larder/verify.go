@@ -32,7 +32,7 @@ by an author's key which is not trusted any more: it was released before that, a
 is served as it was.`,
 		Example: `  larder verify
   larder verify --quick --stack acme-registry --region eu-central-1`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w, err := newWalk(cmd, o, after, func(after string) control.Request {
 				return control.Request{Verify: &control.Verify{Part: control.Part{After: after}, Quick: quick}}

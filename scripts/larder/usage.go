@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// arguments makes a command take so many arguments, any number from least on where
+// most is manyArguments. Cobra has rules of its own, for this and for flags, whose words are
+// for those who wrote the command.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("too few arguments: use %s", cmd.UseLine())
+		case len(args) > most:
+			return fmt.Errorf("too many arguments: use %s", cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// manyArguments is more arguments than there can be.
+const manyArguments = math.MaxInt
+
+// A flagRule says what is wrong with the flags that were set. Nil: nothing.
+type flagRule func(flags *pflag.FlagSet) error
+
+// checkFlags makes a command refuse flags that break a rule, before it runs.
+func checkFlags(command *cobra.Command, rules ...flagRule) {
+	before := command.PreRunE
+	command.PreRunE = func(cmd *cobra.Command, args []string) error {
+		for _, rule := range rules {
+			if err := rule(cmd.Flags()); err != nil {
+				return err
+			}
+		}
+		if before == nil {
+			return nil
+		}
+		return before(cmd, args)
+	}
+}
+
+// needed says that a command cannot do without a flag.
+func needed(name string) flagRule {
+	return func(flags *pflag.FlagSet) error {
+		if flags.Changed(name) {
+			return nil
+		}
+		_, usage := pflag.UnquoteUsage(flags.Lookup(name))
+		return fmt.Errorf("--%s is missing: %s", name, usage)
+	}
+}
+
+// oneOf says that one of some flags is needed, and no second one.
+func oneOf(names ...string) flagRule {
+	return func(flags *pflag.FlagSet) error {
+		if len(changed(flags, names)) == 0 {
+			last := len(names) - 1
+			return errors.New("say one of --" + strings.Join(names[:last], ", --") + " and --" + names[last])
+		}
+		return notTogether(names...)(flags)
+	}
+}
+
+// notTogether says that at most one of some flags may be set.
+func notTogether(names ...string) flagRule {
+	return func(flags *pflag.FlagSet) error {
+		set := changed(flags, names)
+		if len(set) < 2 {
+			return nil
+		}
+		return errors.New("--" + strings.Join(set, " and --") + " do not go together: say one of them")
+	}
+}
+
+// together says that some flags are set all, or none of them.
+func together(names ...string) flagRule {
+	return func(flags *pflag.FlagSet) error {
+		set := changed(flags, names)
+		for _, name := range names {
+			if len(set) > 0 && !flags.Changed(name) {
+				return fmt.Errorf("--%s goes with --%s, which is missing", set[0], name)
+			}
+		}
+		return nil
+	}
+}
+
+// changed are the flags of these that were set.
+func changed(flags *pflag.FlagSet, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !flags.Changed(name) })
+}
