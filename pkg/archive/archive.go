@@ -41,6 +41,8 @@
 //   - A provider zip holds, at its top level, a non-empty file named
 //     terraform-provider-TYPE, followed by nothing, "_" or ".": the clients run
 //     the first such file in the order of names.
+//   - A module archive holds a file that Terraform or OpenTofu reads as configuration,
+//     in whichever folder: .tf, .tofu, .tf.json or .tofu.json.
 //   - A [ManifestName] at the top level of a provider zip is one that
 //     [ParseManifest] accepts.
 //

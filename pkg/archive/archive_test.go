@@ -210,8 +210,9 @@ func TestNames(t *testing.T) {
 		members := files(test.names...)
 		provider := zipOf(t, append(members, files("terraform-provider-widget")...)...)
 		_, providerErr := checkProviderBytes(provider)
-		_, zipErr := checkModuleBytes(zipOf(t, members...), Zip)
-		_, tarErr := checkModuleBytes(tarGzOf(t, members...), TarGz)
+		module := append(slices.Clone(members), files("0.tf")...)
+		_, zipErr := checkModuleBytes(zipOf(t, module...), Zip)
+		_, tarErr := checkModuleBytes(tarGzOf(t, module...), TarGz)
 		for kind, err := range map[string]error{"provider": providerErr, "zip": zipErr, "tar.gz": tarErr} {
 			t.Run(test.rule+"/"+kind, func(t *testing.T) {
 				if test.want == "" {

@@ -149,13 +149,13 @@ func TestLimits(t *testing.T) {
 		{"size after size", small, sized(101, 1<<20), "more than 100 bytes together"},
 		{"ratio", with(func(r *rules) { r.ratio, r.ratioFree = 0, 100 }), sized(40, 60), ""},
 		{"ratio and a byte", with(func(r *rules) { r.ratio, r.ratioFree = 0, 99 }), sized(40, 60), "more than 0 times its size"},
-		{"files", small, files("a", "b", "c"), ""},
+		{"files", small, files("a", "b", "c.tf"), ""},
 		{"files and one", small, files("a", "b", "c", "d"), "more than 3 files."},
-		{"entries", small, files("a/b/c/d/e"), ""},
+		{"entries", small, files("a/b/c/d/e.tf"), ""},
 		{"entries and one", small, files("a/b/c/d/e/f"), "more than 5 files and folders"},
-		{"folder entries", small, files("a", "b/", "c/", "d/", "e/"), ""},
+		{"folder entries", small, files("a.tf", "b/", "c/", "d/", "e/"), ""},
 		{"folder entries and one", small, files("a", "b/", "c/", "d/", "e/", "f/"), "5"},
-		{"names", small, files(strings.Repeat("n", 60)), ""},
+		{"names", small, files(strings.Repeat("n", 57) + ".tf"), ""},
 		{"names and a byte", small, files("a", strings.Repeat("n", 60)), "more than 60 bytes together"},
 	} {
 		for _, format := range []Format{Zip, TarGz} {

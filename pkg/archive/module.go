@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,10 @@ func checkModule(in *inspection, format Format) (Module, error) {
 	}
 	if err := in.verdict(); err != nil {
 		return Module{}, err
+	}
+	if !slices.ContainsFunc(in.files, func(f content) bool { return isConfiguration(path.Base(f.name)) }) {
+		in.violate("The archive holds no configuration, and so is no module: no file ends in .tf, .tofu, .tf.json or .tofu.json.")
+		return Module{}, in.verdict()
 	}
 	m := Module{Files: len(in.files), Expanded: in.expanded, Wrapper: in.wrapper()}
 	if err := in.checkUnwrapped(format, m.Wrapper); err != nil {

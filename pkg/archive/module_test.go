@@ -36,9 +36,9 @@ func TestCheckModule(t *testing.T) {
 		{"wrapped beside a folder", files("w/main.tf", "docs/"), ""},
 		{"wrapped beside a hidden file", files("w/main.tf", ".gitignore"), ""},
 		{"folder without configuration", files("w/README.md", "w/x/main.tf"), ""},
-		{"folder with JSON alone", files("w/package.json"), ""},
-		{"folder with a hidden file alone", files("w/._main.tf"), ""},
-		{"folder with a folder named so", files("w/x.tf/a"), ""},
+		{"folder with JSON alone", files("w/package.json", "x/main.tf"), ""},
+		{"folder with a hidden file alone", files("w/._main.tf", "x/main.tf"), ""},
+		{"folder with a folder named so", files("w/x.tf/a", "w/x/main.tofu"), ""},
 		{"file named so", files("main.tf"), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -56,6 +56,24 @@ func TestCheckModule(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What no client finds a configuration in is no module, though it may be a provider or
+// a folder that was packed by mistake.
+func TestNoConfiguration(t *testing.T) {
+	for _, names := range [][]string{
+		{"README.md"},
+		{"terraform-provider-widget"},
+		{"w/package.json", "w/tf"},
+		{"w/._main.tf", ".tf"},
+		{"x.tf/a", "x.tofu/a"},
+		{"main.tf.bak", "terraform.tfvars", "main.TF", "main.tf.yaml"},
+	} {
+		for _, format := range []Format{Zip, TarGz} {
+			_, err := checkModuleBytes(archiveOf(t, format, files(names...)...), format)
+			wantViolation(t, err, "The archive holds no configuration, and so is no module: no file ends in .tf, .tofu, .tf.json or .tofu.json.")
+		}
 	}
 }
 
