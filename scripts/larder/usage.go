@@ -11,9 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// arguments makes a command take so many arguments, any number from least on where
-// most is manyArguments. Cobra has rules of its own, for this and for flags, whose words are
-// for those who wrote the command.
+// arguments makes a command take so many arguments. Cobra has rules of its own, for
+// arguments and for flags, whose words are for those who wrote the command.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -26,7 +25,7 @@ func arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// manyArguments is more arguments than there can be.
+// manyArguments is for commands that take any number.
 const manyArguments = math.MaxInt
 
 // A flagRule says what is wrong with the flags that were set. Nil: nothing.
