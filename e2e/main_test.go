@@ -43,6 +43,10 @@ var clients []client
 // scratch is the folder of everything that outlives a single test.
 var scratch string
 
+// browsers is the folder of what browsers write. Its path is short whatever TMPDIR is: that of Chromium's socket, below
+// it, must have no more than 107 bytes.
+var browsers string
+
 func TestMain(m *testing.M) {
 	awstest.Main()
 	if door == "" {
@@ -60,6 +64,11 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(scratch)
+	if browsers, err = os.MkdirTemp("/tmp", "larder"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(browsers)
 	if clients, err = findClients(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
