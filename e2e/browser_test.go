@@ -45,7 +45,7 @@ func openBrowser(t testing.TB, rules string, servers ...string) *browser {
 	for _, server := range servers {
 		keys = append(keys, keyOf(t, server))
 	}
-	home, err := os.MkdirTemp(browsers, "browser") // a test's own folder is removed while Chromium may still write there
+	home, err := os.MkdirTemp(scratch, "browser") // a test's own folder is removed while Chromium may still write there
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,10 +43,6 @@ var clients []client
 // scratch is the folder of everything that outlives a single test.
 var scratch string
 
-// browsers is the folder of what browsers write. Its path is short whatever TMPDIR is: that of Chromium's socket, below
-// it, must have no more than 107 bytes.
-var browsers string
-
 func TestMain(m *testing.M) {
 	awstest.Main()
 	if door == "" {
@@ -59,16 +55,11 @@ func TestMain(m *testing.M) {
 // run finds the clients, runs the tests and takes down what they shared.
 func run(m *testing.M) int {
 	var err error
-	if scratch, err = os.MkdirTemp("", "larder"); err != nil {
+	if scratch, err = newScratch(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(scratch)
-	if browsers, err = os.MkdirTemp("/tmp", "larder"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(browsers)
 	if clients, err = findClients(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -82,6 +73,23 @@ func run(m *testing.M) int {
 		fmt.Print(table())
 	}
 	return code
+}
+
+// maxTempDir is how long, in bytes, the path of the temporary folder may be. Below it lie sockets of Larder, GnuPG and
+// Chromium in folders that are named after tests, and a socket's path has at most 103 bytes on some systems.
+const maxTempDir = 16
+
+// newScratch makes the scratch folder. Where the temporary folder has a long path, as on macOS, everything that runs
+// here has scratch for it.
+func newScratch() (string, error) {
+	if len(os.TempDir()) <= maxTempDir {
+		return os.MkdirTemp("", "larder")
+	}
+	folder, err := os.MkdirTemp("/tmp", "l")
+	if err != nil {
+		return "", err
+	}
+	return folder, os.Setenv("TMPDIR", folder)
 }
 
 // all are the tests, and what can be said when they are done.
