@@ -23,19 +23,27 @@ func newAuthor(t testing.TB) author {
 // newAuthorWith makes a keyring with one signing key, of an algorithm and with an expiry as GnuPG writes them.
 func newAuthorWith(t testing.TB, algorithm, expiry string) author {
 	t.Helper()
-	home, err := os.MkdirTemp("", "gpg") // short, for the path of the agent's socket is bounded
+	home := newGnuPGFolder(t)
+	a := author{home}
+	t.Cleanup(func() { command{argv: []string{"gpgconf", "--homedir", home, "--kill", "all"}}.must(t) })
+	a.gpg(t, "--quick-gen-key", "Ada Author <ada@example.com>", algorithm, "sign", expiry)
+	return a
+}
+
+// newGnuPGFolder makes a folder for a keyring. It is not named after the test, for the path of the agent's socket is
+// bounded.
+func newGnuPGFolder(t testing.TB) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "gpg")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := author{home}
 	t.Cleanup(func() {
-		command{argv: []string{"gpgconf", "--homedir", home, "--kill", "all"}}.must(t)
-		if err := os.RemoveAll(home); err != nil {
+		if err := os.RemoveAll(folder); err != nil {
 			t.Error(err)
 		}
 	})
-	a.gpg(t, "--quick-gen-key", "Ada Author <ada@example.com>", algorithm, "sign", expiry)
-	return a
+	return folder
 }
 
 // gpg runs GnuPG on the author's keyring; nothing asks for a passphrase.

@@ -190,7 +190,7 @@ func verifyWithGnuPG(t testing.TB, r *registry, doc packageDocument) {
 	if len(keys) != 1 {
 		t.Fatalf("%d signing keys, want 1", len(keys))
 	}
-	dir := t.TempDir()
+	dir := newGnuPGFolder(t)
 	for name, content := range map[string][]byte{
 		"key.asc":        []byte(keys[0].ASCIIArmor),
 		"SHA256SUMS":     r.fetch(t, doc.SHASumsURL).body,
