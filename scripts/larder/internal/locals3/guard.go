@@ -1,6 +1,7 @@
 package locals3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -45,11 +46,17 @@ func (g guarded) PutObject(ctx context.Context, in s3response.PutObjectInput) (s
 
 // PutObjectTagging implements backend.Backend.
 func (g guarded) PutObjectTagging(ctx context.Context, bucket, object, version string, tags map[string]string) error {
+	if err := checkVersionID(&version); err != nil {
+		return err
+	}
 	return plain(g.Backend.PutObjectTagging(ctx, bucket, object, version, tags))
 }
 
 // CopyObject implements backend.Backend.
 func (g guarded) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (s3response.CopyObjectOutput, error) {
+	if err := checkCopySource(in.CopySource); err != nil {
+		return s3response.CopyObjectOutput{}, err
+	}
 	out, err := g.Backend.CopyObject(ctx, in)
 	return out, plain(err)
 }
@@ -65,7 +72,7 @@ func (g guarded) UploadPart(ctx context.Context, in *s3.UploadPartInput) (*s3.Up
 
 // UploadPartCopy implements backend.Backend.
 func (g guarded) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput) (s3response.CopyPartResult, error) {
-	if err := checkUploadID(in.UploadId); err != nil {
+	if err := cmp.Or(checkUploadID(in.UploadId), checkCopySource(in.CopySource)); err != nil {
 		return s3response.CopyPartResult{}, err
 	}
 	return g.Backend.UploadPartCopy(ctx, in)

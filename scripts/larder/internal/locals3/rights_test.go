@@ -1,6 +1,7 @@
 package locals3
 
 import (
+	"os"
 	"path"
 	"strings"
 	"testing"
@@ -166,6 +167,74 @@ func TestUploadIDsLeadNowhere(t *testing.T) {
 	}
 	if got := get(t, root, "registry/blob/1", ""); got != "published" {
 		t.Errorf("what the registry holds changed to %q", got)
+	}
+}
+
+// The ID of a version is a path for the storage, which looks at its length alone.
+func TestVersionIDsLeadNowhere(t *testing.T) {
+	e := start(t, t.TempDir())
+	up, bucket, key := e.Client(e.Uploader), aws.String(Bucket), aws.String("modules/blob")
+	version := put(t, up, *key, "one")
+	put(t, up, *key, "two") // there is a folder of versions from which to lead away
+	const secret = "AWS_SECRET_ACCESS_KEY"
+	if err := e.dir.WriteFile(datadir.Env, []byte(secret)); err != nil {
+		t.Fatal(err)
+	}
+	for _, out := range []string{"../../../../../../.././env", "../../../../../../../" + strings.Repeat("/", 2) + "env", "x", "Null", strings.ToLower(version), version + "/", version[1:]} {
+		source := aws.String(Bucket + "/" + *key + "?versionId=" + out)
+		for name, do := range map[string]func() error{
+			"read": func() error {
+				_, err := up.GetObject(t.Context(), &s3.GetObjectInput{Bucket: bucket, Key: key, VersionId: &out})
+				return err
+			},
+			"read the attributes of": func() error {
+				_, err := up.GetObjectAttributes(t.Context(), &s3.GetObjectAttributesInput{Bucket: bucket, Key: key, VersionId: &out,
+					ObjectAttributes: []types.ObjectAttributes{types.ObjectAttributesObjectSize}})
+				return err
+			},
+			"read the tags of": func() error {
+				_, err := up.GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: bucket, Key: key, VersionId: &out})
+				return err
+			},
+			"tag": func() error {
+				_, err := up.PutObjectTagging(t.Context(), &s3.PutObjectTaggingInput{Bucket: bucket, Key: key, VersionId: &out, Tagging: tagging})
+				return err
+			},
+			"untag": func() error {
+				_, err := up.DeleteObjectTagging(t.Context(), &s3.DeleteObjectTaggingInput{Bucket: bucket, Key: key, VersionId: &out})
+				return err
+			},
+			"copy": func() error {
+				_, err := up.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: bucket, Key: aws.String("modules/copy"), CopySource: source})
+				return err
+			},
+			"copy a part of": func() error {
+				upload := beginUpload(t, up, "modules/copy")
+				_, err := up.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{Bucket: bucket, Key: &upload.key, UploadId: &upload.id,
+					PartNumber: aws.Int32(2), CopySource: source})
+				return err
+			},
+			"delete": func() error {
+				_, err := up.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key, VersionId: &out})
+				return err
+			},
+			"delete among others": func() error {
+				_, err := up.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: bucket, Delete: &types.Delete{
+					Objects: []types.ObjectIdentifier{{Key: key, VersionId: &version}, {Key: key, VersionId: &out}}}})
+				return err
+			},
+		} {
+			wantCode(t, name+" "+out, do(), "InvalidArgument")
+		}
+		if _, err := up.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: bucket, Key: key, VersionId: &out}); err == nil {
+			t.Errorf("looked at %s", out)
+		}
+	}
+	if kept, err := os.ReadFile(e.dir.Path(datadir.Env)); err != nil || string(kept) != secret {
+		t.Errorf("a file outside of the bucket is now %q, %v", kept, err)
+	}
+	if got := get(t, up, *key, version); got != "one" {
+		t.Errorf("the version is now %q", got)
 	}
 }
 
