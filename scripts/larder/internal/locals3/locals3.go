@@ -22,7 +22,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/versity/versitygw/backend"
@@ -61,9 +60,8 @@ type Options struct {
 	Dir *datadir.Dir
 	// Addr is the host:port to listen on; port 0 stands for any free one.
 	Addr string
-	// CertFile is the absolute path of a PEM file with a certificate chain,
-	// KeyFile that of one with its private key. Both may be the same file.
-	CertFile, KeyFile string
+	// Certificate returns what new connections are shown. It may change.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// ServerName is a name that the certificate is valid for, and Roots the
 	// authorities that vouch for it: Start connects to its own address.
 	ServerName string
@@ -87,14 +85,13 @@ type Server struct {
 	// Root is the node's own identity, and Uploader that for uploads.
 	Root, Uploader Credentials
 
-	opts        Options
-	door        *front.Server
-	certificate atomic.Pointer[tls.Certificate]
-	cancel      context.CancelFunc
-	release     func() // of standard error
-	ended       chan struct{}
-	endedErr    error // why the endpoint ended; read after ended
-	done        chan struct{}
+	opts     Options
+	door     *front.Server
+	cancel   context.CancelFunc
+	release  func() // of standard error
+	ended    chan struct{}
+	endedErr error // why the endpoint ended; read after ended
+	done     chan struct{}
 }
 
 // Start starts the endpoint and returns when the bucket is there and answers.
@@ -137,9 +134,6 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 		opts:       opts,
 		ended:      make(chan struct{}),
 		done:       make(chan struct{}),
-	}
-	if err := s.ReloadCertificate(); err != nil {
-		return nil, err
 	}
 	if s.release, err = captureErrors(opts.Logger); err != nil {
 		return nil, err
@@ -204,12 +198,9 @@ func (s *Server) openDoor(listener net.Listener, handler http.Handler) {
 	s.door = front.Open(front.Options{
 		Name:     "the S3 endpoint",
 		Listener: listener,
-		TLS: &tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate.Load(), nil },
-		},
-		Handler: handler,
-		Logger:  s.opts.Logger,
+		TLS:      &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.opts.Certificate},
+		Handler:  handler,
+		Logger:   s.opts.Logger,
 	})
 	go func() {
 		defer close(s.done)
@@ -258,15 +249,4 @@ func (s *Server) Close() error {
 		err = errors.Join(failed, err, fmt.Errorf("the S3 endpoint did not stop within %v", stopTimeout))
 	}
 	return err
-}
-
-// ReloadCertificate has new connections see what now is in the certificate
-// files.
-func (s *Server) ReloadCertificate() error {
-	certificate, err := tls.LoadX509KeyPair(s.opts.CertFile, s.opts.KeyFile)
-	if err != nil {
-		return fmt.Errorf("read the S3 endpoint's certificate: %w", err)
-	}
-	s.certificate.Store(&certificate)
-	return nil
 }

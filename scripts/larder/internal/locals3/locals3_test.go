@@ -89,7 +89,8 @@ func start(t *testing.T, path string) *endpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.WriteFile(datadir.ServerCert, cert); err != nil {
+	pair, err := tls.X509KeyPair(cert, cert)
+	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
@@ -97,8 +98,8 @@ func start(t *testing.T, path string) *endpoint {
 	e := &endpoint{dir: dir, log: &testLog{}}
 	server, err := Start(t.Context(), Options{
 		Dir: dir, Addr: "127.0.0.1:0",
-		CertFile: dir.Path(datadir.ServerCert), KeyFile: dir.Path(datadir.ServerCert),
-		ServerName: "127.0.0.1", Roots: roots,
+		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
+		ServerName:  "127.0.0.1", Roots: roots,
 		Notify: func(key string) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -400,40 +401,6 @@ func poll(t *testing.T, what string, true func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}
-	}
-}
-
-func TestReloadCertificate(t *testing.T) {
-	e := start(t, t.TempDir())
-	serial := func() string {
-		e.outside.CloseIdleConnections()
-		response, err := e.outside.Get(e.url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		return response.TLS.PeerCertificates[0].SerialNumber.String()
-	}
-	before := serial()
-	ca, err := localca.Load(e.dir, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := ca.Issue([]string{"127.0.0.1"}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.dir.WriteFile(datadir.ServerCert, cert); err != nil {
-		t.Fatal(err)
-	}
-	if serial() != before {
-		t.Fatal("the certificate changed before it was reloaded")
-	}
-	if err := e.ReloadCertificate(); err != nil {
-		t.Fatal(err)
-	}
-	if serial() == before {
-		t.Error("still the old certificate")
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
@@ -30,7 +32,7 @@ import (
 )
 
 // certificateCheck is how often the server's certificates are looked after.
-const certificateCheck = time.Hour
+const certificateCheck = time.Minute
 
 // A node is what Run has started so far.
 type node struct {
@@ -57,6 +59,12 @@ type node struct {
 	toIssuers http.RoundTripper
 
 	rotation sync.Mutex // held while the signing key is changed
+
+	hangups chan os.Signal // of an operator who has renewed the certificates
+
+	// lookEvery is how often the certificates are looked after. Zero:
+	// certificateCheck.
+	lookEvery time.Duration
 }
 
 // Run serves until ctx ends or a part of the node fails, and then stops what
@@ -68,6 +76,9 @@ func Run(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Wri
 }
 
 func (n *node) run(ctx context.Context, out io.Writer) (err error) {
+	n.hangups = make(chan os.Signal, 1)
+	signal.Notify(n.hangups, syscall.SIGHUP) // which would end the process
+	defer signal.Stop(n.hangups)
 	n.uploads = n.newIntake()
 	defer func() { err = errors.Join(err, n.close()) }()
 	if err := n.open(ctx); err != nil {
@@ -111,7 +122,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := cmp.Or(n.config.CheckExposure(bound), n.config.CheckDownloads(bound)); err != nil {
 		return err
 	}
-	if n.certs, err = loadCertificates(n.dir, n.config, time.Now()); err != nil {
+	if n.certs, err = loadCertificates(n.dir, n.config, n.logger, time.Now()); err != nil {
 		return err
 	}
 	if was := n.certs.ca.Replaced(); was != "" {
@@ -120,14 +131,13 @@ func (n *node) open(ctx context.Context) (err error) {
 			"certificate", n.dir.Path(datadir.CACert), "for", strings.Join(n.certs.hosts, ", "), "the_old_one_was_for", was)
 	}
 	n.bucket, err = locals3.Start(ctx, locals3.Options{
-		Dir:        n.dir,
-		Addr:       n.config.S3Addr,
-		CertFile:   n.certs.bucket.cert,
-		KeyFile:    n.certs.bucket.key,
-		ServerName: n.certs.bucket.name,
-		Roots:      n.certs.roots,
-		Notify:     n.notice,
-		Logger:     n.logger,
+		Dir:         n.dir,
+		Addr:        n.config.S3Addr,
+		Certificate: n.certs.ofBucket,
+		ServerName:  n.certs.bucketName(),
+		Roots:       n.certs.roots,
+		Notify:      n.notice,
+		Logger:      n.logger,
 	})
 	return err
 }
@@ -208,7 +218,7 @@ func (n *node) tokenCommand() string {
 // wait returns when ctx ends, or with an error when a part of the node does.
 // Meanwhile it looks after the certificates.
 func (n *node) wait(ctx context.Context, web *front.Server) error {
-	check := time.NewTicker(certificateCheck)
+	check := time.NewTicker(cmp.Or(n.lookEvery, certificateCheck))
 	defer check.Stop()
 	for {
 		select {
@@ -219,16 +229,21 @@ func (n *node) wait(ctx context.Context, web *front.Server) error {
 		case <-n.bucket.Done():
 			return errors.New("the S3 endpoint stopped") // n.close adds why
 		case now := <-check.C:
-			if err := n.renewCertificates(now); err != nil {
-				n.logger.Error("cannot renew the certificates; the old ones stay", "error", err)
+			n.tendCertificates(now)
+		case <-n.hangups:
+			if !n.tendCertificates(time.Now()) {
+				n.logger.Info("SIGHUP: the certificates were looked at, and none was renewed; other settings need a restart")
 			}
 		}
 	}
 }
 
-func (n *node) renewCertificates(now time.Time) error {
-	if err := n.certs.refresh(now); err != nil {
-		return err
+// tendCertificates renews what is due, and uses what the operator has renewed. It
+// says whether the operator had.
+func (n *node) tendCertificates(now time.Time) (renewed bool) {
+	renewed, err := n.certs.refresh(now)
+	if err != nil {
+		n.logger.Error("cannot renew the certificate of the local CA; the old one stays", "error", err)
 	}
-	return n.bucket.ReloadCertificate()
+	return renewed
 }

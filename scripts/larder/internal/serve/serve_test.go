@@ -491,12 +491,12 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 	defer dir.Close()
 	now := time.Now()
-	certs, err := loadCertificates(dir, localConfig(t), now)
+	certs, err := loadCertificates(dir, localConfig(t), slog.New(slog.DiscardHandler), now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	get := func(at time.Time) *x509.Certificate {
-		if err := certs.refresh(at); err != nil {
+		if _, err := certs.refresh(at); err != nil {
 			t.Fatal(err)
 		}
 		cert, err := certs.tlsConfig().GetCertificate(nil)
