@@ -21,7 +21,8 @@ func newPreflightCommand() *cobra.Command {
 say what would fail: region and credentials, how many functions may run at once,
 whether the bucket's name is free, whether the certificate is issued, in the
 API's region and for the domain, whether the hosted zone is the domain's, and
-which rights are missing.
+which rights are missing to deploy with SAM, or with Terraform or OpenTofu
+(--with terraform).
 
 Region and credentials are found as the AWS CLI finds them. The flags have the
 values of the template's parameters, whose names stand in brackets. Nothing is
@@ -34,7 +35,8 @@ Each check is one line: ok; warn, for what should be looked at; or FAIL, for wha
 would fail, with advice. The exit status is 0 when none fails.`,
 		Example: `  larder preflight --bucket-name acme-registry
   larder preflight --bucket-name acme-registry --region eu-central-1 --domain-name registry.example.com \
-    --certificate-arn arn:aws:acm:eu-central-1:123456789012:certificate/... --hosted-zone-id Z0123456789`,
+    --certificate-arn arn:aws:acm:eu-central-1:123456789012:certificate/... --hosted-zone-id Z0123456789
+  larder preflight --bucket-name acme-registry --with terraform`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			params, err := preflight.Load(cmd.Flags())

@@ -109,7 +109,7 @@ func verdict(t *testing.T, ask func(check)) findings.Finding {
 	t.Helper()
 	list := new(findings.List)
 	ask(check{list, Params{
-		BucketName: "acme-registry", DomainName: "registry.example.com", HostedZoneID: "Z1", PublishConcurrency: 4,
+		With: "sam", BucketName: "acme-registry", DomainName: "registry.example.com", HostedZoneID: "Z1", PublishConcurrency: 4,
 		CertificateArn: "arn:aws:acm:eu-central-1:" + account + ":certificate/1", UploaderNamespace: "acme",
 	}, "eu-central-1", func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }})
 	if len(list.All()) != 1 {
@@ -270,10 +270,10 @@ func TestPermissions(t *testing.T) {
 		result    findings.Result
 		words     []string
 	}{
-		"a user":          {deployer.arn, answers{}, deployer.arn, findings.OK, []string{"are allowed"}},
+		"a user":          {deployer.arn, answers{}, deployer.arn, findings.OK, []string{"actions of a deployment with SAM are allowed"}},
 		"a role's path":   {session, answers{role: &iamtypes.Role{Arn: &deep}}, deep, findings.OK, nil},
 		"a role, guessed": {session, answers{}, "arn:aws:iam::" + account + ":role/Admin", findings.OK, nil},
-		"two refused":     {deployer.arn, answers{refused: []string{"kms:CreateKey", "iam:PassRole"}}, deployer.arn, findings.Fail, []string{"iam:PassRole, kms:CreateKey"}},
+		"two refused":     {deployer.arn, answers{refused: []string{"kms:CreateKey", "iam:PassRole"}}, deployer.arn, findings.Fail, []string{"not allowed: kms:CreateKey on *; iam:PassRole on arn:aws:iam::" + account + ":role/acme-registry-publish", "with SAM"}},
 		"the root user":   {"arn:aws:iam::" + account + ":root", answers{}, "", findings.Warn, []string{"not checked"}},
 		"federated":       {"arn:aws:sts::" + account + ":federated-user/dev", answers{}, "", findings.Warn, []string{"not checked", "federated-user/dev"}},
 		"a guess amiss":   {session, answers{err: apiError("NoSuchEntity", 404)}, "", findings.Warn, []string{"not checked", "role/Admin"}},

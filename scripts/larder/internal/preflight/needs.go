@@ -1,6 +1,11 @@
 package preflight
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // need is actions that the deployment takes on the same resources.
 type need struct {
@@ -8,72 +13,131 @@ type need struct {
 	resources []string
 }
 
-// Identifiers that AWS makes up, in their form.
-const (
-	anyStack = "00000000-0000-0000-0000-000000000000"
-	anyKey   = anyStack
-)
+// rights are actions, with spaces between them, by what they are taken on.
+type rights map[place]string
 
-// needs is what deploying takes: what CloudFormation does with the caller's
-// rights to make the template's resources, and its own. Of several resources of
-// a kind, whose names begin alike, one stands for all.
+// tool is a way to deploy: what it takes for itself, and to make the resources of
+// each type that its description of the deployment has.
+type tool struct {
+	name  string
+	own   rights
+	types map[string]rights
+}
+
+// tools are what --with names.
+var tools = map[string]tool{
+	"sam":       {"SAM", samItself, cloudFormation},
+	"terraform": {"Terraform", nil, terraform},
+}
+
+// needs is what deploying takes, with the caller's rights: what the tool does for
+// itself, and to make each resource.
 func (c check) needs(who caller) []need {
-	b := c.BucketName
-	all := []need{
-		{[]string{"cloudformation:CreateChangeSet", "cloudformation:DescribeChangeSet", "cloudformation:DescribeStackEvents", "cloudformation:DescribeStacks", "cloudformation:ExecuteChangeSet", "cloudformation:GetTemplate"},
-			[]string{c.arn(who, "cloudformation", "stack/larder/"+anyStack)}},
-		{[]string{"s3:CreateBucket", "s3:PutBucketNotification", "s3:PutBucketOwnershipControls", "s3:PutBucketPolicy", "s3:PutBucketPublicAccessBlock", "s3:PutBucketTagging", "s3:PutBucketVersioning", "s3:PutEncryptionConfiguration", "s3:PutLifecycleConfiguration"},
-			[]string{fmt.Sprintf("arn:%s:s3:::%s", who.partition, b)}},
-		{[]string{"dynamodb:CreateTable", "dynamodb:DescribeContinuousBackups", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:TagResource", "dynamodb:UpdateContinuousBackups", "dynamodb:UpdateTimeToLive"},
-			[]string{c.arn(who, "dynamodb", "table/"+b)}},
-		{[]string{"kms:CreateKey"}, []string{"*"}},
-		{[]string{"kms:DescribeKey", "kms:PutKeyPolicy", "kms:TagResource"}, []string{c.arn(who, "kms", "key/"+anyKey)}},
-		{[]string{"kms:CreateAlias"}, []string{c.arn(who, "kms", "alias/"+b)}},
-		{[]string{"sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes", "sqs:TagQueue"},
-			[]string{c.arn(who, "sqs", b+"-uploads"), c.arn(who, "sqs", b+"-dead-letters")}},
-		{[]string{"sns:CreateTopic", "sns:GetTopicAttributes", "sns:SetTopicAttributes", "sns:TagResource"}, []string{c.arn(who, "sns", b+"-outcomes")}},
-		{[]string{"scheduler:CreateSchedule", "scheduler:GetSchedule"}, []string{c.arn(who, "scheduler", "schedule/default/"+b+"-reconcile")}},
-		{[]string{"apigateway:GET", "apigateway:PATCH", "apigateway:POST"}, c.gatewayResources(who)},
-		{[]string{"cloudwatch:PutMetricAlarm"}, []string{c.arn(who, "cloudwatch", "alarm:"+b+"-dead-letters")}},
-		{[]string{"cloudwatch:PutDashboard"}, []string{fmt.Sprintf("arn:%s:cloudwatch::%s:dashboard/%s", who.partition, who.account, b)}},
-		{[]string{"logs:CreateLogGroup", "logs:PutRetentionPolicy"},
-			[]string{c.arn(who, "logs", "log-group:/aws/lambda/"+b+"-publish"), c.arn(who, "logs", "log-group:/aws/vendedlogs/"+b+"/api")}},
-		{[]string{"logs:CreateLogDelivery", "logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:PutResourcePolicy"}, []string{"*"}},
+	byPlace := map[place][]string{}
+	add := func(r rights) {
+		for at, actions := range r {
+			byPlace[at] = append(byPlace[at], strings.Fields(actions)...)
+		}
 	}
-	all = append(all, c.functionNeeds(who)...)
-	return append(all, c.optionalNeeds(who)...)
-}
-
-// functionNeeds is what the functions take, with a role for each.
-func (c check) functionNeeds(who caller) []need {
-	return []need{
-		{[]string{"lambda:AddPermission", "lambda:CreateFunction", "lambda:GetFunction", "lambda:TagResource"}, []string{c.arn(who, "lambda", "function:"+c.BucketName+"-publish")}},
-		{[]string{"lambda:CreateEventSourceMapping", "lambda:GetEventSourceMapping"}, []string{"*"}},
-		{[]string{"iam:CreateRole", "iam:GetRole", "iam:PassRole", "iam:PutRolePolicy"}, []string{c.iamARN(who, "role/"+c.BucketName+"-publish")}},
-		{[]string{"iam:CreatePolicy"}, []string{c.iamARN(who, "policy/"+c.BucketName+"-operate")}},
+	add(tools[c.With].own)
+	for _, r := range tools[c.With].types {
+		add(r)
 	}
-}
-
-// optionalNeeds is what the parameters ask for that may be empty.
-func (c check) optionalNeeds(who caller) (all []need) {
-	if c.UploaderNamespace != "" {
-		all = append(all, need{[]string{"iam:CreatePolicy"}, []string{c.iamARN(who, "policy/"+c.BucketName+"-upload-"+c.UploaderNamespace)}})
-	}
-	if c.HostedZoneID != "" {
-		all = append(all, need{[]string{"route53:ChangeResourceRecordSets"}, []string{fmt.Sprintf("arn:%s:route53:::hostedzone/%s", who.partition, c.HostedZoneID)}})
+	var all []need
+	places := c.places(who)
+	for _, at := range slices.Sorted(maps.Keys(byPlace)) {
+		if len(places[at]) == 0 {
+			continue // the parameters ask for none
+		}
+		slices.Sort(byPlace[at])
+		all = append(all, need{slices.Compact(byPlace[at]), places[at]})
 	}
 	return all
 }
 
-func (c check) gatewayResources(who caller) []string {
-	root := fmt.Sprintf("arn:%s:apigateway:%s::", who.partition, c.region)
-	resources := []string{root + "/apis", root + "/apis/a1b2c3d4e5"}
-	if c.DomainName != "" {
-		resources = append(resources, root+"/domainnames", root+"/domainnames/"+c.DomainName)
-	}
-	return resources
-}
+// place is a kind of thing that a policy may allow actions on.
+type place string
 
-func (c check) iamARN(who caller, resource string) string {
-	return fmt.Sprintf("arn:%s:iam::%s:%s", who.partition, who.account, resource)
+const (
+	anything      place = "anything" // for actions that know no resources
+	alarms        place = "alarms"
+	apis          place = "APIs"
+	bucket        place = "bucket"
+	changes       place = "changes of DNS"
+	dashboard     place = "dashboard"
+	domains       place = "domains"
+	eventSources  place = "event sources"
+	functions     place = "functions"
+	key           place = "key"
+	keyAlias      place = "alias of the key"
+	logGroups     place = "log groups"
+	policies      place = "policies"
+	queues        place = "queues"
+	roles         place = "roles"
+	samBucket     place = "SAM's bucket"
+	samObjects    place = "objects in SAM's bucket"
+	samStack      place = "SAM's stack"
+	samTransform  place = "SAM's transform"
+	schedule      place = "schedule"
+	stack         place = "stack"
+	table         place = "table"
+	topic         place = "topic"
+	zone          place = "hosted zone"
+	zonesToSearch place = "hosted zones"
+)
+
+// Identifiers that AWS makes up, in their form.
+const (
+	anyID = "00000000-0000-0000-0000-000000000000"
+
+	// samManaged is the name of the stack that `sam deploy` makes for itself, once in
+	// an account and region, and how that of its bucket begins.
+	samManaged      = "aws-sam-cli-managed-default"
+	samManagedStore = samManaged + "-samclisourcebucket-0123456789ab"
+)
+
+// places are the resources of each kind, by their ARNs. Of several whose names begin
+// alike, one stands for all. There are none of a kind that the parameters do not ask
+// for.
+func (c check) places(who caller) map[place][]string {
+	b := c.BucketName
+	global := func(service, account, resource string) string {
+		return fmt.Sprintf("arn:%s:%s::%s:%s", who.partition, service, account, resource)
+	}
+	all := map[place][]string{
+		anything:     {"*"},
+		alarms:       {c.arn(who, "cloudwatch", "alarm:"+b+"-dead-letters")},
+		bucket:       {global("s3", "", b)},
+		dashboard:    {global("cloudwatch", who.account, "dashboard/"+b)},
+		eventSources: {c.arn(who, "lambda", "event-source-mapping:"+anyID)},
+		functions:    {c.arn(who, "lambda", "function:"+b+"-publish")},
+		key:          {c.arn(who, "kms", "key/"+anyID)},
+		keyAlias:     {c.arn(who, "kms", "alias/"+b)},
+		logGroups:    {c.arn(who, "logs", "log-group:/aws/lambda/"+b+"-publish"), c.arn(who, "logs", "log-group:/aws/vendedlogs/"+b+"/api")},
+		policies:     {global("iam", who.account, "policy/"+b+"-operate")},
+		queues:       {c.arn(who, "sqs", b+"-uploads"), c.arn(who, "sqs", b+"-dead-letters")},
+		roles:        {global("iam", who.account, "role/"+b+"-publish")},
+		samBucket:    {global("s3", "", samManagedStore)},
+		samObjects:   {global("s3", "", samManagedStore+"/"+anyID)},
+		samStack:     {c.arn(who, "cloudformation", "stack/"+samManaged+"/"+anyID)},
+		samTransform: {fmt.Sprintf("arn:%s:cloudformation:%s:aws:transform/Serverless-2016-10-31", who.partition, c.region)},
+		schedule:     {c.arn(who, "scheduler", "schedule/default/"+b+"-reconcile")},
+		stack:        {c.arn(who, "cloudformation", "stack/larder/"+anyID)},
+		table:        {c.arn(who, "dynamodb", "table/"+b)},
+		topic:        {c.arn(who, "sns", b+"-outcomes")},
+	}
+	gateway := fmt.Sprintf("arn:%s:apigateway:%s::", who.partition, c.region)
+	all[apis] = []string{gateway + "/apis", gateway + "/apis/a1b2c3d4e5"}
+	if c.DomainName != "" {
+		all[domains] = []string{gateway + "/domainnames", gateway + "/domainnames/" + c.DomainName}
+	}
+	if c.HostedZoneID != "" {
+		all[zone] = []string{global("route53", "", "hostedzone/"+c.HostedZoneID)}
+		all[changes] = []string{global("route53", "", "change/C0123456789ABCDEFGHIJ")}
+		all[zonesToSearch] = all[anything]
+	}
+	if c.UploaderNamespace != "" {
+		all[policies] = append(all[policies], global("iam", who.account, "policy/"+b+"-upload-"+c.UploaderNamespace))
+	}
+	return all
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Params are those of the deployment that can be wrong about an account, under
-// the names that template.yaml has for them.
+// Params are what deploys, and those parameters of the deployment that can be wrong
+// about an account, under the names that template.yaml has for them.
 type Params struct {
+	With               string // "sam" or "terraform"
 	BucketName         string // of the bucket, from which all other names are made
 	DomainName         string // the registry's own host name. Empty: AWS makes one up
 	CertificateArn     string // of the certificate for DomainName
@@ -45,8 +46,9 @@ var params = []param{
 		func(p *Params, v string) (err error) { p.PublishConcurrency, err = strconv.Atoi(v); return err }},
 }
 
-// AddFlags defines a flag for each parameter.
+// AddFlags defines a flag for each parameter, and one for what deploys.
 func AddFlags(flags *pflag.FlagSet) {
+	flags.String("with", "sam", "what deploys: sam, or terraform, which stands for OpenTofu, too")
 	for _, p := range params {
 		flags.String(p.flag, p.standard, fmt.Sprintf("%s [%s]", p.usage, p.name))
 	}
@@ -55,7 +57,14 @@ func AddFlags(flags *pflag.FlagSet) {
 // Load reads the parameters from the flags that AddFlags defined. The error
 // names those that the template would refuse, too.
 func Load(flags *pflag.FlagSet) (Params, error) {
-	var loaded Params
+	with, err := flags.GetString("with")
+	if err != nil {
+		return Params{}, err
+	}
+	if _, known := tools[with]; !known {
+		return Params{}, fmt.Errorf("--with is %q: it must be sam or terraform", with)
+	}
+	loaded := Params{With: with}
 	for _, p := range params {
 		value, err := flags.GetString(p.flag)
 		if err != nil {

@@ -18,7 +18,7 @@ type policyAPI interface {
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 }
 
-const lookYourself = "see that you may make what template.yaml makes: else the deployment fails midway, and takes back what it made"
+const lookYourself = "see that you may make what is to be made: else the deployment fails midway"
 
 // permissions says whether the caller may do what the deployment does, by the
 // caller's own policies and the organisation's. Those of resources, and
@@ -42,15 +42,17 @@ func (c check) permissions(ctx context.Context, api policyAPI, who caller) {
 			c.unchecked(name, "iam:SimulatePrincipalPolicy", err)
 			return
 		}
-		refused = append(refused, found...)
+		if len(found) > 0 {
+			refused = append(refused, strings.Join(found, ", ")+" on "+need.resources[0])
+		}
 		checked += len(need.actions)
 	}
-	slices.Sort(refused)
-	if refused = slices.Compact(refused); len(refused) > 0 {
-		c.Fail(name, "have these allowed for whoever deploys", "not allowed: %s", strings.Join(refused, ", "))
+	with := tools[c.With].name
+	if len(refused) > 0 {
+		c.Fail(name, "have these allowed for whoever deploys with "+with, "not allowed: %s", strings.Join(refused, "; "))
 		return
 	}
-	c.OK(name, "%d actions of the deployment are allowed", checked)
+	c.OK(name, "%d actions of a deployment with %s are allowed", checked, with)
 }
 
 // principal is the IAM user or role whose policies hold for a caller.
@@ -76,7 +78,7 @@ func (c check) principal(ctx context.Context, api policyAPI, who caller) (string
 	return fmt.Sprintf("arn:%s:iam::%s:role/%s", parsed.Partition, parsed.AccountID, role), nil
 }
 
-// simulate is the actions that a principal may not do.
+// simulate is the actions that a principal may not do, each once.
 func simulate(ctx context.Context, api policyAPI, principal string, need need) (refused []string, err error) {
 	pages := iam.NewSimulatePrincipalPolicyPaginator(api, &iam.SimulatePrincipalPolicyInput{
 		PolicySourceArn: &principal, ActionNames: need.actions, ResourceArns: need.resources,
@@ -92,5 +94,6 @@ func simulate(ctx context.Context, api policyAPI, principal string, need need) (
 			}
 		}
 	}
-	return refused, nil
+	slices.Sort(refused)
+	return slices.Compact(refused), nil
 }

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -40,35 +39,6 @@ func TestParamsAreTheTemplates(t *testing.T) {
 	}
 }
 
-// Whatever kind of resource the template makes, there is an action for it among
-// those that the deployer must be allowed.
-func TestNeedsCoverTheTemplate(t *testing.T) {
-	prefixes := map[string]string{"Serverless": "lambda", "ApiGatewayV2": "apigateway"}
-	var actions strings.Builder
-	c := check{Params: Params{BucketName: "b", DomainName: "d.example.com", HostedZoneID: "Z1", UploaderNamespace: "n"}, region: "eu-central-1"}
-	for _, need := range c.needs(deployer) {
-		fmt.Fprintln(&actions, strings.Join(need.actions, " "))
-		for _, resource := range need.resources {
-			if resource != "*" && !strings.HasPrefix(resource, "arn:aws:") {
-				t.Errorf("%q is no ARN", resource)
-			}
-		}
-	}
-	kinds := regexp.MustCompile(`\n    Type: AWS::([A-Za-z0-9]+)::`).FindAllStringSubmatch(template(t), -1)
-	if len(kinds) < 20 {
-		t.Fatalf("the template has %d resources", len(kinds))
-	}
-	for _, kind := range kinds {
-		prefix, ok := prefixes[kind[1]]
-		if !ok {
-			prefix = strings.ToLower(kind[1])
-		}
-		if !strings.Contains(actions.String(), prefix+":") {
-			t.Errorf("the template makes an AWS::%s, and no %s action is among the needs", kind[1], prefix)
-		}
-	}
-}
-
 func TestLoad(t *testing.T) {
 	const certificate = "--certificate-arn=arn:aws:acm:eu-central-1:123456789012:certificate/1"
 	for _, tt := range []struct {
@@ -87,6 +57,8 @@ func TestLoad(t *testing.T) {
 		{"--bucket-name=b-b --uploader-namespace=A", "--uploader-namespace (UploaderNamespace)"},
 		{"--bucket-name=b-b --publish-concurrency=1", "from 2 to 1000"},
 		{"--bucket-name=b-b --publish-concurrency=x", "--publish-concurrency (PublishConcurrency)"},
+		{"--bucket-name=b-b --with=terraform", ""},
+		{"--bucket-name=b-b --with=tofu", "--with is \"tofu\": it must be sam or terraform"},
 	} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		AddFlags(flags)

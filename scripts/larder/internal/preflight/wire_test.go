@@ -140,7 +140,7 @@ func (c *cloud) run(t *testing.T) map[string]findings.Finding {
 	}
 	list := new(findings.List)
 	Run(t.Context(), Params{
-		BucketName: "acme-registry", DomainName: "registry.example.com", HostedZoneID: "Z1", PublishConcurrency: 4,
+		With: "sam", BucketName: "acme-registry", DomainName: "registry.example.com", HostedZoneID: "Z1", PublishConcurrency: 4,
 		CertificateArn: "arn:aws:acm:eu-central-1:123456789012:certificate/1",
 	}, cfg, os.Getenv, list)
 	found := map[string]findings.Finding{}
@@ -210,7 +210,7 @@ func TestAmiss(t *testing.T) {
 func TestRefused(t *testing.T) {
 	c := newCloud(t)
 	c.refused = "iam:PassRole"
-	if f := c.run(t)["iam.permissions"]; f.Result != findings.Fail || !strings.HasSuffix(f.Found, ": iam:PassRole") {
+	if f := c.run(t)["iam.permissions"]; f.Result != findings.Fail || f.Found != "not allowed: iam:PassRole on arn:aws:iam::123456789012:role/acme-registry-publish" {
 		t.Errorf("%+v", f)
 	}
 }

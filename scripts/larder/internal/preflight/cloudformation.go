@@ -1,0 +1,63 @@
+package preflight
+
+// samItself is what `sam deploy` does before and beside the resources: it makes a
+// stack and a bucket of its own, where there are none, uploads the functions, and has
+// CloudFormation transform the template and carry out a change set.
+var samItself = rights{
+	samStack:     "cloudformation:CreateChangeSet cloudformation:DescribeChangeSet cloudformation:DescribeStacks cloudformation:ExecuteChangeSet",
+	samBucket:    "s3:CreateBucket s3:GetBucketPolicy s3:ListBucket s3:PutBucketPolicy s3:PutBucketPublicAccessBlock s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration",
+	samObjects:   "s3:GetObject s3:PutObject",
+	samTransform: "cloudformation:CreateChangeSet",
+	stack: "cloudformation:CreateChangeSet cloudformation:DescribeChangeSet cloudformation:DescribeStackEvents " +
+		"cloudformation:DescribeStacks cloudformation:ExecuteChangeSet cloudformation:GetTemplate cloudformation:GetTemplateSummary",
+}
+
+// cloudFormation is what CloudFormation does with the caller's rights to make the
+// template's resources, as it is transformed. The tags of the stack are put on
+// everything that takes tags.
+var cloudFormation = map[string]rights{
+	"AWS::ApiGatewayV2::Api":         {apis: "apigateway:GET apigateway:POST apigateway:PUT"},
+	"AWS::ApiGatewayV2::ApiMapping":  {domains: "apigateway:POST"},
+	"AWS::ApiGatewayV2::DomainName":  {domains: "apigateway:AddCertificateToDomain apigateway:GET apigateway:POST apigateway:PUT"},
+	"AWS::ApiGatewayV2::Integration": {apis: "apigateway:POST"},
+	"AWS::ApiGatewayV2::Route":       {apis: "apigateway:POST"},
+	"AWS::ApiGatewayV2::Stage": {
+		apis:     "apigateway:PATCH apigateway:POST apigateway:TagResource",
+		anything: deliverLogs,
+	},
+	"AWS::CloudWatch::Alarm":     {alarms: "cloudwatch:DescribeAlarms cloudwatch:ListTagsForResource cloudwatch:PutMetricAlarm cloudwatch:TagResource"},
+	"AWS::CloudWatch::Dashboard": {dashboard: "cloudwatch:GetDashboard cloudwatch:PutDashboard cloudwatch:TagResource"},
+	"AWS::DynamoDB::Table": {table: "dynamodb:CreateTable dynamodb:DescribeContinuousBackups dynamodb:DescribeTable dynamodb:DescribeTimeToLive " +
+		"dynamodb:ListTagsOfResource dynamodb:TagResource dynamodb:UpdateContinuousBackups dynamodb:UpdateTimeToLive"},
+	"AWS::IAM::ManagedPolicy": {policies: "iam:CreatePolicy"},
+	"AWS::IAM::Role":          {roles: "iam:CreateRole iam:GetRole iam:GetRolePolicy iam:PutRolePolicy iam:TagRole"},
+	"AWS::KMS::Alias":         {keyAlias: "kms:CreateAlias", key: "kms:CreateAlias"},
+	"AWS::KMS::Key":           {anything: "kms:CreateKey", key: "kms:DescribeKey kms:PutKeyPolicy kms:TagResource"},
+	"AWS::Lambda::EventSourceMapping": {
+		anything:     "lambda:CreateEventSourceMapping lambda:GetEventSourceMapping",
+		eventSources: "lambda:TagResource",
+	},
+	"AWS::Lambda::Function": {
+		functions:  "lambda:CreateFunction lambda:GetFunction lambda:GetFunctionRecursionConfig lambda:PutFunctionRecursionConfig lambda:TagResource",
+		roles:      "iam:PassRole",
+		samObjects: "s3:GetObject",
+	},
+	"AWS::Lambda::Permission": {functions: "lambda:AddPermission"},
+	"AWS::Logs::LogGroup":     {logGroups: "logs:CreateLogGroup logs:PutRetentionPolicy logs:TagResource", anything: "logs:DescribeLogGroups"},
+	"AWS::Route53::RecordSet": {
+		zone:          "route53:ChangeResourceRecordSets route53:GetHostedZone route53:ListResourceRecordSets",
+		changes:       "route53:GetChange",
+		zonesToSearch: "route53:ListHostedZones",
+	},
+	"AWS::S3::Bucket": {bucket: "s3:CreateBucket s3:ListBucket s3:PutBucketNotification s3:PutBucketOwnershipControls s3:PutBucketPublicAccessBlock " +
+		"s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource"},
+	"AWS::S3::BucketPolicy":    {bucket: "s3:GetBucketPolicy s3:PutBucketPolicy"},
+	"AWS::SNS::Topic":          {topic: "sns:CreateTopic sns:GetTopicAttributes sns:TagResource"},
+	"AWS::SNS::TopicPolicy":    {topic: "sns:SetTopicAttributes"},
+	"AWS::SQS::Queue":          {queues: "sqs:CreateQueue sqs:GetQueueAttributes sqs:GetQueueUrl sqs:ListQueueTags sqs:TagQueue"},
+	"AWS::SQS::QueuePolicy":    {queues: "sqs:SetQueueAttributes"},
+	"AWS::Scheduler::Schedule": {schedule: "scheduler:CreateSchedule scheduler:GetSchedule", roles: "iam:PassRole"},
+}
+
+// deliverLogs is what a stage with an access log takes beside its own.
+const deliverLogs = "logs:CreateLogDelivery logs:DescribeLogGroups logs:DescribeResourcePolicies logs:PutResourcePolicy"
