@@ -3,6 +3,11 @@ package front
 import (
 	"log"
 	"log/slog"
+	"net"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -14,24 +19,97 @@ const (
 	linesAtOnce    = 20
 )
 
-// newErrorLog is for what goes wrong with connections.
-func newErrorLog(logger *slog.Logger) *log.Logger {
-	return log.New(&someLines{
-		to:    slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-		limit: rate.NewLimiter(linesPerSecond, linesAtOnce),
+// newErrorLog is for what goes wrong with connections. Untrusted is what to do about
+// clients that do not trust the server's certificate.
+func newErrorLog(logger *slog.Logger, untrusted string) *log.Logger {
+	return log.New(&errorLog{
+		to:        logger,
+		limit:     rate.NewLimiter(linesPerSecond, linesAtOnce),
+		untrusted: untrusted,
+		said:      memory{last: map[said]time.Time{}},
 	}, "", 0)
 }
 
-// someLines passes on as many lines as its limit allows.
-type someLines struct {
-	to    *log.Logger
-	limit *rate.Limiter
+// errorLog says in words why a handshake failed, and passes on what else net/http
+// says, as many lines as its limit allows.
+type errorLog struct {
+	to        *slog.Logger
+	limit     *rate.Limiter
+	untrusted string
+	said      memory
 }
 
+// handshakeFailed is how net/http says it.
+var handshakeFailed = regexp.MustCompile(`^http: TLS handshake error from (\S+): (.*)$`)
+
 // Write implements io.Writer, of one line.
-func (s *someLines) Write(line []byte) (int, error) {
-	if s.limit.Allow() {
-		s.to.Print(string(line))
+func (e *errorLog) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	parts := handshakeFailed.FindStringSubmatch(text)
+	if parts == nil {
+		if e.limit.Allow() {
+			e.to.Warn(text)
+		}
+		return len(line), nil
+	}
+	from, reason := parts[1], parts[2]
+	if why := e.inWords(reason); e.said.isNew(said{Source(from).String(), why}, time.Now()) && e.limit.Allow() {
+		client, _, _ := net.SplitHostPort(from)
+		e.to.Warn(why, "client", client, "error", reason)
 	}
 	return len(line), nil
+}
+
+// inWords says why a handshake failed, and what to do.
+func (e *errorLog) inWords(reason string) string {
+	for _, known := range []struct{ part, words string }{
+		{"unknown certificate authority", "a client does not trust this server's certificate: " + e.untrusted},
+		// Terraform and OpenTofu say no more than this, whatever the reason.
+		{"bad certificate", "a client refuses this server's certificate, as a rule because it does not trust it, else because it asked for another host name: " + e.untrusted},
+		{"unknown certificate", "a client refuses this server's certificate, as a rule because it does not trust it, else because it asked for another host name: " + e.untrusted},
+		{"expired certificate", "a client takes this server's certificate for one that has ended: renew it, or set the client's clock"},
+		{"an HTTP request to an HTTPS server", "a client sent a request without TLS: its URL must begin with https://"},
+		{"does not look like a TLS handshake", "a client does not speak TLS"},
+		{"offered only unsupported versions", "a client is too old: it must speak TLS 1.2 or 1.3"},
+		{"i/o timeout", "a client did not finish the TLS handshake in time"},
+		{"EOF", "a client went away before TLS began, as health checks and port scans do"},
+		{"connection reset", "a client went away before TLS began, as health checks and port scans do"},
+	} {
+		if strings.Contains(reason, known.part) {
+			return known.words
+		}
+	}
+	return "a TLS handshake failed"
+}
+
+// said is what was said of whom.
+type said struct{ of, what string }
+
+const (
+	sayAgain  = time.Hour // after which the same is said again
+	maxMemory = 1024      // of how many things it is remembered that they were said
+)
+
+// memory is what was said in the last hour, or the most of it.
+type memory struct {
+	mu   sync.Mutex
+	last map[said]time.Time
+}
+
+// isNew says whether something was not said within the hour, and remembers that it
+// is now.
+func (m *memory) isNew(what said, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if last, ok := m.last[what]; ok && now.Sub(last) < sayAgain {
+		return false
+	}
+	for old := range m.last { // any: who comes by thousands of addresses is held off by the limit
+		if len(m.last) < maxMemory {
+			break
+		}
+		delete(m.last, old)
+	}
+	m.last[what] = now
+	return true
 }

@@ -49,6 +49,9 @@ type Options struct {
 	TLS      *tls.Config
 	Handler  http.Handler
 	Logger   *slog.Logger
+	// Untrusted is what the log advises where a client does not trust the
+	// server's certificate.
+	Untrusted string
 	// ReadTimeout bounds a request, and WriteTimeout its answer. Zero: the
 	// handler bounds them, with [Paced].
 	ReadTimeout, WriteTimeout time.Duration
@@ -66,7 +69,7 @@ type Server struct {
 func Open(o Options) *Server { return open(o, MaxConnections, MaxPerSource) }
 
 func open(o Options, most, perSource int) *Server {
-	errorLog := newErrorLog(o.Logger)
+	errorLog := newErrorLog(o.Logger, o.Untrusted)
 	connections := newConnections(o.Listener, most, perSource, errorLog)
 	s := &Server{
 		name: o.Name,

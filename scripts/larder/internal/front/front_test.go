@@ -650,10 +650,10 @@ func TestKeepAlive(t *testing.T) {
 func TestErrorLogIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
-		errorLog := newErrorLog(slog.New(slog.NewTextHandler(&b, nil)))
+		errorLog := newErrorLog(slog.New(slog.NewTextHandler(&b, nil)), "")
 		lines := func() int {
 			for range 1000 {
-				errorLog.Print("http: TLS handshake error")
+				errorLog.Print("http: Accept error")
 			}
 			return strings.Count(b.String(), "\n")
 		}

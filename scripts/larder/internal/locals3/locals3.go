@@ -66,6 +66,9 @@ type Options struct {
 	// authorities that vouch for it: Start connects to its own address.
 	ServerName string
 	Roots      *x509.CertPool
+	// Untrusted is what the log advises where a client does not trust the
+	// certificate.
+	Untrusted string
 	// Notify is called with the key of every object that was written, by
 	// whomever, after it can be read. It must return at once, and is called
 	// from many goroutines.
@@ -196,11 +199,12 @@ func (s *Server) prepare(ctx context.Context, listening <-chan struct{}, storage
 // openDoor lets clients in.
 func (s *Server) openDoor(listener net.Listener, handler http.Handler) {
 	s.door = front.Open(front.Options{
-		Name:     "the S3 endpoint",
-		Listener: listener,
-		TLS:      &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.opts.Certificate},
-		Handler:  handler,
-		Logger:   s.opts.Logger,
+		Name:      "the S3 endpoint",
+		Listener:  listener,
+		TLS:       &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.opts.Certificate},
+		Handler:   handler,
+		Logger:    s.opts.Logger,
+		Untrusted: s.opts.Untrusted,
 	})
 	go func() {
 		defer close(s.done)

@@ -107,21 +107,43 @@ func (c *certificates) ofRegistry(*tls.ClientHelloInfo) (*tls.Certificate, error
 }
 
 // ofBucket is what clients of the bucket are shown.
-func (c *certificates) ofBucket(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if c.brought != nil {
-		if current := c.brought.current.Load(); current.forBucket {
-			return current.pair, nil
-		}
+func (c *certificates) ofBucket(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if c.forBoth() {
+		return c.ofRegistry(hello)
 	}
 	return c.local.Load(), nil
 }
 
+// forBoth says whether the operator's certificate is the bucket's, too. Once it is,
+// it stays so.
+func (c *certificates) forBoth() bool { return c.brought != nil && c.brought.current.Load().forBucket }
+
 // bucketName is a name that the bucket's certificate is valid for.
 func (c *certificates) bucketName() string {
-	if c.brought != nil && c.brought.current.Load().forBucket {
+	if c.forBoth() {
 		return c.brought.bucket
 	}
 	return own
+}
+
+// adviceOfRegistry is what to do about clients of the registry that do not trust its
+// certificate, and adviceOfBucket the same of the bucket's.
+func (c *certificates) adviceOfRegistry() string {
+	if c.brought == nil {
+		return c.adviceOfLocal()
+	}
+	return fmt.Sprintf("have it trust the authority that issued the certificate in %s, and see that the intermediate certificates are in that file, too", c.brought.cert)
+}
+
+func (c *certificates) adviceOfBucket() string {
+	if c.forBoth() {
+		return c.adviceOfRegistry()
+	}
+	return c.adviceOfLocal()
+}
+
+func (c *certificates) adviceOfLocal() string {
+	return fmt.Sprintf("have it trust the certificate in %s, in the system's store or by SSL_CERT_FILE", c.dir.Path(datadir.CACert))
 }
 
 // own is an address that certificates of the local CA are always valid for.

@@ -94,7 +94,7 @@ func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	defer n.startPublishing(ctx)()
 	stop := n.answerOperators()
 	defer func() { err = errors.Join(err, stop()) }()
-	web := startWeb(n.listener, n.certs.tlsConfig(), handler, n.logger)
+	web := startWeb(n.listener, n.certs, handler, n.logger)
 	defer func() { err = errors.Join(err, web.Close()) }()
 	defer func() { err = errors.Join(err, n.dir.Remove(datadir.Env)) }()
 	if err := n.announce(ctx, out); err != nil {
@@ -136,6 +136,7 @@ func (n *node) open(ctx context.Context) (err error) {
 		Certificate: n.certs.ofBucket,
 		ServerName:  n.certs.bucketName(),
 		Roots:       n.certs.roots,
+		Untrusted:   n.certs.adviceOfBucket(),
 		Notify:      n.notice,
 		Logger:      n.logger,
 	})

@@ -429,6 +429,21 @@ func presented(t *testing.T, addr string) []string {
 	return names(conn.ConnectionState().PeerCertificates[0])
 }
 
+// distrusted has a client that trusts nobody come, and holds that the log says what to
+// do about it.
+func distrusted(t *testing.T, r *running, addr, advice string) {
+	t.Helper()
+	if conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: x509.NewCertPool()}); err == nil {
+		conn.Close()
+		t.Fatal("a client trusts a certificate that nobody vouches for")
+	}
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(r.log.String(), advice); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log does not say %q:\n%s", advice, r.log)
+		}
+	}
+}
+
 func TestOperatorsCertificate(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -449,6 +464,12 @@ func TestOperatorsCertificate(t *testing.T) {
 		cfg.Addr = addr.Addr().String()
 		addr.Close()
 		r := start(t, cfg)
+		distrusted(t, r, cfg.Addr, "authority that issued the certificate in "+cfg.TLSCert)
+		if tt.inBucket {
+			distrusted(t, r, strings.TrimPrefix(r.env(t, "AWS_ENDPOINT_URL_S3"), "https://"), "authority that issued the certificate in "+cfg.TLSCert)
+		} else {
+			distrusted(t, r, strings.TrimPrefix(r.env(t, "AWS_ENDPOINT_URL_S3"), "https://"), "have it trust the certificate in "+filepath.Join(cfg.Data, datadir.CACert))
+		}
 		if got := r.env(t, "LARDER_HOST"); got != cfg.Hostname {
 			t.Errorf("%s: host %q", tt.name, got)
 		}

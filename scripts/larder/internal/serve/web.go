@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,13 +17,14 @@ const (
 )
 
 // startWeb serves handler on listener, which it takes over.
-func startWeb(listener net.Listener, config *tls.Config, handler http.Handler, logger *slog.Logger) *front.Server {
+func startWeb(listener net.Listener, certs *certificates, handler http.Handler, logger *slog.Logger) *front.Server {
 	return front.Open(front.Options{
 		Name:         "the registry",
 		Listener:     listener,
-		TLS:          config,
+		TLS:          certs.tlsConfig(),
 		Handler:      handler,
 		Logger:       logger,
+		Untrusted:    certs.adviceOfRegistry(),
 		ReadTimeout:  readTimeout,
 		WriteTimeout: writeTimeout,
 	})

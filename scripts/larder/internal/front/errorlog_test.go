@@ -1,0 +1,182 @@
+package front
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// logged is a log that a server writes and a test reads.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// line waits for a line, and takes it.
+func (l *logged) line(t *testing.T) string {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		l.mu.Lock()
+		line, err := l.text.ReadString('\n')
+		l.mu.Unlock()
+		if err == nil {
+			return line
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is logged")
+		}
+	}
+}
+
+// Real clients that do not come to a request are told of in words.
+func TestHandshakesThatFailInWords(t *testing.T) {
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS()
+	defer certified.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &logged{}
+	timeless := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	s := Open(Options{Name: "the test", Listener: listener, Handler: http.NotFoundHandler(), Untrusted: "trust ca.pem",
+		TLS:    &tls.Config{MinVersion: tls.VersionTLS12, Certificates: certified.TLS.Certificates},
+		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: timeless}))})
+	defer s.Close()
+	at := listener.Addr().String()
+	shake := func(config *tls.Config) error {
+		conn, err := tls.Dial("tcp", at, config)
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	}
+	raw := func(send string) func() error {
+		return func() error {
+			conn, err := net.Dial("tcp", at)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			if send == "" {
+				return fmt.Errorf("gone")
+			}
+			if _, err := io.WriteString(conn, send); err != nil {
+				return err
+			}
+			_, _ = io.ReadAll(conn) // until the server closes it
+			return fmt.Errorf("refused")
+		}
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(certified.Certificate())
+	for _, tt := range []struct {
+		name string
+		dial func() error
+		want string
+	}{
+		{"no trust", func() error { return shake(&tls.Config{}) },
+			`level=WARN msg="a client refuses this server's certificate, as a rule because it does not trust it, else because it asked for another host name: trust ca.pem" client=127.0.0.1 error="remote error: tls: bad certificate"`},
+		{"no trust by TLS 1.2", func() error {
+			return shake(&tls.Config{MaxVersion: tls.VersionTLS12, ServerName: "x.invalid", RootCAs: roots})
+		}, ""}, // it was just said
+		{"HTTP", raw("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+			`level=WARN msg="a client sent a request without TLS: its URL must begin with https://" client=127.0.0.1 error="client sent an HTTP request to an HTTPS server"`},
+		{"SSH", raw("SSH-2.0-client\r\n"),
+			`level=WARN msg="a client does not speak TLS" client=127.0.0.1 error="tls: first record does not look like a TLS handshake"`},
+		{"old", func() error {
+			return shake(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+		},
+			`level=WARN msg="a client is too old: it must speak TLS 1.2 or 1.3" client=127.0.0.1 error="tls: client offered only unsupported versions: [302 301]"`},
+		{"gone", raw(""),
+			`level=WARN msg="a client went away before TLS began, as health checks and port scans do" client=127.0.0.1 error=EOF`},
+		{"no common cipher", func() error {
+			return shake(&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}})
+		}, `level=WARN msg="a TLS handshake failed" client=127.0.0.1 error="tls: no cipher suite supported by both client and server"`},
+	} {
+		if err := tt.dial(); err == nil {
+			t.Errorf("%s: the handshake did not fail", tt.name)
+		}
+		if tt.want == "" {
+			continue
+		}
+		line := regexp.MustCompile(`; .*"\n`).ReplaceAllString(log.line(t), "\"\n") // detail of newer Go
+		if strings.TrimSpace(line) != tt.want {
+			t.Errorf("%s: the log says\n%swant\n%s", tt.name, line, tt.want)
+		}
+	}
+}
+
+// What other clients than those of Go say of a certificate is told in words, too.
+func TestAlertsInWords(t *testing.T) {
+	e := &errorLog{untrusted: "trust ca.pem"}
+	const refuses = "a client refuses this server's certificate, as a rule because it does not trust it, else because it asked for another host name: trust ca.pem"
+	for alert, want := range map[string]string{
+		"unknown certificate authority": "a client does not trust this server's certificate: trust ca.pem",
+		"bad certificate":               refuses,
+		"unknown certificate":           refuses,
+		"expired certificate":           "a client takes this server's certificate for one that has ended: renew it, or set the client's clock",
+		"internal error":                "a TLS handshake failed",
+	} {
+		if got := e.inWords("remote error: tls: " + alert); got != want {
+			t.Errorf("%s: %q", alert, got)
+		}
+	}
+}
+
+// What is said of an address is said again after an hour, and of thousands of them not
+// more is remembered than there is room for.
+func TestHandshakesThatFailOnceAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b strings.Builder
+		written := func() int { defer b.Reset(); return strings.Count(b.String(), "\n") }
+		e := newErrorLog(slog.New(slog.NewTextHandler(&b, nil)), "")
+		fail := func(from, why string) { e.Printf("http: TLS handshake error from %s: %s", from, why) }
+		for range 3 {
+			fail("192.0.2.1:1", "EOF")
+			fail("192.0.2.1:2", "read tcp 192.0.2.9:8443->192.0.2.1:2: connection reset by peer")
+			fail("192.0.2.1:3", "remote error: tls: unknown certificate authority")
+			fail("192.0.2.2:1", "EOF")
+		}
+		if got := written(); got != 3 {
+			t.Errorf("%d lines of two addresses, want 3", got)
+		}
+		time.Sleep(sayAgain - time.Second)
+		if fail("192.0.2.1:1", "EOF"); written() != 0 {
+			t.Error("it is said again before the hour is over")
+		}
+		time.Sleep(time.Second)
+		if fail("192.0.2.1:1", "EOF"); written() != 1 {
+			t.Error("it is not said again after an hour")
+		}
+		var m = memory{last: map[said]time.Time{}}
+		for i := range 2 * maxMemory {
+			if !m.isNew(said{fmt.Sprint(i), ""}, time.Now()) || len(m.last) > maxMemory {
+				t.Fatalf("the %dth of %d", i, len(m.last))
+			}
+		}
+	})
+}
