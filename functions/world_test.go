@@ -213,7 +213,9 @@ func content(t testing.TB, key string) []byte {
 
 func writeZip(out *bytes.Buffer, name, body string) error {
 	w := zip.NewWriter(out)
-	file, err := w.Create(name)
+	header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+	header.SetMode(0o755)
+	file, err := w.CreateHeader(header)
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,18 @@
 //     bytes with one another.
 //   - A provider zip holds, at its top level, a non-empty file named
 //     terraform-provider-TYPE, followed by nothing, "_" or ".": the clients run
-//     the first such file in the order of names.
+//     the first such file in the order of names. But for Windows it is executable:
+//     the clients unpack it with the mode that the zip gives it. If it is an ELF,
+//     Mach-O or PE file, then it is one that runs on the package's platform.
 //   - A module archive holds a file that Terraform or OpenTofu reads as configuration,
-//     in whichever folder: .tf, .tofu, .tf.json or .tofu.json.
+//     in whichever folder: .tf, .tofu, .tf.json or .tofu.json. Beside a file named
+//     terraform-provider-… at the top level it is a provider package, unless there is
+//     configuration there, too.
 //   - A [ManifestName] at the top level of a provider zip is one that
 //     [ParseManifest] accepts.
+//
+// State files and values of variables in a module archive are no violation, and warned
+// of.
 //
 // A module archive whose only top-level entry is a folder that itself directly
 // holds a .tf, .tofu, .tf.json or .tofu.json file is wrapped: its module is the

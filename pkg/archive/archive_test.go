@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -837,7 +838,7 @@ func TestLargeFiles(t *testing.T) {
 	for _, format := range []Format{Zip, TarGz} {
 		m, err := checkModuleBytes(archiveOf(t, format, members...), format)
 		check(t, err)
-		if want := (Module{H1: hashDir(t, members...), Files: wantFiles, Expanded: wantExpanded}); m != want {
+		if want := (Module{H1: hashDir(t, members...), Files: wantFiles, Expanded: wantExpanded}); !reflect.DeepEqual(m, want) {
 			t.Errorf("%v: got %+v; want %+v", format, m, want)
 		}
 	}

@@ -201,7 +201,7 @@ func checkModuleBytes(data []byte, format Format) (Module, error) {
 }
 
 func checkProviderBytes(data []byte) (Package, error) {
-	return CheckProvider(context.Background(), bytes.NewReader(data), int64(len(data)), "widget")
+	return CheckProvider(context.Background(), bytes.NewReader(data), int64(len(data)), Provider{Type: "widget"})
 }
 
 // wantViolation checks that err is Violations, one of which contains want, and

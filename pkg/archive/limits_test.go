@@ -77,7 +77,7 @@ func TestPublicLimits(t *testing.T) {
 			}
 			_, err := CheckModule(context.Background(), test.archive, test.archive.size(), Zip)
 			want(err, test.module)
-			_, err = CheckProvider(context.Background(), test.archive, test.archive.size(), "widget")
+			_, err = CheckProvider(context.Background(), test.archive, test.archive.size(), Provider{Type: "widget"})
 			want(err, test.provider)
 		})
 	}
@@ -268,7 +268,7 @@ func TestZipBombs(t *testing.T) {
 			m := &meter{ReaderAt: bytes.NewReader(test.data)}
 			_, err := CheckModule(context.Background(), m, int64(len(test.data)), Zip)
 			wantViolation(t, err, test.module)
-			_, err = CheckProvider(context.Background(), m, int64(len(test.data)), "widget")
+			_, err = CheckProvider(context.Background(), m, int64(len(test.data)), Provider{Type: "widget"})
 			wantViolation(t, err, test.plugin)
 			if m.bytes > 2*test.maxRead {
 				t.Errorf("%d of %d bytes were read", m.bytes, len(test.data))
@@ -413,7 +413,7 @@ func TestMemory(t *testing.T) {
 		}
 		check(t, err)
 		if format == Zip {
-			n := allocatedBy(func() { _, err = CheckProvider(context.Background(), r, size, "widget") })
+			n := allocatedBy(func() { _, err = CheckProvider(context.Background(), r, size, Provider{Type: "widget"}) })
 			if n > most {
 				t.Errorf("checking a provider allocated %d bytes; want at most %d", n, most)
 			}

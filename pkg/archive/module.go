@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"slices"
 	"strings"
 )
 
 // A Module is what is learnt from a module archive.
 type Module struct {
-	H1       string // "h1:" and base64, over the files of the module
-	Files    int    // how many files it holds
-	Expanded int64  // bytes of all files together
-	Wrapper  string // the top-level folder that is the module, for Unwrap; "" when the archive can be served as it is
+	H1       string   // "h1:" and base64, over the files of the module
+	Files    int      // how many files it holds
+	Expanded int64    // bytes of all files together
+	Wrapper  string   // the top-level folder that is the module, for Unwrap; "" when the archive can be served as it is
+	Warnings []string // full sentences: what it holds that its publisher may not mean to give away
 }
 
 // CheckModule judges a module archive. The error is [Violations] when the
@@ -36,16 +36,80 @@ func checkModule(in *inspection, format Format) (Module, error) {
 	if err := in.verdict(); err != nil {
 		return Module{}, err
 	}
-	if !slices.ContainsFunc(in.files, func(f content) bool { return isConfiguration(path.Base(f.name)) }) {
-		in.violate("The archive holds no configuration, and so is no module: no file ends in .tf, .tofu, .tf.json or .tofu.json.")
+	if in.checkConfiguration(); len(in.violations) > 0 {
 		return Module{}, in.verdict()
 	}
-	m := Module{Files: len(in.files), Expanded: in.expanded, Wrapper: in.wrapper()}
+	m := Module{Files: len(in.files), Expanded: in.expanded, Wrapper: in.wrapper(), Warnings: in.warnings()}
 	if err := in.checkUnwrapped(format, m.Wrapper); err != nil {
 		return Module{}, err
 	}
 	m.H1 = in.h1(m.Wrapper+"/", nil) // no name begins with a slash
 	return m, nil
+}
+
+// checkConfiguration looks for what makes a module of an archive. A provider package
+// under a module's name may hold some, too, in a folder of examples.
+func (in *inspection) checkConfiguration() {
+	found, atRoot, executable := false, false, ""
+	for _, f := range in.files {
+		dir, base := path.Split(f.name)
+		switch {
+		case isConfiguration(base):
+			found, atRoot = true, atRoot || dir == ""
+		case dir == "" && strings.HasPrefix(base, executablePrefix) && executable == "":
+			executable = base
+		}
+	}
+	switch {
+	case executable != "" && !atRoot:
+		in.violate("The archive is a provider package, for it holds %s and no configuration beside it: upload it to providers/<namespace>/<type>/ under its own name, terraform-provider-<type>_<version>_<os>_<arch>.zip.", quote(executable))
+	case !found:
+		in.violate("The archive holds no configuration, and so is no module: no file ends in .tf, .tofu, .tf.json or .tofu.json.")
+	}
+}
+
+// maxWarnings is how many files are warned of by their names.
+const maxWarnings = 10
+
+// warnings are about files that have values of their publisher's in them. Nobody needs
+// them in a module, and everyone who installs it gets them.
+func (in *inspection) warnings() (all []string) {
+	more := 0
+	for _, f := range in.files {
+		var what string
+		switch base := path.Base(f.name); {
+		case isState(base):
+			what = "is a state file"
+		case isValues(base):
+			what = "has values of variables, which no client reads in a module"
+		default:
+			continue
+		}
+		if len(all) == maxWarnings {
+			more++
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s %s: everyone who installs the module gets it, with any secret in it.", quote(f.name), what))
+	}
+	switch {
+	case more == 1:
+		all = append(all, "So it is with 1 more file.")
+	case more > 1:
+		all = append(all, fmt.Sprintf("So it is with %d more files.", more))
+	}
+	return all
+}
+
+// isState says whether Terraform and OpenTofu name a state, or its backup, so.
+func isState(base string) bool {
+	return strings.HasSuffix(base, ".tfstate") || strings.Contains(base, ".tfstate.") && strings.HasSuffix(base, ".backup")
+}
+
+// isValues says whether Terraform and OpenTofu read values of variables from a file of
+// this name without being told to.
+func isValues(base string) bool {
+	base = strings.TrimSuffix(base, ".json")
+	return base == "terraform.tfvars" || strings.HasSuffix(base, ".auto.tfvars")
 }
 
 // checkUnwrapped judges what unwrapping will make by the one rule that depends on

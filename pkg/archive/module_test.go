@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestCheckModule(t *testing.T) {
 			for _, format := range []Format{Zip, TarGz} {
 				got, err := checkModuleBytes(archiveOf(t, format, test.members...), format)
 				check(t, err)
-				if got != want {
+				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%v: got %+v; want %+v", format, got, want)
 				}
 			}
@@ -64,7 +65,7 @@ func TestCheckModule(t *testing.T) {
 func TestNoConfiguration(t *testing.T) {
 	for _, names := range [][]string{
 		{"README.md"},
-		{"terraform-provider-widget"},
+		{"bin/terraform-provider-widget"},
 		{"w/package.json", "w/tf"},
 		{"w/._main.tf", ".tf"},
 		{"x.tf/a", "x.tofu/a"},
@@ -73,6 +74,63 @@ func TestNoConfiguration(t *testing.T) {
 		for _, format := range []Format{Zip, TarGz} {
 			_, err := checkModuleBytes(archiveOf(t, format, files(names...)...), format)
 			wantViolation(t, err, "The archive holds no configuration, and so is no module: no file ends in .tf, .tofu, .tf.json or .tofu.json.")
+		}
+	}
+}
+
+// A provider package is told from a module, also one with examples in it.
+func TestAProviderUnderAModulesName(t *testing.T) {
+	for _, test := range []struct {
+		names    []string
+		provider bool
+	}{
+		{[]string{"terraform-provider-widget_v1.0.0"}, true},
+		{[]string{"README.md", "examples/main.tf", "terraform-provider-a", "terraform-provider-b"}, true},
+		{[]string{"main.tf", "terraform-provider-a"}, false},
+		{[]string{"main.tf", "terraform-provider-a/main.go"}, false},
+		{[]string{"w/main.tf", "w/terraform-provider-a"}, false},
+	} {
+		for _, format := range []Format{Zip, TarGz} {
+			_, err := checkModuleBytes(archiveOf(t, format, files(test.names...)...), format)
+			if !test.provider {
+				check(t, err)
+				continue
+			}
+			executable := test.names[slices.IndexFunc(test.names, func(name string) bool { return strings.HasPrefix(name, "terraform") })]
+			if want := fmt.Sprintf("The archive is a provider package, for it holds %q and no configuration beside it: upload it to providers/<namespace>/<type>/ under its own name, terraform-provider-<type>_<version>_<os>_<arch>.zip.", executable); err == nil || err.Error() != want {
+				t.Errorf("%q: got %v; want %s", test.names, err, want)
+			}
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	const state, values = "%q is a state file: everyone who installs the module gets it, with any secret in it.", "%q has values of variables, which no client reads in a module: everyone who installs the module gets it, with any secret in it."
+	var want []string
+	members := files("main.tf", "dev.tfvars", "terraform.tfvars.example", "tfstate", "x.tfstate.lock.info", "x.auto.tfvars.bak", "my-terraform.tfvars", "backup", ".tfstatebackup")
+	for _, test := range []struct{ name, text string }{
+		{"terraform.tfstate", state}, {"x/terraform.tfstate.backup", state}, {"terraform.tfstate.1700000000.backup", state}, {"errored.tfstate", state},
+		{"terraform.tfvars", values}, {"terraform.tfvars.json", values}, {"x/prod.auto.tfvars", values}, {"prod.auto.tfvars.json", values},
+	} {
+		members = append(members, files(test.name)...)
+		want = append(want, fmt.Sprintf(test.text, test.name))
+	}
+	for _, format := range []Format{Zip, TarGz} {
+		m, err := checkModuleBytes(archiveOf(t, format, members...), format)
+		check(t, err)
+		if !slices.Equal(m.Warnings, want) {
+			t.Errorf("%v: got %q; want %q", format, m.Warnings, want)
+		}
+		many := files("main.tf")
+		for n := range maxWarnings + 2 {
+			many = append(many, files(fmt.Sprintf("%02d.tfstate", n))...)
+		}
+		for more, last := range []string{fmt.Sprintf(state, "09.tfstate"), "So it is with 1 more file.", "So it is with 2 more files."} {
+			m, err := checkModuleBytes(archiveOf(t, format, many[:1+maxWarnings+more]...), format)
+			check(t, err)
+			if got := len(m.Warnings); got != maxWarnings+min(more, 1) || m.Warnings[got-1] != last {
+				t.Errorf("%v, %d more: got %q", format, more, m.Warnings)
+			}
 		}
 	}
 }
@@ -258,7 +316,7 @@ func wantSameModule(t *testing.T, wrapped, unwrapped []byte, format Format) {
 	got, err := checkModuleBytes(unwrapped, format)
 	check(t, err)
 	want.Wrapper = ""
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("unwrapped is %+v; want %+v", got, want)
 	}
 }

@@ -17,17 +17,23 @@ type Package struct {
 	Protocols []string // of its terraform-registry-manifest.json, as ParseManifest returns them; nil without one
 }
 
-// CheckProvider judges the zip of a provider of the given type. The error is
-// [Violations] when the zip breaks a rule; any other error comes from r or ctx,
-// and the check can be tried again.
-func CheckProvider(ctx context.Context, r io.ReaderAt, size int64, providerType string) (Package, error) {
-	return checkProvider(inspect(ctx, r, size, providerRules()), providerType)
+// Provider says what a provider zip is to hold.
+type Provider struct {
+	Type     string
+	OS, Arch string // that its executable is to run on; empty: whether it runs is not looked at
 }
 
-func checkProvider(in *inspection, providerType string) (Package, error) {
+// CheckProvider judges the zip of a provider. The error is [Violations] when the
+// zip breaks a rule; any other error comes from r or ctx, and the check can be
+// tried again.
+func CheckProvider(ctx context.Context, r io.ReaderAt, size int64, p Provider) (Package, error) {
+	return checkProvider(inspect(ctx, r, size, providerRules()), p)
+}
+
+func checkProvider(in *inspection, p Provider) (Package, error) {
 	files := in.checkZip()
 	if len(files) > 0 {
-		in.checkExecutable(files, "terraform-provider-"+providerType)
+		in.checkExecutable(files, p)
 	}
 	protocols := in.manifest(files)
 	if err := in.verdict(); err != nil {
@@ -41,8 +47,12 @@ func checkProvider(in *inspection, providerType string) (Package, error) {
 	}, nil
 }
 
+// executablePrefix is how the name of a provider's executable begins.
+const executablePrefix = "terraform-provider-"
+
 // checkExecutable looks for the file that the clients would run.
-func (in *inspection) checkExecutable(files []zipFile, want string) {
+func (in *inspection) checkExecutable(files []zipFile, p Provider) {
+	want := executablePrefix + p.Type
 	slices.SortFunc(files, func(a, b zipFile) int { return strings.Compare(a.name, b.name) })
 	var misplaced, foreign string
 	for _, f := range files {
@@ -51,11 +61,13 @@ func (in *inspection) checkExecutable(files []zipFile, want string) {
 		case isExecutable(base, want) && dir == "":
 			if f.UncompressedSize64 == 0 {
 				in.violate("%s, which the clients would run, is empty.", quote(f.name))
+			} else if !in.exceeded {
+				in.checkRuns(f, p)
 			}
 			return
 		case isExecutable(base, want) && misplaced == "":
 			misplaced = f.name
-		case strings.HasPrefix(base, "terraform-provider-") && foreign == "":
+		case strings.HasPrefix(base, executablePrefix) && foreign == "":
 			foreign = f.name
 		}
 	}

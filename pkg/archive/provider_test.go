@@ -94,7 +94,7 @@ func TestManifestBeyondTheLimits(t *testing.T) {
 	data := zipOf(t, append(files("terraform-provider-widget"), member{name: ManifestName, body: "nope"})...)
 	rules := providerRules()
 	rules.expanded = 10
-	_, err := checkProvider(inspect(context.Background(), bytes.NewReader(data), int64(len(data)), rules), "widget")
+	_, err := checkProvider(inspect(context.Background(), bytes.NewReader(data), int64(len(data)), rules), Provider{Type: "widget"})
 	if want := "The files in the archive take more than 10 bytes together."; err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s alone", err, want)
 	}
@@ -125,7 +125,7 @@ func FuzzCheckProvider(f *testing.F) {
 	f.Add(tarGzOf(f, files("terraform-provider-widget")...))
 	f.Add([]byte("PK\x05\x06"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := CheckProvider(context.Background(), strings.NewReader(string(data)), int64(len(data)), "widget")
+		p, err := CheckProvider(context.Background(), strings.NewReader(string(data)), int64(len(data)), Provider{Type: "widget"})
 		if err != nil {
 			wantViolation(t, err, "")
 			return

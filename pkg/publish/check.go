@@ -10,7 +10,7 @@ import (
 // Check judges a file before it is uploaded under a key, by all the rules for
 // which the key and the file are enough. The outcome is [Rejected] or [Ignored]
 // with the reasons, or has no status: then it is up to the registry, which alone
-// knows what is published already.
+// knows what is published already. Either may have warnings.
 //
 // Errors are those of file and ctx, and say nothing about the file.
 func Check(ctx context.Context, key string, file io.ReaderAt, size int64) (Outcome, error) {
@@ -21,7 +21,7 @@ func Check(ctx context.Context, key string, file io.ReaderAt, size int64) (Outco
 		err = checkSize(size, u.maxSize())
 	}
 	if err == nil {
-		err = u.check(ctx, file, size)
+		err = u.check(ctx, file, size, &outcome)
 	}
 	if err == nil {
 		return outcome, nil
@@ -31,13 +31,14 @@ func Check(ctx context.Context, key string, file io.ReaderAt, size int64) (Outco
 }
 
 // check judges what an upload holds.
-func (u upload) check(ctx context.Context, file io.ReaderAt, size int64) error {
+func (u upload) check(ctx context.Context, file io.ReaderAt, size int64, o *Outcome) error {
 	switch u.kind {
 	case moduleArchive:
-		_, err := archive.CheckModule(ctx, file, size, u.format)
+		checked, err := archive.CheckModule(ctx, file, size, u.format)
+		o.Warnings = checked.Warnings
 		return violations(err)
 	case providerPackage:
-		_, err := archive.CheckProvider(ctx, file, size, u.provider.Type)
+		_, err := archive.CheckProvider(ctx, file, size, u.executable())
 		return violations(err)
 	}
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, size))

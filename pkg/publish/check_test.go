@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -57,6 +58,16 @@ func TestCheck(t *testing.T) {
 				t.Error("what it is is not said")
 			}
 		})
+	}
+}
+
+// What is let in with a warning is warned of before it is uploaded, too.
+func TestCheckWarns(t *testing.T) {
+	const key = "modules/acme/vpc/aws/1.0.0.zip"
+	file := zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})
+	got, err := publish.Check(t.Context(), key, bytes.NewReader(file), int64(len(file)))
+	if want := (publish.Outcome{Key: key, Subject: "module acme/vpc/aws 1.0.0", Warnings: []string{stateWarning}}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 }
 

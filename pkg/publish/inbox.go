@@ -63,6 +63,15 @@ func (u upload) String() string {
 	}
 }
 
+// executable is what a provider's package has to hold. Whether one of another registry
+// runs is up to that registry: the mirror has it as it is there.
+func (u upload) executable() archive.Provider {
+	if u.provider.Mirrored() {
+		return archive.Provider{Type: u.provider.Type}
+	}
+	return archive.Provider{Type: u.provider.Type, OS: u.platform.OS, Arch: u.platform.Arch}
+}
+
 // folders are where the files of a provider's release may lie.
 func (u upload) folders() []string {
 	flat := providersFolder + u.provider.String()

@@ -133,7 +133,9 @@ func writeLargeZip(t *testing.T, name string, size int64) (packed, expanded int6
 	out := bufio.NewWriterSize(f, 1<<20)
 	w := zip.NewWriter(out)
 	w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
-	entry, err := w.Create("terraform-provider-widget_v1.0.0")
+	header := &zip.FileHeader{Name: "terraform-provider-widget_v1.0.0", Method: zip.Deflate}
+	header.SetMode(0o755)
+	entry, err := w.CreateHeader(header)
 	if err == nil {
 		expanded, err = io.Copy(entry, io.LimitReader(&executable{random: rand.New(rand.NewPCG(1, 2))}, 3*size))
 	}

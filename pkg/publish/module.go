@@ -19,13 +19,19 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object Object, 
 	o.SHA256 = file.sha256
 
 	checked, err := archive.CheckModule(ctx, file, file.size, u.format)
-	if err := violations(err, registry.CheckSource(file.source)); err != nil {
-		return err
+	broken := violations(err, registry.CheckSource(file.source))
+	if _, _, failed := conclude(broken); failed != nil {
+		return failed
 	}
 	m, err := p.loadModule(ctx, u.module, u.version)
 	if err != nil {
 		return err
 	}
+	// What is published may be older than a rule that it breaks.
+	if published, _ := modulePublished(m, u.version, file.sha256); broken != nil && !published {
+		return broken
+	}
+	o.Warnings = checked.Warnings
 	accept := registry.ModuleArchive{
 		Format: u.format.String(), H1: checked.H1,
 		SHA256: file.sha256, Size: file.size, UploadSHA256: file.sha256, Source: file.source,

@@ -33,14 +33,15 @@ const (
 
 // Outcome is what became of one object version.
 type Outcome struct {
-	Key     string    `json:"key"`
-	Version string    `json:"version_id"`
-	Status  Status    `json:"status"`
-	Subject string    `json:"subject,omitempty"` // what was uploaded, such as "module acme/vpc/aws 1.2.3"
-	Reasons []string  `json:"reasons,omitempty"` // full sentences; all of them. A published upload has some where it ends trust in a key
-	SHA256  string    `json:"sha256,omitempty"`  // of the object's bytes, where they were read
-	By      string    `json:"by,omitempty"`      // who uploaded it; see [Object]
-	Time    time.Time `json:"time"`
+	Key      string    `json:"key"`
+	Version  string    `json:"version_id"`
+	Status   Status    `json:"status"`
+	Subject  string    `json:"subject,omitempty"`  // what was uploaded, such as "module acme/vpc/aws 1.2.3"
+	Reasons  []string  `json:"reasons,omitempty"`  // full sentences; all of them. A published upload has some where it ends trust in a key
+	Warnings []string  `json:"warnings,omitempty"` // full sentences: what is published all the same, and its publisher may not have meant
+	SHA256   string    `json:"sha256,omitempty"`   // of the object's bytes, where they were read
+	By       string    `json:"by,omitempty"`       // who uploaded it; see [Object]
+	Time     time.Time `json:"time"`
 }
 
 // verdict is the error that ends an upload with a status other than published.
@@ -125,7 +126,7 @@ func (p *Publisher) tell(ctx context.Context, o Outcome) error {
 
 // repeats says whether an outcome tells nothing that another one has not.
 func (o Outcome) repeats(last Outcome) bool {
-	return o.Version == last.Version && o.Status == last.Status && slices.Equal(o.Reasons, last.Reasons)
+	return o.Version == last.Version && o.Status == last.Status && slices.Equal(o.Reasons, last.Reasons) && slices.Equal(o.Warnings, last.Warnings)
 }
 
 func (p *Publisher) tag(ctx context.Context, o Outcome) error {
@@ -147,11 +148,15 @@ func (p *Publisher) tag(ctx context.Context, o Outcome) error {
 // logOutcome has the fields of the document, under the same names.
 func (p *Publisher) logOutcome(ctx context.Context, o Outcome) {
 	level := slog.LevelInfo
-	if o.Status == Rejected {
+	if o.Status == Rejected || len(o.Warnings) > 0 {
 		level = slog.LevelWarn
 	}
-	p.log.Log(ctx, level, "upload "+string(o.Status), "key", o.Key, "version_id", o.Version,
-		"status", o.Status, "subject", o.Subject, "reasons", o.Reasons, "sha256", o.SHA256, "by", o.By)
+	fields := []any{"key", o.Key, "version_id", o.Version,
+		"status", o.Status, "subject", o.Subject, "reasons", o.Reasons, "sha256", o.SHA256, "by", o.By}
+	if len(o.Warnings) > 0 {
+		fields = append(fields, "warnings", o.Warnings)
+	}
+	p.log.Log(ctx, level, "upload "+string(o.Status), fields...)
 }
 
 func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {

@@ -18,9 +18,10 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object,
 	defer file.Close() //nolint:errcheck // scratch
 	o.SHA256 = file.sha256
 
-	checked, err := archive.CheckProvider(ctx, file, file.size, u.provider.Type)
-	if err := violations(err, registry.CheckSource(file.source)); err != nil {
-		return err
+	checked, err := archive.CheckProvider(ctx, file, file.size, u.executable())
+	broken := violations(err, registry.CheckSource(file.source))
+	if _, _, failed := conclude(broken); failed != nil {
+		return failed
 	}
 	accept := registry.Package{
 		Platform: u.platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols, Source: file.source,
@@ -28,6 +29,10 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object,
 	s, err := p.loadProvider(ctx, u.provider, u.version)
 	if err != nil {
 		return err
+	}
+	// What is published may be older than a rule that it breaks.
+	if accepted, _ := s.Accepted(u.platform); broken != nil && accepted.SHA256 != file.sha256 {
+		return broken
 	}
 	decide := func() (*registry.Record, error) {
 		if published, err := p.packagePublished(ctx, s, u.version, accept); published || err != nil {

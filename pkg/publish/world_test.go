@@ -271,7 +271,9 @@ func zipOf(files map[string]string) []byte {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		f, err := w.Create(name)
+		h := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		h.SetMode(0o755)
+		f, err := w.CreateHeader(h)
 		if err == nil {
 			_, err = f.Write([]byte(files[name]))
 		}

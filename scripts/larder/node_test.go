@@ -142,7 +142,9 @@ func (n *node) publish(t *testing.T) {
 	t.Helper()
 	var pkg bytes.Buffer
 	archive := zip.NewWriter(&pkg)
-	f, err := archive.Create("terraform-provider-widget_v1.0.0")
+	header := &zip.FileHeader{Name: "terraform-provider-widget_v1.0.0", Method: zip.Deflate}
+	header.SetMode(0o755)
+	f, err := archive.CreateHeader(header)
 	if err == nil {
 		_, err = f.Write([]byte("#!/bin/sh\n"))
 	}

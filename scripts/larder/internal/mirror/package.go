@@ -28,7 +28,7 @@ func inspect(ctx context.Context, r mirrorarchive.Release, p mirrorarchive.Packa
 		return "", err
 	}
 	defer file.Close()
-	checked, err := archive.CheckProvider(ctx, file, p.Size, r.Address.Type)
+	checked, err := archive.CheckProvider(ctx, file, p.Size, archive.Provider{Type: r.Address.Type})
 	if err != nil {
 		return "", fmt.Errorf("no registry would take it: %w", err)
 	}

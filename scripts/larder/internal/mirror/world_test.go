@@ -180,7 +180,9 @@ func widgetZip(t *testing.T, content string) []byte {
 	t.Helper()
 	var data bytes.Buffer
 	archive := zip.NewWriter(&data)
-	f, err := archive.Create("terraform-provider-widget")
+	header := &zip.FileHeader{Name: "terraform-provider-widget", Method: zip.Deflate}
+	header.SetMode(0o755)
+	f, err := archive.CreateHeader(header)
 	if err == nil {
 		_, err = io.WriteString(f, content)
 	}

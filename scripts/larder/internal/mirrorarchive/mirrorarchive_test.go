@@ -50,7 +50,7 @@ func release(tb testing.TB, hostname, namespace, typ, version string, platforms 
 	r := Release{Address: a, Version: v}
 	for _, text := range platforms {
 		data := providerZip(tb, typ, version+text)
-		checked, err := archive.CheckProvider(tb.Context(), bytes.NewReader(data), int64(len(data)), typ)
+		checked, err := archive.CheckProvider(tb.Context(), bytes.NewReader(data), int64(len(data)), archive.Provider{Type: typ})
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -110,7 +110,7 @@ func (a *reader) add(ctx context.Context, releases []Release, want entry) ([]Rel
 	if err != nil || !isPackage {
 		return releases, err
 	}
-	checked, err := archive.CheckProvider(ctx, content, want.Size, name.address.Type)
+	checked, err := archive.CheckProvider(ctx, content, want.Size, archive.Provider{Type: name.address.Type})
 	if err != nil {
 		return nil, err
 	}

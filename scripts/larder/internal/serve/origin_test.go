@@ -169,7 +169,9 @@ func provider(t *testing.T, kind, content string) []byte {
 	t.Helper()
 	var body bytes.Buffer
 	archive := zip.NewWriter(&body)
-	file, err := archive.Create("terraform-provider-" + kind + "_v1.0.0_x5")
+	header := &zip.FileHeader{Name: "terraform-provider-" + kind + "_v1.0.0_x5", Method: zip.Deflate}
+	header.SetMode(0o755)
+	file, err := archive.CreateHeader(header)
 	if err == nil {
 		_, err = io.WriteString(file, content)
 	}

@@ -14,7 +14,7 @@ import (
 // Check judges files by all the rules of the registry that need no registry, and
 // returns those that it would publish. Files that are nothing to it, such as the
 // other files of a GoReleaser dist folder, are skipped with a line on out; all
-// violations of the rules are told there, too.
+// violations of the rules are told there, too, and what is to be warned of.
 //
 // The error counts the files that break a rule or cannot be read, or says that
 // nothing is left to upload.
@@ -40,6 +40,9 @@ func Check(ctx context.Context, files []File, out io.Writer) ([]File, error) {
 		case publish.Ignored:
 			tell(out, file, "skipped", outcome.Reasons)
 		default:
+			if len(outcome.Warnings) > 0 {
+				tell(out, file, "warning", outcome.Warnings)
+			}
 			good = append(good, file)
 		}
 	}

@@ -1,0 +1,116 @@
+package publish_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// unexecutable is a package whose executable nobody may run.
+func unexecutable(content string) []byte {
+	executable := widget(content)
+	return bytes.Replace(executable, []byte{0xed, 0x81}, []byte{0xa4, 0x81}, 1) // 0755 and 0644
+}
+
+// publishedBefore puts a version into the bucket as an earlier release of the registry
+// has left it there, whose rules let more in.
+func (w *world) publishedBefore(record registry.Record, log, archive string, body []byte) {
+	w.Helper()
+	record.Time = time.Now().UTC().Truncate(time.Second)
+	data, err := json.Marshal(record)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.put(archive, body)
+	w.put(registry.RecordKey(log, 1), data)
+}
+
+// What was published before there was a rule that it breaks stays as it is, and its
+// bytes are taken again as any other published bytes are.
+func TestWhatIsOlderThanARuleStays(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	v, address := mustVersion(t, "1.0.0"), registry.ProviderAddress{Namespace: "acme", Type: "widget"}
+	old, state := unexecutable("old"), zipOf(map[string]string{"README.md": ""})
+	pkg := registry.Package{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: shaOf(old), H1: "h1:x", Size: int64(len(old))}
+	w.publishedBefore(registry.Record{Kind: registry.KindPackage, Version: v, Upload: packageKey("1.0.0", "linux_amd64"), Package: &pkg},
+		address.LogPrefix(v), address.PackageKey(v, pkg), old)
+	module := registry.ModuleArchive{Format: "zip", H1: "h1:x", SHA256: shaOf(state), Size: int64(len(state)), UploadSHA256: shaOf(state)}
+	const moduleKey = "modules/acme/vpc/aws/1.0.0.zip"
+	w.publishedBefore(registry.Record{Kind: registry.KindModule, Version: v, Upload: moduleKey, Module: &module},
+		vpc.LogPrefix(v), vpc.ArchiveKey(v, module), state)
+	for step, err := range w.Reindex(t.Context(), "") {
+		if err != nil {
+			t.Fatalf("%+v, %v", step, err)
+		}
+	}
+	for range 2 { // the second time with outcomes
+		w.wantListed("acme/widget", "1.0.0 linux_amd64")
+		w.wantListed("acme/vpc/aws", "1.0.0")
+		for step, err := range w.Verify(t.Context(), "", false) {
+			if err != nil || len(step.Problems) > 0 {
+				t.Errorf("verify: %+v, %v", step, err)
+			}
+		}
+		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), old), publish.Published)
+		w.want(w.upload(moduleKey, state), publish.Published)
+	}
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), unexecutable("new")), publish.Rejected, "is not executable")
+	w.want(w.upload(packageKey("1.0.0", "linux_arm64"), old), publish.Rejected, "is not executable")
+	w.want(w.upload(packageKey("1.1.0", "linux_amd64"), old), publish.Rejected, "is not executable")
+	w.want(w.upload("modules/acme/vpc/aws/1.1.0.zip", state), publish.Rejected, "holds no configuration")
+	w.wantListed("acme/widget", "1.0.0 linux_amd64")
+	w.wantListed("acme/vpc/aws", "1.0.0")
+}
+
+// Whether what another registry has can run is up to that registry.
+func TestAMirroredPackageIsAsItIsElsewhere(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), unexecutable("x")), publish.Rejected, "is not executable")
+	w.want(w.upload(packageKey("1.0.0", "windows_amd64"), unexecutable("x")), publish.Published)
+	w.want(w.upload(mirrored+providerName("widget", "1.0.0", "linux_amd64.zip"), unexecutable("x")), publish.Published)
+}
+
+const stateWarning = `"terraform.tfstate" is a state file: everyone who installs the module gets it, with any secret in it.`
+
+// What is published with a warning says so in its outcome and in the log, and not in
+// its tags, where a reason is one not to be published.
+func TestWarningsOfModules(t *testing.T) {
+	w := newWorldOn(t, inMemory, onBolt)
+	var log bytes.Buffer
+	w.Publisher = publish.New(publish.Config{
+		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.NewJSONHandler(&log, nil)),
+	})
+	const key = "modules/acme/vpc/aws/1.0.0.zip"
+	body := zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})
+	got := w.upload(key, body)
+	w.want(got, publish.Published)
+	if !slices.Equal(got.Warnings, []string{stateWarning}) || len(got.Reasons) > 0 {
+		t.Errorf("got %+v", got)
+	}
+	var written publish.Outcome
+	if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil || !reflect.DeepEqual(written, got) {
+		t.Errorf("written is %+v, want %+v, %v", written, got, err)
+	}
+	if tags := w.s3.Tags(t, key, ""); len(tags) != 1 {
+		t.Errorf("tagged %v", tags)
+	}
+	var line struct {
+		Level    string   `json:"level"`
+		Warnings []string `json:"warnings"`
+	}
+	if err := json.Unmarshal(log.Bytes(), &line); err != nil || line.Level != "WARN" || !slices.Equal(line.Warnings, got.Warnings) {
+		t.Errorf("logged %s, %v", log.String(), err)
+	}
+	log.Reset()
+	if w.upload("modules/acme/vpc/aws/1.1.0.zip", zipOf(map[string]string{"main.tf": ""})); strings.Contains(log.String(), "warnings") {
+		t.Errorf("logged %s", log.String())
+	}
+}
