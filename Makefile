@@ -47,7 +47,7 @@ check: ## formatting, go.mod, vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:" $$unformatted >&2; exit 1; fi
 	@go mod tidy -diff >/dev/null || { echo "go.mod or go.sum is not tidy, run go mod tidy" >&2; exit 1; }
-	@go vet ./... && go vet -C tools/mutants ./...
+	@go vet ./... && go vet -C tools/mutants ./... && go vet -C tools/awsstub ./...
 	@$(TOOL) staticcheck ./...
 
 .PHONY: check-templates
@@ -91,6 +91,7 @@ E2E_PULL = LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -timeout=10m 
 e2e-binaries: larder
 	@functions/build $(CACHE)/functions
 	@go build -o $(WITH_KEYCLOAK) ./internal/keycloaktest/with
+	@go build -C tools/awsstub -o $(abspath $(CACHE))/bin/ .
 
 .PHONY: e2e
 e2e: e2e-binaries dynamodb keycloak ## end to end by DOORS (node aws): the AWS CLI, Terraform and OpenTofu
