@@ -34,8 +34,9 @@ larder: ## build the larder command
 	@go build -trimpath -o $(LARDER) ./scripts/larder
 
 .PHONY: build
-build: larder ## build it and the functions: build/<function>/bootstrap for Lambda, and the same for this machine
+build: larder ## build it and the functions: build/<function>/bootstrap and build/<function>.zip for Lambda, and the first for this machine
 	@GOOS=linux GOARCH=arm64 functions/build build
+	@go run ./functions/internal/pack build
 	@functions/build $(CACHE)/functions
 
 .PHONY: test

@@ -3,7 +3,6 @@ package functions_test
 import (
 	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"io"
 	"os"
 	"os/exec"
@@ -22,7 +21,7 @@ var (
 // uploaded, in bytes.
 const maxZipped = 5 << 20
 
-// TestBuild builds the functions as they are deployed, twice, from two folders.
+// TestBuild builds and zips the functions as they are deployed, twice, from two folders.
 func TestBuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
@@ -38,17 +37,57 @@ func TestBuild(t *testing.T) {
 		if err := build(source, folder, "GOOS=linux", "GOARCH=arm64"); err != nil {
 			t.Fatal(err)
 		}
+		if out, err := pack(source, folder); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	for _, function := range functions {
 		binary := read(t, filepath.Join(first, function, "bootstrap"))
-		if !bytes.Equal(binary, read(t, filepath.Join(second, function, "bootstrap"))) {
+		zipped := read(t, filepath.Join(first, function+".zip"))
+		if !bytes.Equal(binary, read(t, filepath.Join(second, function, "bootstrap"))) || !bytes.Equal(zipped, read(t, filepath.Join(second, function+".zip"))) {
 			t.Errorf("%s: two builds of the same source differ", function)
 		}
-		size := zipped(t, binary)
-		t.Logf("%-9s  %5.1f MB, zipped %4.1f MB", function, float64(len(binary))/1e6, float64(size)/1e6)
-		if slices.Contains(readFunctions, function) && size >= maxZipped {
-			t.Errorf("%s has %d bytes zipped, and may have %d", function, size, maxZipped)
+		checkZip(t, function, zipped, binary)
+		t.Logf("%-9s  %5.1f MB, zipped %4.1f MB", function, float64(len(binary))/1e6, float64(len(zipped))/1e6)
+		if slices.Contains(readFunctions, function) && len(zipped) >= maxZipped {
+			t.Errorf("%s has %d bytes zipped, and may have %d", function, len(zipped), maxZipped)
 		}
+	}
+}
+
+// pack zips functions that are built.
+func pack(source, folder string) (string, error) {
+	command := exec.Command("go", "run", "./functions/internal/pack", folder)
+	command.Dir = source
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// checkZip holds that a zip has a function's binary and nothing else, for Lambda to start.
+func checkZip(t *testing.T, function string, zipped, binary []byte) {
+	t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(zipped), int64(len(zipped)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(archive.File) != 1 || archive.File[0].Name != "bootstrap" || archive.File[0].Mode() != 0o755 {
+		t.Errorf("%s: the zip holds %+v", function, archive.File)
+	}
+	file, err := archive.File[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := io.ReadAll(file); err != nil || !bytes.Equal(content, binary) {
+		t.Errorf("%s: the zip does not hold what was built (%v)", function, err)
+	}
+}
+
+// TestPackNothing holds that a folder in which nothing was built is not taken for one without functions.
+func TestPackNothing(t *testing.T) {
+	folder := t.TempDir()
+	out, err := pack(root, folder)
+	if want := "pack: no function is built in " + folder + ": functions/build does that\nexit status 1\n"; err == nil || out != want {
+		t.Errorf("it says %q (%v), want %q", out, err, want)
 	}
 }
 
@@ -59,25 +98,6 @@ func read(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return content
-}
-
-// zipped is the size of a zip with a function in it.
-func zipped(t *testing.T, binary []byte) int {
-	t.Helper()
-	var out bytes.Buffer
-	w := zip.NewWriter(&out)
-	w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.DefaultCompression) })
-	file, err := w.Create("bootstrap")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.Write(binary); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Len()
 }
 
 // TestDependencies holds what each function does without, which keeps it small

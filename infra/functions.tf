@@ -1,5 +1,7 @@
 locals {
-  build_dir = coalesce(var.build_dir, "${path.module}/../build")
+  # The functions as `make build` leaves them: taken from a folder, or from a bucket.
+  uploads = var.code_bucket == ""
+  zips    = { for name in keys(local.functions) : name => "${coalesce(var.build_dir, "${path.module}/../build")}/${name}.zip" }
 
   functions = merge(local.fetch_function, {
     discovery = {
@@ -90,22 +92,15 @@ locals {
   } }
 }
 
-data "archive_file" "function" {
-  for_each = local.functions
-
-  type             = "zip"
-  source_file      = "${local.build_dir}/${each.key}/bootstrap"
-  output_path      = "${path.root}/.terraform/larder-${each.key}.zip"
-  output_file_mode = "0755" # so that the same binary makes the same zip everywhere
-}
-
 resource "aws_lambda_function" "this" {
   for_each = local.functions
 
   function_name    = "${var.bucket_name}-${each.key}"
   description      = each.value.description
-  filename         = data.archive_file.function[each.key].output_path
-  source_code_hash = data.archive_file.function[each.key].output_base64sha256
+  filename         = local.uploads ? local.zips[each.key] : null
+  source_code_hash = local.uploads ? try(filebase64sha256(local.zips[each.key]), null) : null
+  s3_bucket        = local.uploads ? null : var.code_bucket
+  s3_key           = local.uploads ? null : "${var.code_prefix}${each.key}.zip"
   runtime          = "provided.al2023"
   architectures    = ["arm64"]
   handler          = "bootstrap"
@@ -132,6 +127,12 @@ resource "aws_lambda_function" "this" {
   }
 
   lifecycle {
+    # Looked at when a saved plan is applied, too: whoever does that may have another folder.
+    precondition {
+      condition     = !local.uploads || fileexists(local.zips[each.key])
+      error_message = "There is no ${local.zips[each.key]}: run \"make build\" first, or say with build_dir where it left the functions, or with code_bucket where they are in S3. A saved plan is applied with the zips that it was made with."
+    }
+
     precondition {
       condition     = var.login_issuer == "" || var.login_client_id != ""
       error_message = "login_issuer needs login_client_id."

@@ -10,9 +10,33 @@ variable "bucket_name" {
 }
 
 variable "build_dir" {
-  description = "Folder with the functions as `make build` leaves them: <function>/bootstrap, for linux/arm64. Null: build/ beside this module."
+  description = "Folder with the functions as `make build` leaves them: <function>.zip, for linux/arm64. Null: build/ beside this module."
   type        = string
   default     = null
+}
+
+variable "code_bucket" {
+  description = "Bucket, in the provider's own region, that has the functions' zips, for whoever deploys without a checkout. Empty, they are uploaded from build_dir."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", var.code_bucket))
+    error_message = "code_bucket must be the name of a bucket."
+  }
+}
+
+variable "code_prefix" {
+  description = "What their keys in code_bucket begin with, such as larder/1.4.0/ for larder/1.4.0/publish.zip. Name the release in it: new code is noticed by another key."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^[^/].*/$", var.code_prefix))
+    error_message = "code_prefix must end with a slash and not begin with one, such as larder/1.4.0/."
+  }
 }
 
 variable "read_access" {

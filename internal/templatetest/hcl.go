@@ -377,21 +377,34 @@ func (m *module) refer(found map[string]map[string]cty.Value, names []string) er
 
 // functions are those of Terraform's functions that infra/ uses.
 var functions = map[string]function.Function{
-	"can":        tryfunc.CanFunc,
-	"coalesce":   stdlib.CoalesceFunc,
-	"compact":    stdlib.CompactFunc,
-	"concat":     stdlib.ConcatFunc,
-	"contains":   stdlib.ContainsFunc,
-	"floor":      stdlib.FloorFunc,
-	"jsonencode": stdlib.JSONEncodeFunc,
-	"length":     lengthFunc,
-	"merge":      stdlib.MergeFunc,
-	"one":        oneFunc,
-	"regex":      stdlib.RegexFunc,
-	"toset":      stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
-	"trimprefix": stdlib.TrimPrefixFunc,
-	"trimsuffix": stdlib.TrimSuffixFunc,
-	"values":     stdlib.ValuesFunc,
+	"can":              tryfunc.CanFunc,
+	"coalesce":         stdlib.CoalesceFunc,
+	"compact":          stdlib.CompactFunc,
+	"concat":           stdlib.ConcatFunc,
+	"contains":         stdlib.ContainsFunc,
+	"fileexists":       ofFile(cty.True),
+	"filebase64sha256": ofFile(cty.StringVal("")),
+	"floor":            stdlib.FloorFunc,
+	"jsonencode":       stdlib.JSONEncodeFunc,
+	"keys":             stdlib.KeysFunc,
+	"length":           lengthFunc,
+	"merge":            stdlib.MergeFunc,
+	"one":              oneFunc,
+	"regex":            stdlib.RegexFunc,
+	"toset":            stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
+	"trimprefix":       stdlib.TrimPrefixFunc,
+	"trimsuffix":       stdlib.TrimSuffixFunc,
+	"try":              tryfunc.TryFunc,
+	"values":           stdlib.ValuesFunc,
+}
+
+// ofFile is a function of Terraform's that looks at a file: what `make build` makes is taken to be there.
+func ofFile(answer cty.Value) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "path", Type: cty.String}},
+		Type:   function.StaticReturnType(answer.Type()),
+		Impl:   func([]cty.Value, cty.Type) (cty.Value, error) { return answer, nil },
+	})
 }
 
 // lengthFunc is Terraform's length of a list, a map or an object.
@@ -439,8 +452,6 @@ func (m *module) answered(kind, address string, settings tree) (map[string]cty.V
 		return texts("partition", partition), nil
 	case "aws_region":
 		return texts("region", v.Region), nil
-	case "archive_file":
-		return texts("output_base64sha256", ""), nil
 	case "aws_s3_bucket":
 		return texts("id", name("bucket"), "arn", bucketARN(name("bucket"))), nil
 	case "aws_dynamodb_table":

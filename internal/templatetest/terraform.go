@@ -88,7 +88,7 @@ func (t *terraform) functions() map[string]Function {
 		f := Function{
 			Name:         r.at("function_name").text(),
 			Description:  r.at("description").text(),
-			Code:         t.code(folder),
+			Code:         code(r.at("filename").text()),
 			Runtime:      r.at("runtime").text(),
 			Architecture: strings.Join(r.at("architectures").texts(), " "),
 			Handler:      r.at("handler").text(),
@@ -122,15 +122,9 @@ func keyOf(address string) string {
 	return strings.TrimSuffix(rest, `"]`)
 }
 
-// code is the folder that a function's zip is made from.
-func (t *terraform) code(function string) string {
-	zips, err := t.value("data.archive_file.function")
-	if err != nil || !zips.Type().HasAttribute(function) {
-		t.errs = append(t.errs, fmt.Errorf("the function %s has no zip (%w)", function, err))
-		return ""
-	}
-	source := zips.GetAttr(function).GetAttr("source_file").AsString()
-	return strings.TrimPrefix(path.Dir(path.Clean(source)), "../") // the module is one folder deep
+// code is the folder that a function's zip is made from. `make build` puts the one beside the other.
+func code(zip string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(path.Clean(zip), ".zip"), "../") // the module is one folder deep
 }
 
 func (t *terraform) role(arn string) (trust, policy Policy) {
