@@ -43,6 +43,8 @@ resource "aws_s3_bucket_ownership_controls" "registry" {
   rule {
     object_ownership = "BucketOwnerEnforced"
   }
+
+  depends_on = [aws_s3_bucket_public_access_block.registry] # S3 takes one change of access at a time
 }
 
 # The inbox alone expires. Days on the current version also removes delete markers that hide nothing any
@@ -210,7 +212,7 @@ resource "aws_s3_bucket_policy" "registry" {
     prevent_destroy = true
   }
 
-  depends_on = [aws_s3_bucket_public_access_block.registry] # S3 takes one change of access at a time
+  depends_on = [aws_s3_bucket_ownership_controls.registry] # S3 takes one change of access at a time
 }
 
 # An index over the records in the bucket, and can be rebuilt from them.

@@ -1,0 +1,230 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// infraRoot is a configuration with a registry as the example makes it.
+const infraRoot = `
+module "example" {
+  source      = "../infra/examples/complete"
+  bucket      = "acme-registry"
+  domain      = "registry.example.com"
+  zone        = "example.com"
+  alarm_email = "ops@example.com"
+}
+`
+
+// infraOther is another registry in the same configuration, with code of its own.
+const infraOther = `
+module "other" {
+  source           = "../infra"
+  bucket_name      = "other-registry"
+  build_dir        = "../other"
+  mirror_upstreams = "registry.terraform.io/hashicorp/*"
+}
+`
+
+// TestInfra takes infra/ from nothing to destroyed by the real clients, with a stub of the AWS provider that has the
+// published schema. The functions' zips are played by texts.
+func TestInfra(t *testing.T) {
+	only(t, deployed)
+	forEachClient(t, func(t *testing.T, c client) {
+		if !slices.Contains(wanted, filepath.Base(c.path)) {
+			t.Skip("it takes long, and what is on PATH by chance adds little")
+		}
+		t.Parallel()
+		d := newDeployer(t, c)
+		d.configure(t, infraRoot+infraOther)
+		d.run(t, "init")
+		d.run(t, "validate")
+		d.run(t, "plan", "-out", "plan")
+
+		d = d.cleanJob(t)
+		_, err := d.command("apply", "plan").run()
+		saysOf(t, err, "There is no ../infra/../build/publish.zip: run \"make build\" first, or say with build_dir where", "There is no ../other/login.zip: run")
+
+		d = d.cleanJob(t)
+		d.build(t)
+		d.run(t, "apply", "plan")
+		d.unchanged(t)
+		d.checkCode(t)
+	})
+}
+
+// deployer is whoever deploys by the module: a copy of the repository, as far as the module needs it, with a root module
+// beside it.
+type deployer struct{ workspace }
+
+func newDeployer(t testing.TB, c client) deployer {
+	t.Helper()
+	repository := t.TempDir()
+	if err := os.CopyFS(filepath.Join(repository, "infra"), os.DirFS("../infra")); err != nil {
+		t.Fatal(err)
+	}
+	d := deployer{workspace{filepath.Join(repository, "root"), c, map[string]string{
+		"CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1", "TF_CLI_CONFIG_FILE": providerMirror(t),
+	}}}
+	if err := os.Mkdir(d.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d.build(t)
+	return d
+}
+
+// providerMirror is a client's configuration by which it finds the stub for the AWS provider, and no other.
+func providerMirror(t testing.TB) string {
+	t.Helper()
+	stub, err := filepath.Abs(filepath.Join(filepath.Dir(larder), "awsstub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stub); err != nil {
+		t.Fatalf("%v: \"make e2e-binaries\" builds it", err)
+	}
+	mirror := t.TempDir()
+	for _, host := range []string{"registry.terraform.io", "registry.opentofu.org"} {
+		dir := filepath.Join(mirror, host, "hashicorp", "aws", "6.25.0", runtime.GOOS+"_"+runtime.GOARCH)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(stub, filepath.Join(dir, "terraform-provider-aws_v6.25.0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := filepath.Join(mirror, "cli.tfrc")
+	writeFile(t, config, fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror))
+	return config
+}
+
+// configure writes the root module.
+func (d deployer) configure(t testing.TB, main string) {
+	t.Helper()
+	writeFile(t, filepath.Join(d.dir, "main.tf"), "provider \"aws\" {\n  region = \"eu-central-1\"\n}\n"+main)
+}
+
+// build plays `make build`, of two states of the repository.
+func (d deployer) build(t testing.TB) {
+	t.Helper()
+	for _, folder := range []string{"build", "other"} {
+		dir := filepath.Join(d.dir, "..", folder)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, function := range []string{"discovery", "versions", "download", "publish", "login", "fetch"} {
+			writeFile(t, filepath.Join(dir, function+".zip"), folder+" "+function)
+		}
+	}
+}
+
+// cleanJob is another copy of the repository, with the plan that was saved, and nothing else that is not committed.
+func (d deployer) cleanJob(t testing.TB) deployer {
+	t.Helper()
+	repository := t.TempDir()
+	job := deployer{workspace{filepath.Join(repository, "root"), d.client, d.env}}
+	if err := os.CopyFS(filepath.Join(repository, "infra"), os.DirFS(filepath.Join(d.dir, "..", "infra"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(job.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"main.tf", ".terraform.lock.hcl", "plan"} {
+		writeFile(t, filepath.Join(job.dir, file), string(readFile(t, filepath.Join(d.dir, file))))
+	}
+	job.run(t, "init")
+	return job
+}
+
+// unchanged holds that there is nothing to do.
+func (d deployer) unchanged(t testing.TB) {
+	t.Helper()
+	if out, err := d.command("plan", "-detailed-exitcode").run(); err != nil {
+		t.Errorf("a second plan is not empty: %v\n%s", err, out)
+	}
+}
+
+// checkCode holds that each function has the code from the folder of its own registry.
+func (d deployer) checkCode(t testing.TB) {
+	t.Helper()
+	folders := map[string]string{"acme-registry": "build", "other-registry": "other"}
+	want, got := map[string]string{}, map[string]string{}
+	for _, r := range d.state(t) {
+		name, code := r.Values["function_name"], r.Values["code_sha256"]
+		if r.Type != "aws_lambda_function" {
+			continue
+		}
+		got[name.(string)] = code.(string)
+		for bucket, folder := range folders {
+			if function, ok := strings.CutPrefix(name.(string), bucket+"-"); ok {
+				sum := sha256.Sum256([]byte(folder + " " + function))
+				want[name.(string)] = base64.StdEncoding.EncodeToString(sum[:])
+			}
+		}
+	}
+	if len(got) != 11 || !maps.Equal(got, want) {
+		t.Errorf("the code of the functions is %v, want %v", got, want)
+	}
+}
+
+// inState is one resource that a client keeps.
+type inState struct {
+	Address, Type string
+	Values        map[string]any
+}
+
+// state is all of them.
+func (d deployer) state(t testing.TB) []inState {
+	t.Helper()
+	type module struct {
+		Resources    []inState
+		ChildModules []json.RawMessage `json:"child_modules"`
+	}
+	var doc struct {
+		Values struct {
+			Root json.RawMessage `json:"root_module"`
+		}
+	}
+	if err := json.Unmarshal([]byte(d.run(t, "show", "-json")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var all []inState
+	for modules := []json.RawMessage{doc.Values.Root}; len(modules) > 0; modules = modules[1:] {
+		var m module
+		if len(modules[0]) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(modules[0], &m); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m.Resources...)
+		modules = append(modules, m.ChildModules...)
+	}
+	return all
+}
+
+// frame is what Terraform puts around the lines of an error.
+var frame = regexp.MustCompile(`\s*\n[│╷╵]?\s*`)
+
+// saysOf holds that a client has failed with these words, wherever it breaks the lines.
+func saysOf(t testing.TB, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("it did not fail, want %q", words)
+		return
+	}
+	_, said, _ := strings.Cut(frame.ReplaceAllString(err.Error(), " "), "Error: ")
+	if missing := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.Contains(said, w) }); len(missing) > 0 {
+		t.Errorf("it does not say %q:\n%s", missing, said)
+	}
+}
