@@ -35,8 +35,8 @@ func (s *Server) Client(who Credentials) *s3.Client {
 
 // prepareBucket makes the bucket what it must be. Each step is repeated on
 // every start, so it does not matter which of them a killed process reached.
-func (s *Server) prepareBucket(ctx context.Context, storage owner) error {
-	client := s.Client(s.Root)
+func (s *Server) prepareBucket(ctx context.Context, storage ownership) error {
+	client := s.Client(s.Node)
 	if err := s.createBucket(ctx, client, storage); err != nil {
 		return fmt.Errorf("create the bucket: %w", err)
 	}
@@ -47,26 +47,23 @@ func (s *Server) prepareBucket(ctx context.Context, storage owner) error {
 	if err != nil {
 		return fmt.Errorf("enable versioning of the bucket: %w", err)
 	}
-	policy, err := uploaderPolicy(s.Uploader.AccessKeyID)
-	if err != nil {
-		return err
-	}
-	_, err = client.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: aws.String(Bucket), Policy: &policy})
-	if err != nil {
-		return fmt.Errorf("set the bucket's policy: %w", err)
+	// An earlier version kept it there.
+	if err := storage.DeleteBucketPolicy(ctx, Bucket); err != nil {
+		return fmt.Errorf("remove the bucket's old policy: %w", err)
 	}
 	s.abortStaleUploads(ctx, client, time.Now().Add(-staleAfter))
 	return nil
 }
 
-// owner is the part of the storage that says whose a bucket is.
-type owner interface {
+// ownership is the part of the storage that says whose a bucket is.
+type ownership interface {
 	ChangeBucketOwner(ctx context.Context, bucket, owner string) error
+	DeleteBucketPolicy(ctx context.Context, bucket string) error
 }
 
-// createBucket makes the bucket, or takes it over from an access key that was
-// lost: the one bucket of the data folder is the node's.
-func (s *Server) createBucket(ctx context.Context, client *s3.Client, storage owner) error {
+// createBucket makes the bucket, or takes it over from an access key that an earlier
+// version of the node had: the one bucket of the data folder is the node's.
+func (s *Server) createBucket(ctx context.Context, client *s3.Client, storage ownership) error {
 	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
 	var owned *types.BucketAlreadyOwnedByYou
 	var lost *types.BucketAlreadyExists
@@ -74,7 +71,7 @@ func (s *Server) createBucket(ctx context.Context, client *s3.Client, storage ow
 	case errors.As(err, &owned):
 		return nil
 	case errors.As(err, &lost):
-		return storage.ChangeBucketOwner(ctx, Bucket, s.Root.AccessKeyID)
+		return storage.ChangeBucketOwner(ctx, Bucket, s.Node.AccessKeyID)
 	default:
 		return err
 	}

@@ -49,7 +49,7 @@ type door struct {
 }
 
 // newDoor returns the door to the endpoint at a socket.
-func newDoor(keys identities, slots *front.Slots, inside http.RoundTripper, logger *slog.Logger) http.Handler {
+func newDoor(keys *Keys, slots *front.Slots, inside http.RoundTripper, logger *slog.Logger) http.Handler {
 	d := &door{
 		verifier: sigv4.Verifier{Region: Region, Secret: keys.secret},
 		slots:    slots,

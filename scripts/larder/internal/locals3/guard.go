@@ -18,7 +18,10 @@ import (
 
 // guarded is a storage in which requests reach nothing but what the bucket's
 // policy was asked about, for the storage below makes paths of what they say.
-type guarded struct{ backend.Backend }
+type guarded struct {
+	backend.Backend
+	keys *Keys
+}
 
 // NormalizeObjectKey implements backend.Backend: it tells the bucket's policy
 // which key a file system takes object for. Some do not tell upper from lower

@@ -2,9 +2,10 @@
 // process that keeps its objects in the data folder, and tells in-process
 // which keys were written.
 //
-// It has two identities. The node's own has every right, and signs the URLs
-// that clients download from. The uploader's is for people and their CI: it
-// may write everywhere but under registry/, which it may only read.
+// It knows its clients by their access keys, which may change while it serves. The
+// registry's own key has every right, and signs the URLs that clients download from.
+// The operator's may write everywhere but under registry/, which it may only read.
+// Uploaders have keys of their own, for some namespaces each.
 //
 // The S3 implementation allows one endpoint per process. It makes its folder
 // the process's working directory, so all other code needs absolute paths. It
@@ -38,8 +39,11 @@ const (
 	Bucket = "larder"
 	// Region is what clients have to name as the bucket's region.
 	Region = "us-east-1"
-	// RegistryFolder is the part of the bucket that the uploader may only read.
+	// RegistryFolder is the part of the bucket that the operator may only read.
 	RegistryFolder = "registry"
+
+	// nodeKeyID is whose the bucket is.
+	nodeKeyID = "LARDERNODE"
 )
 
 const (
@@ -85,8 +89,11 @@ type Server struct {
 	HTTPClient *http.Client
 	// Port is the one at which clients reach the endpoint.
 	Port int
-	// Root is the node's own identity, and Uploader that for uploads.
-	Root, Uploader Credentials
+	// Keys are the access keys that clients have. They may be changed.
+	Keys *Keys
+	// Node is this process's own, with all rights. Nobody else has it, and the door
+	// does not know it.
+	Node Credentials
 
 	opts     Options
 	door     *front.Server
@@ -116,7 +123,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 }
 
 func open(ctx context.Context, opts Options, listener net.Listener) (*Server, error) {
-	keys, err := loadCredentials(opts.Dir)
+	keys, err := loadKeys(opts.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +139,8 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 		Endpoint:   "http://" + Bucket,
 		HTTPClient: newHTTPClient(to),
 		Port:       listener.Addr().(*net.TCPAddr).Port,
-		Root:       keys.Root,
-		Uploader:   keys.Uploader,
+		Keys:       keys,
+		Node:       Credentials{nodeKeyID, newCredentials().SecretAccessKey},
 		opts:       opts,
 		ended:      make(chan struct{}),
 		done:       make(chan struct{}),
@@ -141,7 +148,7 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 	if s.release, err = captureErrors(opts.Logger); err != nil {
 		return nil, err
 	}
-	listening := s.run(notifying{Backend: guarded{storage}, notify: opts.Notify}, to.address)
+	listening := s.run(notifying{Backend: guarded{storage, keys}, notify: opts.Notify}, to.address)
 	if err := s.prepare(ctx, listening, storage); err != nil {
 		s.cancel()
 		<-s.ended // could only repeat err
@@ -160,8 +167,8 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
 	listening := make(chan struct{})
 	config := &embedgw.Config{
-		RootUserAccess:    s.Root.AccessKeyID,
-		RootUserSecret:    s.Root.SecretAccessKey,
+		RootUserAccess:    s.Node.AccessKeyID,
+		RootUserSecret:    s.Node.SecretAccessKey,
 		Region:            Region,
 		Ports:             []string{address},
 		SocketPerm:        "0600",
@@ -172,7 +179,7 @@ func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
 		// One request per connection: the endpoint leaves unread what follows
 		// a refused or conditional upload, and takes it for the next request.
 		KeepAlive:  false,
-		IAMService: accounts{uploader: s.Uploader},
+		IAMService: accounts{s.Keys},
 		S3Options:  []s3api.Option{s3api.WithOnListen(func() { close(listening) })},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -185,7 +192,7 @@ func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
 	return listening
 }
 
-func (s *Server) prepare(ctx context.Context, listening <-chan struct{}, storage owner) error {
+func (s *Server) prepare(ctx context.Context, listening <-chan struct{}, storage ownership) error {
 	select {
 	case <-listening:
 		return s.prepareBucket(ctx, storage)

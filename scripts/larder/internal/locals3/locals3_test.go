@@ -48,12 +48,13 @@ func (l *testLog) String() string {
 // clients do: through the door.
 type endpoint struct {
 	*Server
-	url     string
-	outside *http.Client
-	dir     *datadir.Dir
-	log     *testLog
-	mu      sync.Mutex
-	keys    []string
+	Root, Uploader Credentials // the keys as they were at the start
+	url            string
+	outside        *http.Client
+	dir            *datadir.Dir
+	log            *testLog
+	mu             sync.Mutex
+	keys           []string
 }
 
 // Client returns a client outside of the door.
@@ -112,6 +113,7 @@ func start(t *testing.T, path string) *endpoint {
 		t.Fatal(err)
 	}
 	e.Server = server
+	e.Root, e.Uploader = server.Keys.Root(), server.Keys.Operator()
 	e.url = fmt.Sprintf("https://127.0.0.1:%d", server.Port)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -163,20 +165,23 @@ func wantCode(t *testing.T, what string, err error, code string) {
 	}
 }
 
+// pair is the two keys that there always are.
+type pair struct{ root, operator Credentials }
+
 func TestRestart(t *testing.T) {
 	path := t.TempDir()
 	first := start(t, path)
 	root := first.Client(first.Root)
 	version := put(t, root, "registry/blob", "one")
 	put(t, root, "registry/blob", "two")
-	keys := identities{first.Root, first.Uploader}
+	keys := pair{first.Root, first.Uploader}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	first.dir.Close()
 
 	again := start(t, path)
-	if got := (identities{again.Root, again.Uploader}); got != keys {
+	if got := (pair{again.Root, again.Uploader}); got != keys {
 		t.Error("other access keys after a restart")
 	}
 	root = again.Client(again.Root)
@@ -195,7 +200,7 @@ func TestRestart(t *testing.T) {
 func TestLostCredentials(t *testing.T) {
 	path := t.TempDir()
 	first := start(t, path)
-	lost := identities{first.Root, first.Uploader}
+	lost := pair{first.Root, first.Uploader}
 	put(t, first.Client(first.Root), "registry/blob", "one")
 	if err := errors.Join(first.Close(), os.Remove(first.dir.Path(datadir.S3Credentials))); err != nil {
 		t.Fatal(err)
@@ -211,7 +216,7 @@ func TestLostCredentials(t *testing.T) {
 		put(t, again.Client(again.Uploader), "modules/acme/vpc/aws/1.0.0.zip", "three")
 		_, err := again.Client(again.Uploader).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("registry/blob"), Body: strings.NewReader("x")})
 		wantCode(t, "the new uploader changes what is published", err, "AccessDenied")
-		for _, key := range []Credentials{lost.Root, lost.Uploader} {
+		for _, key := range []Credentials{lost.root, lost.operator} {
 			_, err := again.Client(key).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("modules/x"), Body: strings.NewReader("x")})
 			wantCode(t, "a lost key", err, "InvalidAccessKeyId")
 		}

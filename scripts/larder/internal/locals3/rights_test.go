@@ -14,10 +14,10 @@ import (
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 )
 
-// An attempt is one request of the uploader on a key.
+// An attempt is one request of an uploader on a key, which has a version.
 type attempt struct {
 	name string
-	do   func(t *testing.T, up *s3.Client, key string) error
+	do   func(t *testing.T, up *s3.Client, key, version string) error
 }
 
 var tagging = &types.Tagging{TagSet: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}
@@ -25,53 +25,53 @@ var tagging = &types.Tagging{TagSet: []types.Tag{{Key: aws.String("k"), Value: a
 // writes are all the ways to write an object that exists. The multipart ones
 // stop at their first request, which decides.
 var writes = []attempt{
-	{"put", func(t *testing.T, up *s3.Client, key string) error {
+	{"put", func(t *testing.T, up *s3.Client, key, _ string) error {
 		_, err := up.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key, Body: strings.NewReader("new")})
 		return err
 	}},
-	{"create", func(t *testing.T, up *s3.Client, key string) error {
+	{"create", func(t *testing.T, up *s3.Client, key, _ string) error {
 		key += "-new"
 		_, err := up.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key,
 			Body: strings.NewReader("new"), IfNoneMatch: aws.String("*")})
 		return err
 	}},
-	{"put with tags", func(t *testing.T, up *s3.Client, key string) error {
+	{"put with tags", func(t *testing.T, up *s3.Client, key, _ string) error {
 		_, err := up.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key,
 			Body: strings.NewReader("new"), Tagging: aws.String("k=v")})
 		return err
 	}},
-	{"copy onto", func(t *testing.T, up *s3.Client, key string) error {
+	{"copy onto", func(t *testing.T, up *s3.Client, key, _ string) error {
 		_, err := up.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: aws.String(Bucket), Key: &key,
 			CopySource: aws.String(Bucket + "/source")})
 		return err
 	}},
-	{"multipart upload", func(t *testing.T, up *s3.Client, key string) error {
+	{"multipart upload", func(t *testing.T, up *s3.Client, key, _ string) error {
 		_, err := up.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(Bucket), Key: &key})
 		return err
 	}},
-	{"tag", func(t *testing.T, up *s3.Client, key string) error {
+	{"tag", func(t *testing.T, up *s3.Client, key, _ string) error {
 		_, err := up.PutObjectTagging(t.Context(), &s3.PutObjectTaggingInput{Bucket: aws.String(Bucket), Key: &key, Tagging: tagging})
 		return err
 	}},
-	{"tag a version", func(t *testing.T, up *s3.Client, key string) error {
+	{"tag a version", func(t *testing.T, up *s3.Client, key, version string) error {
 		_, err := up.PutObjectTagging(t.Context(), &s3.PutObjectTaggingInput{Bucket: aws.String(Bucket), Key: &key,
-			VersionId: currentVersion(t, up, key), Tagging: tagging})
+			VersionId: &version, Tagging: tagging})
 		return err
 	}},
-	{"untag", func(t *testing.T, up *s3.Client, key string) error {
+	{"untag", func(t *testing.T, up *s3.Client, key, _ string) error {
 		_, err := up.DeleteObjectTagging(t.Context(), &s3.DeleteObjectTaggingInput{Bucket: aws.String(Bucket), Key: &key})
 		return err
 	}},
-	{"delete a version", func(t *testing.T, up *s3.Client, key string) error {
+	{"delete a version", func(t *testing.T, up *s3.Client, key, version string) error {
 		_, err := up.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(Bucket), Key: &key,
-			VersionId: currentVersion(t, up, key)})
+			VersionId: &version})
 		return err
 	}},
-	{"delete", func(t *testing.T, up *s3.Client, key string) error {
+	{"delete", func(t *testing.T, up *s3.Client, key, _ string) error {
 		_, err := up.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(Bucket), Key: &key})
 		return err
 	}},
-	{"delete one of many", func(t *testing.T, up *s3.Client, key string) error {
+	{"delete one of many", func(t *testing.T, up *s3.Client, key, _ string) error {
 		out, err := up.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: aws.String(Bucket), Delete: &types.Delete{
 			Objects: []types.ObjectIdentifier{{Key: aws.String("bystander")}, {Key: &key}}}})
 		if err != nil || len(out.Errors) == 0 {
@@ -95,12 +95,12 @@ func TestUploaderWritesInTheInboxOnly(t *testing.T) {
 	root, up := e.Client(e.Root), e.Client(e.Uploader)
 	put(t, root, "source", "source")
 	for _, w := range writes {
-		put(t, root, "registry/blob", "published")
-		put(t, root, "providers/blob", "upload")
-		if err := w.do(t, up, "providers/blob"); err != nil {
+		published := put(t, root, "registry/blob", "published")
+		uploaded := put(t, root, "providers/blob", "upload")
+		if err := w.do(t, up, "providers/blob", uploaded); err != nil {
 			t.Errorf("%s in the inbox: %v", w.name, err)
 		}
-		wantCode(t, w.name+" in registry/", w.do(t, up, "registry/blob"), "AccessDenied")
+		wantCode(t, w.name+" in registry/", w.do(t, up, "registry/blob", published), "AccessDenied")
 		if got := get(t, up, "registry/blob", ""); got != "published" {
 			t.Errorf("%s changed what the registry holds to %q", w.name, got)
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/protocol"
@@ -26,17 +28,10 @@ const urlLifetime = 15 * time.Minute
 // the catalog up to what the bucket says before anybody can ask.
 func (n *node) openRegistry(ctx context.Context) error {
 	var err error
-	n.blobs, err = s3blob.New(s3blob.Config{
-		Bucket:         locals3.Bucket,
-		Region:         locals3.Region,
-		Credentials:    s3blob.StaticCredentials(n.bucket.Root.AccessKeyID, n.bucket.Root.SecretAccessKey),
-		Endpoint:       n.bucket.Endpoint,
-		PublicEndpoint: n.config.S3Endpoint(n.bucket.Port),
-		PathStyle:      true,
-		URLLifetime:    urlLifetime,
-		Transport:      n.bucket.HTTPClient.Transport,
-	})
-	if err != nil {
+	if n.blobs, err = n.openBucket(n.bucket.Endpoint, func() locals3.Credentials { return n.bucket.Node }); err != nil {
+		return err
+	}
+	if n.links, err = n.openBucket(n.config.S3Endpoint(n.bucket.Port), n.bucket.Keys.Root); err != nil {
 		return err
 	}
 	if n.catalog, err = boltcatalog.Open(n.dir.Path(datadir.Catalog)); err != nil {
@@ -59,6 +54,22 @@ func (n *node) openRegistry(ctx context.Context) error {
 	})
 	n.mirror = n.openMirror(scratch)
 	return n.publisher.Recover(ctx)
+}
+
+// openBucket is the bucket at an address, with a key that may change.
+func (n *node) openBucket(endpoint string, key func() locals3.Credentials) (*s3blob.Bucket, error) {
+	return s3blob.New(s3blob.Config{
+		Bucket: locals3.Bucket,
+		Region: locals3.Region,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			now := key()
+			return aws.Credentials{AccessKeyID: now.AccessKeyID, SecretAccessKey: now.SecretAccessKey}, nil
+		}),
+		Endpoint:    endpoint,
+		PathStyle:   true,
+		URLLifetime: urlLifetime,
+		Transport:   n.bucket.HTTPClient.Transport,
+	})
 }
 
 // newIntake is the queue between the bucket and the publisher.
@@ -117,7 +128,7 @@ func (n *node) newHandler() (http.Handler, error) {
 	}
 	c := protocol.Config{
 		Reader:    n.newReader(),
-		Presigner: n.blobs,
+		Presigner: n.links,
 		Hostname:  n.mirrorHostname(),
 		Open:      n.config.Auth == config.AuthOpen,
 		Login:     n.config.Login.Issuer != "",

@@ -43,6 +43,7 @@ type node struct {
 	listener net.Listener
 	bucket   *locals3.Server
 	blobs    *s3blob.Bucket // the bucket, as the registry sees it
+	links    *s3blob.Bucket // the bucket, as clients see it who download: it signs their URLs, and nothing is asked of it
 	catalog  *boltcatalog.Catalog
 	access   *boltcatalog.Access
 
@@ -186,8 +187,8 @@ func (n *node) announce(ctx context.Context, out io.Writer) error {
 		S3URL:           s3URL,
 		Region:          locals3.Region,
 		Bucket:          locals3.Bucket,
-		AccessKeyID:     n.bucket.Uploader.AccessKeyID,
-		SecretAccessKey: n.bucket.Uploader.SecretAccessKey,
+		AccessKeyID:     n.bucket.Keys.Operator().AccessKeyID,
+		SecretAccessKey: n.bucket.Keys.Operator().SecretAccessKey,
 		Host:            n.host(),
 	}, roots)
 	if err != nil {
