@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -66,9 +67,9 @@ type Config struct {
 	// login have nothing either.
 	SignIn http.Handler
 
-	// Logger gets one line per request, and one more for an internal error.
-	// Neither queries nor headers nor presigned URLs are ever in them.
-	// Required.
+	// Logger gets one line per request, with the address in its RemoteAddr, and
+	// one more for an internal error. Neither queries nor headers nor presigned
+	// URLs are ever in them. Required.
 	Logger *slog.Logger
 }
 
@@ -85,6 +86,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		slog.String("path", bounded(r.URL.EscapedPath())),
 		slog.Int("status", status),
 		slog.Int("bytes", written),
+		slog.String("client", client(r.RemoteAddr)),
 		slog.Duration("duration", time.Since(start)))
 }
 
@@ -171,6 +173,14 @@ func (h *handler) failure(r *http.Request, err error) response {
 			slog.Any("error", err))
 	}
 	return answer
+}
+
+// client is a remote address without its port: a gateway gives none.
+func client(remote string) string {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
+	}
+	return bounded(remote)
 }
 
 // bounded cuts what a client sent to a length that is fit for a log.

@@ -804,6 +804,10 @@ func TestLog(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD", "POST"} {
 			var log bytes.Buffer
 			r := httptest.NewRequest(method, path+"?token=qu3ry", nil)
+			r.RemoteAddr = "[2001:db8::1]:4711"
+			if method == "HEAD" { // as a gateway has it
+				r.RemoteAddr = "2001:db8::1"
+			}
 			r.Header.Set("Authorization", "Bearer "+goodToken)
 			w := httptest.NewRecorder()
 			New(closed(newMemory(t), &log)).ServeHTTP(w, r)
@@ -827,7 +831,7 @@ func TestLog(t *testing.T) {
 				}
 			}
 			if _, ok := line["duration"].(float64); !ok || line["method"] != method || line["path"] != path ||
-				line["status"] != float64(w.Code) || line["bytes"] != float64(w.Body.Len()) {
+				line["status"] != float64(w.Code) || line["bytes"] != float64(w.Body.Len()) || line["client"] != "2001:db8::1" {
 				t.Errorf("%s %s, %d, %d bytes, logs %s", method, path, w.Code, w.Body.Len(), log.String())
 			}
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,7 @@ Each flag can be set by the environment variable in brackets instead.`,
 			if err != nil {
 				return err
 			}
-			return serve.Run(cmd.Context(), cfg, slog.Default(), cmd.OutOrStdout())
+			return serve.Run(cmd.Context(), cfg, cfg.Log.Logger(os.Stderr), cmd.OutOrStdout())
 		},
 	}
 	config.AddFlags(command.Flags())

@@ -5,6 +5,8 @@ package config
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -50,6 +52,36 @@ type Config struct {
 	MirrorPlatforms []registry.Platform
 	// Login says where people log in.
 	Login Login
+	// TrustedProxies are the addresses of reverse proxies that are believed when
+	// they say from which address a request came. Empty: none.
+	TrustedProxies []netip.Prefix
+	// Log is how lines of the log are written.
+	Log LogFormat
+}
+
+// LogFormat is how lines of the log are written.
+type LogFormat string
+
+const (
+	// LogText is for people, a line like "INFO request method=GET …".
+	LogText LogFormat = "text"
+	// LogJSON is for programs, a JSON object in each line.
+	LogJSON LogFormat = "json"
+)
+
+// Logger writes to out in that format. Text is written where [slog.Default] does.
+func (f LogFormat) Logger(out io.Writer) *slog.Logger {
+	if f == LogJSON {
+		return slog.New(slog.NewJSONHandler(out, nil))
+	}
+	return slog.Default()
+}
+
+func (f LogFormat) check() error {
+	if f != LogText && f != LogJSON {
+		return fmt.Errorf("choose %q or %q", LogText, LogJSON)
+	}
+	return nil
 }
 
 // Login is how the registry is known to the company's identity provider.
@@ -120,6 +152,10 @@ var settings = []setting{
 		func(c *Config, v string) (err error) { c.Login.SecretFile, err = filepath.Abs(v); return err }},
 	{"LARDER_LOGIN_SCOPES", "login-scopes", "openid profile email", "`scopes` that the provider is asked for, with spaces between them",
 		func(c *Config, v string) (err error) { c.Login.Scopes, err = parseScopes(v); return err }},
+	{"LARDER_TRUSTED_PROXIES", "trusted-proxies", "", "`addresses` of reverse proxies that are believed when they say, in X-Forwarded-For, who asked them, like 127.0.0.1,10.0.0.0/8",
+		func(c *Config, v string) (err error) { c.TrustedProxies, err = parseProxies(v); return err }},
+	{"LARDER_LOG", "log", string(LogText), "how lines of the log are written, `text|json`",
+		func(c *Config, v string) error { c.Log = LogFormat(v); return c.Log.check() }},
 }
 
 // AddFlags defines a flag for each setting.
@@ -409,6 +445,30 @@ func checkIssuer(value string) error {
 		return fmt.Errorf("not the URL of a provider: write it as its discovery document has it, like https://login.example.com")
 	}
 	return nil
+}
+
+// parseProxies reads addresses and networks, with commas between them.
+func parseProxies(value string) (all []netip.Prefix, err error) {
+	for text := range strings.SplitSeq(value, ",") {
+		text = strings.TrimSpace(text)
+		network, err := netip.ParsePrefix(text)
+		if addr, single := netip.ParseAddr(text); single == nil {
+			network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+			if addr.Zone() != "" {
+				return nil, fmt.Errorf("write %q without a zone", text)
+			}
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%q is no address and no network: write them with commas between, like 127.0.0.1,10.0.0.0/8", text)
+		case network.Addr().Is4In6():
+			return nil, fmt.Errorf("write %q without ::ffff: at its beginning", text)
+		case network.Bits() == 0:
+			return nil, fmt.Errorf("%q is everybody, and everybody could say to be another: write the addresses of the proxies alone", text)
+		}
+		all = append(all, network.Masked())
+	}
+	return all, nil
 }
 
 // parseScopes reads scopes of OAuth 2.0: RFC 6749, section 3.3.

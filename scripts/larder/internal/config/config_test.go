@@ -1,6 +1,7 @@
 package config
 
 import (
+	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"reflect"
@@ -41,7 +42,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen, MirrorPlatforms: platforms,
-		Login: Login{Scopes: []string{"openid", "profile", "email"}}}
+		Login: Login{Scopes: []string{"openid", "profile", "email"}}, Log: LogText}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -131,6 +132,15 @@ func TestRefused(t *testing.T) {
 		{map[string]string{"LARDER_LOGIN_SCOPES": "profile"}, []string{"LARDER_LOGIN_SCOPES", "openid"}},
 		{map[string]string{"LARDER_LOGIN_SCOPES": "openid,profile"}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
 		{map[string]string{"LARDER_LOGIN_SCOPES": "openid \""}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "proxy.example.com"}, []string{"LARDER_TRUSTED_PROXIES (--trusted-proxies)", `"proxy.example.com" is no address and no network`, "127.0.0.1,10.0.0.0/8"}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.1,"}, []string{`"" is no address`}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.0/33"}, []string{`"10.0.0.0/33" is no address`}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.1 10.0.0.2"}, []string{"with commas between"}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.1,0.0.0.0/0"}, []string{`"0.0.0.0/0" is everybody`}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "::/0"}, []string{`"::/0" is everybody`}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "::ffff:10.0.0.1"}, []string{"without ::ffff:"}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "fe80::1%eth0"}, []string{"without a zone"}},
+		{map[string]string{"LARDER_LOG": "xml"}, []string{"LARDER_LOG (--log)", `"text" or "json"`}},
 		{map[string]string{"LARDER_S3_URL": "s3.example.com:9443"}, []string{"LARDER_S3_URL", "https://s3.example.com:9443"}},
 		{map[string]string{"LARDER_S3_URL": "https://s3.example.com/larder"}, []string{"LARDER_S3_URL"}},
 		{map[string]string{"LARDER_S3_URL": "https://me:secret@s3.example.com"}, []string{"LARDER_S3_URL"}},
@@ -319,5 +329,31 @@ func TestCheckDownloads(t *testing.T) {
 				t.Errorf("%+v: %q does not say %q", tt, err, want)
 			}
 		}
+	}
+}
+
+func TestTrustedProxies(t *testing.T) {
+	got, err := load(t, map[string]string{"LARDER_TRUSTED_PROXIES": "127.0.0.1, 10.1.2.3/8,::1,2001:db8::1/64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("2001:db8::/64")}
+	if !slices.Equal(got.TrustedProxies, want) {
+		t.Errorf("got %v, want %v", got.TrustedProxies, want)
+	}
+}
+
+func TestLogFormats(t *testing.T) {
+	got, err := load(t, map[string]string{"LARDER_LOG": "json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	got.Log.Logger(&out).Info("request", "status", 200)
+	if line := out.String(); !strings.HasPrefix(line, `{"time":"`) || !strings.HasSuffix(line, `,"level":"INFO","msg":"request","status":200}`+"\n") {
+		t.Errorf("JSON: %s", line)
+	}
+	if LogText.Logger(&out) != slog.Default() {
+		t.Error("text is not written as by default")
 	}
 }

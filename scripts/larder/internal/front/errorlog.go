@@ -19,12 +19,18 @@ const (
 	linesAtOnce    = 20
 )
 
+// LimitOfLines returns a function that says whether another line may be logged of
+// those that strangers cause.
+func LimitOfLines() (admit func() bool) {
+	return rate.NewLimiter(linesPerSecond, linesAtOnce).Allow
+}
+
 // newErrorLog is for what goes wrong with connections. Untrusted is what to do about
 // clients that do not trust the server's certificate.
 func newErrorLog(logger *slog.Logger, untrusted string) *log.Logger {
 	return log.New(&errorLog{
 		to:        logger,
-		limit:     rate.NewLimiter(linesPerSecond, linesAtOnce),
+		admit:     LimitOfLines(),
 		untrusted: untrusted,
 		said:      memory{last: map[said]time.Time{}},
 	}, "", 0)
@@ -34,7 +40,7 @@ func newErrorLog(logger *slog.Logger, untrusted string) *log.Logger {
 // says, as many lines as its limit allows.
 type errorLog struct {
 	to        *slog.Logger
-	limit     *rate.Limiter
+	admit     func() bool
 	untrusted string
 	said      memory
 }
@@ -47,13 +53,13 @@ func (e *errorLog) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
 	parts := handshakeFailed.FindStringSubmatch(text)
 	if parts == nil {
-		if e.limit.Allow() {
+		if e.admit() {
 			e.to.Warn(text)
 		}
 		return len(line), nil
 	}
 	from, reason := parts[1], parts[2]
-	if why := e.inWords(reason); e.said.isNew(said{Source(from).String(), why}, time.Now()) && e.limit.Allow() {
+	if why := e.inWords(reason); e.said.isNew(said{Source(from).String(), why}, time.Now()) && e.admit() {
 		client, _, _ := net.SplitHostPort(from)
 		e.to.Warn(why, "client", client, "error", reason)
 	}

@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 )
 
@@ -52,6 +53,9 @@ type Options struct {
 	// Untrusted is what the log advises where a client does not trust the
 	// server's certificate.
 	Untrusted string
+	// Proxies are believed when they say, in X-Forwarded-For, from which address
+	// a request came to them.
+	Proxies []netip.Prefix
 	// ReadTimeout bounds a request, and WriteTimeout its answer. Zero: the
 	// handler bounds them, with [Paced].
 	ReadTimeout, WriteTimeout time.Duration
@@ -74,7 +78,7 @@ func open(o Options, most, perSource int) *Server {
 	s := &Server{
 		name: o.Name,
 		http: &http.Server{
-			Handler:           o.Handler,
+			Handler:           behind(o.Proxies, o.Handler),
 			TLSConfig:         o.TLS,
 			ReadHeaderTimeout: HeaderTimeout,
 			ReadTimeout:       o.ReadTimeout,

@@ -4,7 +4,8 @@ import "net/netip"
 
 // Source is whom a remote address counts for: an address of IPv4, and 64 bits of
 // IPv6, of which whoever has one address has all. It is the address that
-// connected: what a header says of another one, anybody can say.
+// connected, or the one that a trusted proxy names: what a header says of another
+// one, anybody can say.
 func Source(remote string) netip.Prefix {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil { // never: of a connection over TCP

@@ -62,7 +62,7 @@ func newDoor(keys *Keys, slots *front.Slots, inside http.RoundTripper, logger *s
 			ErrorLog:       log.New(io.Discard, "", 0), // of clients that went away
 		},
 	}
-	return front.Paced(d)
+	return front.Paced(newDownloads(d, logger))
 }
 
 // ServeHTTP implements http.Handler.

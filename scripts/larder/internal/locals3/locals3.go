@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/versity/versitygw/backend"
@@ -73,6 +74,8 @@ type Options struct {
 	// Untrusted is what the log advises where a client does not trust the
 	// certificate.
 	Untrusted string
+	// Proxies are believed when they say from which address a request came.
+	Proxies []netip.Prefix
 	// Notify is called with the key of every object that was written, by
 	// whomever, after it can be read. It must return at once, and is called
 	// from many goroutines.
@@ -212,6 +215,7 @@ func (s *Server) openDoor(listener net.Listener, handler http.Handler) {
 		Handler:   handler,
 		Logger:    s.opts.Logger,
 		Untrusted: s.opts.Untrusted,
+		Proxies:   s.opts.Proxies,
 	})
 	go func() {
 		defer close(s.done)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -101,6 +102,7 @@ func start(t *testing.T, path string) *endpoint {
 		Dir: dir, Addr: "127.0.0.1:0",
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
 		ServerName:  "127.0.0.1", Roots: roots,
+		Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 		Notify: func(key string) {
 			e.mu.Lock()
 			defer e.mu.Unlock()

@@ -95,7 +95,7 @@ func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	defer n.startPublishing(ctx)()
 	stop := n.answerOperators()
 	defer func() { err = errors.Join(err, stop()) }()
-	web := startWeb(n.listener, n.certs, handler, n.logger)
+	web := startWeb(n.listener, n.certs, n.config.TrustedProxies, handler, n.logger)
 	defer func() { err = errors.Join(err, web.Close()) }()
 	defer func() { err = errors.Join(err, n.dir.Remove(datadir.Env)) }()
 	if err := n.announce(ctx, out); err != nil {
@@ -138,6 +138,7 @@ func (n *node) open(ctx context.Context) (err error) {
 		ServerName:  n.certs.bucketName(),
 		Roots:       n.certs.roots,
 		Untrusted:   n.certs.adviceOfBucket(),
+		Proxies:     n.config.TrustedProxies,
 		Notify:      n.notice,
 		Logger:      n.logger,
 	})

@@ -17,6 +17,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,6 +179,40 @@ func TestServes(t *testing.T) {
 		if strings.Contains(r.out.String()+r.log.String(), secret) {
 			t.Errorf("a secret was printed")
 		}
+	}
+}
+
+// The log says who came, by either port: by the address that a trusted proxy names.
+func TestClientsInTheLog(t *testing.T) {
+	cfg := localConfig(t)
+	cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	r := start(t, cfg)
+	for from, want := range map[string]string{"": "127.0.0.1", "198.51.100.7": "198.51.100.7"} {
+		for url, line := range map[string]string{
+			"https://" + r.env(t, "LARDER_HOST") + "/nothing?secret=1":          "msg=request method=GET path=/nothing status=404 bytes=44 client=" + want + " ",
+			r.env(t, "AWS_ENDPOINT_URL_S3") + "/larder/registry/x.zip?secret=1": "msg=download key=registry/x.zip status=403 bytes=124 client=" + want + " ",
+		} {
+			request, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if from != "" {
+				request.Header.Set("X-Forwarded-For", from)
+			}
+			response, err := r.client(t).Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			for deadline := time.Now().Add(10 * time.Second); !strings.Contains(r.log.String(), line); time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("the log has no line %q:\n%s", line, r.log)
+				}
+			}
+		}
+	}
+	if strings.Contains(r.log.String(), "secret") {
+		t.Errorf("a query is in the log:\n%s", r.log)
 	}
 }
 

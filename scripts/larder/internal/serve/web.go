@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/front"
@@ -17,7 +18,7 @@ const (
 )
 
 // startWeb serves handler on listener, which it takes over.
-func startWeb(listener net.Listener, certs *certificates, handler http.Handler, logger *slog.Logger) *front.Server {
+func startWeb(listener net.Listener, certs *certificates, proxies []netip.Prefix, handler http.Handler, logger *slog.Logger) *front.Server {
 	return front.Open(front.Options{
 		Name:         "the registry",
 		Listener:     listener,
@@ -25,6 +26,7 @@ func startWeb(listener net.Listener, certs *certificates, handler http.Handler, 
 		Handler:      handler,
 		Logger:       logger,
 		Untrusted:    certs.adviceOfRegistry(),
+		Proxies:      proxies,
 		ReadTimeout:  readTimeout,
 		WriteTimeout: writeTimeout,
 	})

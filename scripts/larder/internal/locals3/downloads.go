@@ -1,0 +1,96 @@
+package locals3
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/front"
+)
+
+// downloads has a line in the log for each download of an object that next answers.
+// The query is in none of them, for it may be a signature. Those that are refused
+// anybody can cause, so not all of them have one.
+type downloads struct {
+	next   http.Handler
+	logger *slog.Logger
+	admit  func() bool // another line of those that anybody can cause
+}
+
+func newDownloads(next http.Handler, logger *slog.Logger) http.Handler {
+	return &downloads{next, logger, front.LimitOfLines()}
+}
+
+// ServeHTTP implements http.Handler.
+func (d *downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	key, is := downloaded(r)
+	if !is {
+		d.next.ServeHTTP(w, r)
+		return
+	}
+	start, counted := time.Now(), &counter{ResponseWriter: w, status: http.StatusOK}
+	whole := false
+	defer func() { // also where the proxy breaks off an answer, by a panic
+		if refused := counted.status >= 400 && counted.status < 500; refused && !d.admit() {
+			return
+		}
+		client, _, _ := net.SplitHostPort(r.RemoteAddr)
+		line := []any{"key", key, "status", counted.status, "bytes", counted.written, "client", client, "duration", time.Since(start)}
+		if !whole {
+			line = append(line, "broken_off", true)
+		}
+		d.logger.InfoContext(r.Context(), "download", line...)
+	}()
+	d.next.ServeHTTP(counted, r)
+	whole = true
+}
+
+// aboutObjects are the parameters by which a query asks for something else of an
+// object than its bytes.
+var aboutObjects = []string{"acl", "attributes", "legal-hold", "retention", "tagging", "torrent", "uploadId"}
+
+// downloaded is the key of the object that a request downloads, cut to the length
+// that a key may have.
+func downloaded(r *http.Request) (key string, is bool) {
+	if r.Method != http.MethodGet {
+		return "", false
+	}
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if name, _, _ := strings.Cut(pair, "="); slices.Contains(aboutObjects, name) {
+			return "", false
+		}
+	}
+	_, key, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	const longest = 1024
+	if len(key) > longest {
+		key = strings.ToValidUTF8(key[:longest], string(utf8.RuneError))
+	}
+	return key, key != ""
+}
+
+// counter counts what is answered.
+type counter struct {
+	http.ResponseWriter
+	status  int
+	written int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (c *counter) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.written += int64(n)
+	return n, err
+}
+
+// Unwrap is for [http.ResponseController].
+func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
