@@ -26,14 +26,26 @@ module "example" {
 }
 `
 
-// infraOther is another registry in the same configuration, with code of its own.
+// infraOther is another registry in the same configuration, with code of its own, and with keys that are made with it,
+// as all that some organizations require.
 const infraOther = `
 module "other" {
   source           = "../infra"
   bucket_name      = "other-registry"
   build_dir        = "../other"
   mirror_upstreams = "registry.terraform.io/hashicorp/*"
+
+  permissions_boundary_arn = "arn:aws:iam::111122223333:policy/boundary"
+  subnet_ids               = ["subnet-0a", "subnet-0b"]
+  security_group_ids       = ["sg-0c"]
+  queue_key_arn            = aws_kms_key.own.arn
+  topic_key_arn            = aws_kms_key.own.arn
+  log_key_arn              = aws_kms_key.own.arn
+  multi_region_key         = true
+  more_alarms              = true
 }
+
+resource "aws_kms_key" "own" {}
 `
 
 // TestInfra takes infra/ from nothing to destroyed by the real clients, with a stub of the AWS provider that has the

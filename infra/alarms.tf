@@ -69,6 +69,7 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   comparison_operator = "GreaterThanOrEqualToThreshold"
   treat_missing_data  = "notBreaching"
   alarm_actions       = local.alarm_actions
+  ok_actions          = local.alarm_actions
   tags                = local.tags
 }
 

@@ -93,6 +93,7 @@ resource "aws_cloudwatch_log_group" "api" {
   # A service that delivers logs grows a policy by each group, unless they have this prefix.
   name              = "/aws/vendedlogs/${var.bucket_name}/api"
   retention_in_days = var.log_days
+  kms_key_id        = local.log_key
   tags              = local.tags
 }
 

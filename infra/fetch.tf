@@ -7,7 +7,8 @@ resource "aws_sqs_queue" "fetch" {
 
   name                       = "${var.bucket_name}-fetch.fifo"
   fifo_queue                 = true
-  sqs_managed_sse_enabled    = true
+  sqs_managed_sse_enabled    = local.queue_managed_sse
+  kms_master_key_id          = local.queue_key
   visibility_timeout_seconds = 5400 # six times the function's timeout
   message_retention_seconds  = 345600
   receive_wait_time_seconds  = 20
@@ -24,7 +25,8 @@ resource "aws_sqs_queue" "fetch_dead_letters" {
 
   name                      = "${var.bucket_name}-fetch-dead-letters.fifo"
   fifo_queue                = true
-  sqs_managed_sse_enabled   = true
+  sqs_managed_sse_enabled   = local.queue_managed_sse
+  kms_master_key_id         = local.queue_key
   message_retention_seconds = 1209600
   tags                      = local.tags
 

@@ -118,6 +118,15 @@ resource "aws_lambda_function" "this" {
     log_group  = aws_cloudwatch_log_group.function[each.key].name
   }
 
+  dynamic "vpc_config" {
+    for_each = contains(local.in_vpc, each.key) ? [var.subnet_ids] : []
+
+    content {
+      subnet_ids         = vpc_config.value
+      security_group_ids = var.security_group_ids
+    }
+  }
+
   dynamic "environment" {
     for_each = length(each.value.environment) > 0 ? [each.value.environment] : []
 
@@ -137,7 +146,14 @@ resource "aws_lambda_function" "this" {
       condition     = var.login_issuer == "" || var.login_client_id != ""
       error_message = "login_issuer needs login_client_id."
     }
+
+    precondition {
+      condition     = length(var.subnet_ids) == 0 || length(var.security_group_ids) > 0
+      error_message = "subnet_ids needs security_group_ids."
+    }
   }
+
+  depends_on = [aws_iam_role_policy.function] # Lambda tries the role's rights to the network
 }
 
 # Here before the functions are, or Lambda would make its own, for ever.
@@ -146,5 +162,6 @@ resource "aws_cloudwatch_log_group" "function" {
 
   name              = "/aws/lambda/${var.bucket_name}-${each.key}"
   retention_in_days = var.log_days
+  kms_key_id        = local.log_key
   tags              = local.tags
 }

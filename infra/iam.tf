@@ -264,8 +264,9 @@ locals {
 resource "aws_iam_role" "function" {
   for_each = local.functions
 
-  name = "${var.bucket_name}-${each.key}" # the policies of bucket and key know publish by its name
-  tags = local.tags
+  name                 = "${var.bucket_name}-${each.key}" # the policies of bucket and key know publish by its name
+  permissions_boundary = local.permissions_boundary
+  tags                 = local.tags
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
@@ -296,13 +297,15 @@ resource "aws_iam_role_policy" "function" {
         },
       ],
       local.statements[each.key],
+      lookup(local.enterprise_statements, each.key, []),
     )
   })
 }
 
 resource "aws_iam_role" "reconcile" {
-  name = "${var.bucket_name}-reconcile"
-  tags = local.tags
+  name                 = "${var.bucket_name}-reconcile"
+  permissions_boundary = local.permissions_boundary
+  tags                 = local.tags
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"

@@ -1,9 +1,10 @@
 # What became of uploads, for whoever subscribes.
 
-# Not encrypted with a key of KMS: publish would need rights to it, and so would some subscribers.
+# Not encrypted with a key of KMS unless one is given: some subscribers need rights to it.
 resource "aws_sns_topic" "outcomes" {
-  name = "${var.bucket_name}-outcomes"
-  tags = local.tags
+  name              = "${var.bucket_name}-outcomes"
+  kms_master_key_id = local.topic_key
+  tags              = local.tags
 }
 
 # It allows nobody anything: roles and users of the account have rights of their own.

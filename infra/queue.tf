@@ -2,7 +2,8 @@
 
 resource "aws_sqs_queue" "uploads" {
   name                       = "${var.bucket_name}-uploads"
-  sqs_managed_sse_enabled    = true # S3 cannot send to a queue that is encrypted with AWS's own KMS key
+  sqs_managed_sse_enabled    = local.queue_managed_sse # S3 cannot send to a queue that is encrypted with AWS's own KMS key
+  kms_master_key_id          = local.queue_key
   visibility_timeout_seconds = 1800 # six times the function's timeout
   message_retention_seconds  = 1209600
   receive_wait_time_seconds  = 20
@@ -16,7 +17,8 @@ resource "aws_sqs_queue" "uploads" {
 
 resource "aws_sqs_queue" "dead_letters" {
   name                      = "${var.bucket_name}-dead-letters"
-  sqs_managed_sse_enabled   = true
+  sqs_managed_sse_enabled   = local.queue_managed_sse
+  kms_master_key_id         = local.queue_key
   message_retention_seconds = 1209600
   tags                      = local.tags
 

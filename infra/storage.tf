@@ -255,6 +255,7 @@ resource "aws_kms_key" "signing" {
   description              = "Signs the SHA256SUMS of the registry ${var.bucket_name}"
   customer_master_key_spec = "RSA_4096"
   key_usage                = "SIGN_VERIFY"
+  multi_region             = var.multi_region_key
   deletion_window_in_days  = 30
   tags                     = local.tags
 
@@ -265,7 +266,7 @@ resource "aws_kms_key" "signing" {
         Sid       = "AccountManages"
         Effect    = "Allow"
         Principal = { AWS = "arn:${local.partition}:iam::${local.account}:root" }
-        Action = [
+        Action = concat(var.multi_region_key ? ["kms:ReplicateKey"] : [], [
           "kms:CancelKeyDeletion",
           "kms:CreateAlias",
           "kms:DeleteAlias",
@@ -284,7 +285,7 @@ resource "aws_kms_key" "signing" {
           "kms:UntagResource",
           "kms:UpdateAlias",
           "kms:UpdateKeyDescription",
-        ]
+        ])
         Resource = "*" # in a key's policy: this key
       },
       {

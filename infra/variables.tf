@@ -296,6 +296,92 @@ variable "alarm_topic_arn" {
   }
 }
 
+variable "permissions_boundary_arn" {
+  description = "IAM policy that bounds what every role here may do. Empty, none does."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[a-zA-Z0-9+=,.@_/-]+$", var.permissions_boundary_arn))
+    error_message = "permissions_boundary_arn must be the ARN of an IAM policy."
+  }
+}
+
+variable "subnet_ids" {
+  description = "Subnets of the functions that connect to others than AWS (login and fetch). They must lead to the internet and to AWS. Empty, they are in no VPC."
+  type        = list(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for id in var.subnet_ids : can(regex("^subnet-[0-9a-f]+$", id))])
+    error_message = "subnet_ids must be ids of subnets, such as subnet-0123456789abcdef0."
+  }
+}
+
+variable "security_group_ids" {
+  description = "Security groups of these functions. Needed with subnet_ids."
+  type        = list(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for id in var.security_group_ids : can(regex("^sg-[0-9a-f]+$", id))])
+    error_message = "security_group_ids must be ids of security groups, such as sg-0123456789abcdef0."
+  }
+}
+
+variable "queue_key_arn" {
+  description = "KMS key that encrypts the queues, and whose policy lets S3 use it. Empty, a key of SQS does."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[a-zA-Z0-9-]+$", var.queue_key_arn))
+    error_message = "queue_key_arn must be the ARN of a key in KMS, and not of an alias."
+  }
+}
+
+variable "topic_key_arn" {
+  description = "KMS key that encrypts the topic of outcomes. Empty, it is not encrypted."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[a-zA-Z0-9-]+$", var.topic_key_arn))
+    error_message = "topic_key_arn must be the ARN of a key in KMS, and not of an alias."
+  }
+}
+
+variable "log_key_arn" {
+  description = "KMS key that encrypts the logs, and whose policy lets CloudWatch Logs use it. Empty, a key of CloudWatch's does."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^$|^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[a-zA-Z0-9-]+$", var.log_key_arn))
+    error_message = "log_key_arn must be the ARN of a key in KMS, and not of an alias."
+  }
+}
+
+variable "multi_region_key" {
+  description = "Whether the signing key can have replicas in other regions. It is decided when the key is made, and never changes."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
+variable "more_alarms" {
+  description = "Whether there are alarms also on the daily reconcile, throttled reads and writes, slow publishing, failing fetches and the end of the certificate. Each costs, beyond ten in an account."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
 variable "tags" {
   description = "Tags for every resource, beside application = \"larder\"."
   type        = map(string)

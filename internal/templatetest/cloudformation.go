@@ -252,6 +252,17 @@ func (t *template) call(name string, argument any) (any, error) {
 			return t.resolve(branches[1])
 		}
 		return t.resolve(branches[2])
+	case "Fn::Split":
+		arguments, err := t.resolve(argument)
+		list, ok := arguments.([]any)
+		if err != nil || !ok || len(list) != 2 {
+			return nil, fmt.Errorf("the argument of Split is %v (%w)", argument, err)
+		}
+		parts := []any{}
+		for part := range strings.SplitSeq(scalar(list[1]), scalar(list[0])) {
+			parts = append(parts, part)
+		}
+		return parts, nil
 	default:
 		return nil, fmt.Errorf("the function %s is not known here", name)
 	}

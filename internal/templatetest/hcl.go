@@ -162,17 +162,36 @@ func (m *module) variable(name string, block *hclsyntax.Block) (cty.Value, error
 			return cty.NilVal, err
 		}
 	}
-	if hcl.ExprAsKeyword(block.Body.Attributes["type"].Expr) == "number" {
-		var err error
-		if value, err = convert.Convert(value, cty.Number); err != nil {
-			return cty.NilVal, err
-		}
+	value, err := typed(block.Body.Attributes["type"].Expr, value)
+	if err != nil {
+		return cty.NilVal, err
 	}
 	scope := map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{name: value})}
 	for _, inner := range block.Body.Blocks {
 		if err := m.check(inner, scope); err != nil {
 			return cty.NilVal, err
 		}
+	}
+	return value, nil
+}
+
+// typed is a value as a variable has it. A list is given as CloudFormation has it, with commas.
+func typed(kind hclsyntax.Expression, value cty.Value) (cty.Value, error) {
+	if call, ok := kind.(*hclsyntax.FunctionCallExpr); ok && call.Name == "list" && value.Type() == cty.String {
+		elements := []cty.Value{}
+		for element := range strings.SplitSeq(value.AsString(), ",") {
+			elements = append(elements, cty.StringVal(element))
+		}
+		if value.AsString() == "" {
+			elements = nil
+		}
+		return cty.TupleVal(elements), nil
+	}
+	switch hcl.ExprAsKeyword(kind) {
+	case "number":
+		return convert.Convert(value, cty.Number)
+	case "bool":
+		return convert.Convert(value, cty.Bool)
 	}
 	return value, nil
 }
@@ -377,6 +396,7 @@ func (m *module) refer(found map[string]map[string]cty.Value, names []string) er
 
 // functions are those of Terraform's functions that infra/ uses.
 var functions = map[string]function.Function{
+	"alltrue":          allTrueFunc,
 	"can":              tryfunc.CanFunc,
 	"coalesce":         stdlib.CoalesceFunc,
 	"compact":          stdlib.CompactFunc,
@@ -388,6 +408,7 @@ var functions = map[string]function.Function{
 	"jsonencode":       stdlib.JSONEncodeFunc,
 	"keys":             stdlib.KeysFunc,
 	"length":           lengthFunc,
+	"lookup":           stdlib.LookupFunc,
 	"merge":            stdlib.MergeFunc,
 	"one":              oneFunc,
 	"regex":            stdlib.RegexFunc,
@@ -413,6 +434,15 @@ var lengthFunc = function.New(&function.Spec{
 	Type:   function.StaticReturnType(cty.Number),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		return cty.NumberIntVal(int64(args[0].LengthInt())), nil
+	},
+})
+
+// allTrueFunc is Terraform's alltrue.
+var allTrueFunc = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
+	Type:   function.StaticReturnType(cty.Bool),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return cty.BoolVal(!slices.ContainsFunc(args[0].AsValueSlice(), cty.Value.False)), nil
 	},
 })
 

@@ -222,6 +222,8 @@ func TestResourcePolicies(t *testing.T) {
 		{"an administrator signs", with(d.SigningKey.Policy), "kms:Sign", keyARN, as("admin"), false},
 		{"publish signs", d.SigningKey.Policy, "kms:Sign", keyARN, as("acme-registry-publish"), true},
 		{"an administrator changes the policy", d.SigningKey.Policy, "kms:PutKeyPolicy", keyARN, as("admin"), true},
+		{"an administrator replicates", d.SigningKey.Policy, "kms:ReplicateKey", keyARN, as("admin"), false},
+		{"an administrator replicates a key of many regions", moving.SigningKey.Policy, "kms:ReplicateKey", keyARN, as("admin"), true},
 		{"an administrator grants", d.SigningKey.Policy, "kms:CreateGrant", keyARN, as("admin"), false},
 
 		{"the bucket sends", d.Queue.Policy, "sqs:SendMessage", queueARN, map[string]string{"aws:SourceArn": bucketARN, "aws:SourceAccount": "111122223333", "aws:SecureTransport": "true"}, true},
@@ -375,6 +377,56 @@ func TestTokensAreARightOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestKeysThatEncrypt holds which functions use the keys of queue and topic, by those
+// services alone.
+func TestKeysThatEncrypt(t *testing.T) {
+	by := func(service string) map[string]string {
+		return map[string]string{"kms:ViaService": service + ".eu-central-1.amazonaws.com"}
+	}
+	for _, d := range both(load(t, deployments["everything"])) {
+		for function := range d.Functions {
+			for _, action := range []string{"kms:Decrypt", "kms:GenerateDataKey"} {
+				for _, c := range []struct {
+					key  string
+					by   map[string]string
+					want bool
+				}{
+					{queueKey, by("sqs"), function == "publish" || function == "fetch"},
+					{queueKey, by("sns"), false},
+					{queueKey, nil, false},
+					{topicKey, by("sns"), function == "publish"},
+					{topicKey, by("sqs"), false},
+					{logKey, nil, false},
+				} {
+					if got := d.Allows(function, action, c.key, c.by); got != c.want {
+						t.Errorf("%s may %s with %s by %v: %t", function, action, c.key, c.by, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNetwork holds that Lambda may join functions to the VPC, and their code may not.
+func TestNetwork(t *testing.T) {
+	actions := []string{
+		"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface",
+		"ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
+	}
+	for _, d := range both(load(t, deployments["everything"])) {
+		for name, f := range d.Functions {
+			for _, action := range actions {
+				if got := d.Allows(name, action, "*", nil); got != (len(f.Subnets) > 0) {
+					t.Errorf("Lambda may %s for %s: %t", action, name, got)
+				}
+				if d.Allows(name, action, "*", map[string]string{"lambda:SourceFunctionArn": functionARN(f)}) {
+					t.Errorf("%s itself may %s", name, action)
+				}
+			}
+		}
+	}
+}
+
 // TestSecret holds that login reads the parameter that is named, and no other.
 func TestSecret(t *testing.T) {
 	const parameters = "arn:aws:ssm:eu-central-1:111122223333:parameter"
@@ -419,6 +471,11 @@ var wide = map[string]string{
 	"key NobodyElseSigns":  "in a key's policy, * is the key; and it denies",
 	"bucket TlsOnly":       "it denies",
 	"bucket RecentTlsOnly": "it denies",
+
+	"login JoinNetwork":      "Lambda's own rights to a VPC know no resources beforehand",
+	"login LambdaAloneJoins": "it denies",
+	"fetch JoinNetwork":      "Lambda's own rights to a VPC know no resources beforehand",
+	"fetch LambdaAloneJoins": "it denies",
 }
 
 // TestNothingIsWide holds that rights are spelt out.

@@ -29,6 +29,7 @@ func Load(file string, v Values) (*Deployment, error) {
 		Outcomes:   s.topic(),
 		Managed:    s.managed(),
 		LogGroups:  s.logGroups(),
+		Metrics:    s.metrics(),
 		Alarms:     s.alarms(),
 		Dashboard:  s.only("AWS::CloudWatch::Dashboard").at("Properties", "DashboardBody").json(),
 		Outputs:    s.outputs(),
@@ -105,9 +106,11 @@ func (s *samTemplate) functions() map[string]Function {
 			Recursion:    p.at("RecursiveLoop").or("Terminate").text(),
 			LogGroup:     p.at("LoggingConfig", "LogGroup").text(),
 			Environment:  p.at("Environment", "Variables").or(map[string]any{}).table(),
+			Subnets:      p.at("VpcConfig", "SubnetIds").or([]any{}).texts(),
+			Groups:       p.at("VpcConfig", "SecurityGroupIds").or([]any{}).texts(),
 			Role:         p.at("Role").text(),
 		}
-		f.Trust, f.Policy = s.role(f.Role)
+		f.Trust, f.Policy, f.Boundary = s.role(f.Role)
 		for _, permission := range s.all("AWS::Lambda::Permission") {
 			if m := permission.at("Properties"); m.at("FunctionName").text() == f.Name {
 				f.Invokers = append(f.Invokers, Invoker{m.at("Action").text(), m.at("Principal").text(), m.at("SourceArn").text()})
@@ -118,8 +121,8 @@ func (s *samTemplate) functions() map[string]Function {
 	return functions
 }
 
-// role finds what is said of a role: who may take it, and what it may do.
-func (s *samTemplate) role(arn string) (trust, policy Policy) {
+// role finds what is said of a role: who may take it, what it may do, and what bounds that.
+func (s *samTemplate) role(arn string) (trust, policy Policy, boundary string) {
 	for _, r := range s.all("AWS::IAM::Role") {
 		p := r.at("Properties")
 		if s.values.iamARN("role/"+p.at("RoleName").text()) != arn {
@@ -131,10 +134,10 @@ func (s *samTemplate) role(arn string) (trust, policy Policy) {
 		for _, inline := range p.at("Policies").list() {
 			policy = append(policy, inline.at("PolicyDocument").policy()...)
 		}
-		return p.at("AssumeRolePolicyDocument").policy(), policy
+		return p.at("AssumeRolePolicyDocument").policy(), policy, p.at("PermissionsBoundary").or("").text()
 	}
 	s.errs = append(s.errs, fmt.Errorf("there is no role %s", arn))
-	return nil, nil
+	return nil, nil, ""
 }
 
 func (s *samTemplate) managed() map[string]Policy {
@@ -226,6 +229,7 @@ func (s *samTemplate) key() Key {
 		Description: p.at("Description").text(),
 		Spec:        p.at("KeySpec").text(),
 		Usage:       p.at("KeyUsage").text(),
+		MultiRegion: p.at("MultiRegion").or(false).flag(),
 		Window:      p.at("PendingWindowInDays").number(),
 		Alias:       alias.at("AliasName").text(),
 		Policy:      p.at("KeyPolicy").policy(),
@@ -241,7 +245,8 @@ func (s *samTemplate) queue(name string) Queue {
 	q := Queue{
 		Name:        p.at("QueueName").text(),
 		FIFO:        p.at("FifoQueue").or(false).flag(),
-		ManagedSSE:  p.at("SqsManagedSseEnabled").flag(),
+		ManagedSSE:  p.at("SqsManagedSseEnabled").or(false).flag(),
+		KMSKey:      p.at("KmsMasterKeyId").or("").text(),
 		Visibility:  p.at("VisibilityTimeout").or(0).number(),
 		Retention:   p.at("MessageRetentionPeriod").number(),
 		Wait:        p.at("ReceiveMessageWaitTimeSeconds").or(0).number(),
@@ -366,16 +371,30 @@ func (s *samTemplate) reconcile(functions map[string]Function) Schedule {
 		Function:    functionOf(functions, p.at("Target", "Arn").text()),
 		Input:       p.at("Target", "Input").text(),
 	}
-	schedule.Trust, schedule.Policy = s.role(p.at("Target", "RoleArn").text())
+	schedule.Trust, schedule.Policy, schedule.Boundary = s.role(p.at("Target", "RoleArn").text())
 	return schedule
 }
 
-func (s *samTemplate) logGroups() map[string]int {
-	groups := map[string]int{}
+func (s *samTemplate) logGroups() map[string]LogGroup {
+	groups := map[string]LogGroup{}
 	for _, r := range s.all("AWS::Logs::LogGroup") {
-		groups[r.at("Properties", "LogGroupName").text()] = r.at("Properties", "RetentionInDays").number()
+		p := r.at("Properties")
+		groups[p.at("LogGroupName").text()] = LogGroup{p.at("RetentionInDays").number(), p.at("KmsKeyId").or("").text()}
 	}
 	return groups
+}
+
+func (s *samTemplate) metrics() map[string]Metric {
+	metrics := map[string]Metric{}
+	for _, r := range s.all("AWS::Logs::MetricFilter") {
+		p := r.at("Properties")
+		as := p.at("MetricTransformations")
+		metrics[p.at("FilterName").text()] = Metric{
+			p.at("LogGroupName").text(), p.at("FilterPattern").text(),
+			as.at("MetricNamespace").text(), as.at("MetricName").text(), as.at("MetricValue").text(),
+		}
+	}
+	return metrics
 }
 
 func (s *samTemplate) alarms() map[string]Alarm {
@@ -394,6 +413,7 @@ func (s *samTemplate) alarms() map[string]Alarm {
 			Comparison:  p.at("ComparisonOperator").text(),
 			Missing:     p.at("TreatMissingData").text(),
 			Actions:     p.at("AlarmActions").or([]any{}).texts(),
+			OKActions:   p.at("OKActions").or([]any{}).texts(),
 		}
 		for _, dimension := range p.at("Dimensions").or([]any{}).list() {
 			a.Dimensions[dimension.at("Name").text()] = dimension.at("Value").text()

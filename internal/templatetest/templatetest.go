@@ -86,7 +86,8 @@ type Deployment struct {
 	Fetching        *Fetching   // nil where the mirror does not pull through
 	Reconcile       Schedule
 	Managed         map[string]Policy // by name: to attach to users and their roles
-	LogGroups       map[string]int    // from a name to the days that its logs are kept
+	LogGroups       map[string]LogGroup
+	Metrics         map[string]Metric // that logs are counted as, by the names of the filters
 	Alarms          map[string]Alarm
 	Dashboard       any               // as JSON is decoded
 	Outputs         map[string]string // by the template's names for them
@@ -106,9 +107,12 @@ type Function struct {
 	Recursion    string // what becomes of a chain of events that leads back to it: Allow or Terminate
 	LogGroup     string
 	Environment  map[string]string
-	Role         string // ARN
-	Trust        Policy // who may take the role
-	Policy       Policy // what the role may do
+	Subnets      []string // none where it is in no VPC
+	Groups       []string // of security, in its VPC
+	Role         string   // ARN
+	Boundary     string   // ARN of the policy that bounds the role; empty for none
+	Trust        Policy   // who may take the role
+	Policy       Policy   // what the role may do
 	Invokers     []Invoker
 }
 
@@ -185,6 +189,7 @@ type Key struct {
 	Kept        bool
 	Description string
 	Spec, Usage string
+	MultiRegion bool
 	Window      int // days until a deletion
 	Alias       string
 	Policy      Policy
@@ -195,6 +200,7 @@ type Queue struct {
 	Name, ARN, URL string
 	FIFO           bool
 	ManagedSSE     bool
+	KMSKey         string // that encrypts it; empty for none
 	Visibility     int    // seconds; 0 for SQS's default
 	Retention      int    // seconds
 	Wait           int    // seconds
@@ -232,8 +238,18 @@ type Schedule struct {
 	Expression        string
 	Window            string
 	Function, Input   string
+	Boundary          string // of its role
 	Trust, Policy     Policy
 }
+
+// LogGroup is a group of logs.
+type LogGroup struct {
+	Days   int    // for which they are kept
+	KMSKey string // that encrypts them; empty for none
+}
+
+// Metric is what lines of a log are counted as.
+type Metric struct{ LogGroup, Pattern, Namespace, Name, Value string }
 
 // Alarm is a CloudWatch alarm.
 type Alarm struct {
@@ -241,7 +257,7 @@ type Alarm struct {
 	Dimensions                                map[string]string
 	Period, Evaluations, Threshold            int
 	Comparison, Missing                       string
-	Actions                                   []string
+	Actions, OKActions                        []string
 }
 
 // Allows reports whether AWS would let a function's role do something, by the
@@ -262,8 +278,9 @@ func (d *Deployment) Allows(function, action, resource string, context map[strin
 		}
 	}
 	// A key's policy says "*" for the key, and without it nobody has rights to the key. One that takes the place of
-	// the deployment's own is made with the same policy.
-	if strings.HasPrefix(action, "kms:") && !d.SigningKey.Policy.Allows(action, resource, request) {
+	// the deployment's own is made with the same policy. The keys that encrypt have policies of their own, elsewhere.
+	signs := resource == d.SigningKey.ARN || resource == d.Functions["publish"].Environment["LARDER_KMS_KEY"]
+	if strings.HasPrefix(action, "kms:") && signs && !d.SigningKey.Policy.Allows(action, resource, request) {
 		return false
 	}
 	return f.Policy.Allows(action, resource, request)

@@ -25,6 +25,10 @@ const (
 	truststore  = "s3://acme-certificates/front.pem"
 	certificate = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
 	otherKey    = "arn:aws:kms:eu-central-1:111122223333:key/11111111-1111-1111-1111-111111111111"
+	queueKey    = "arn:aws:kms:eu-central-1:111122223333:key/22222222-2222-2222-2222-222222222222"
+	topicKey    = "arn:aws:kms:eu-central-1:111122223333:key/33333333-3333-3333-3333-333333333333"
+	logKey      = "arn:aws:kms:eu-central-1:111122223333:key/mrk-44444444444444444444444444444444"
+	boundary    = "arn:aws:iam::111122223333:policy/platform/boundary"
 )
 
 // deployments are parameters under which both descriptions must say the same.
@@ -38,7 +42,10 @@ var deployments = map[string]map[string]string{
 		"SigningKeyArn":   otherKey,
 		"MirrorUpstreams": "registry.terraform.io/hashicorp/*,registry.opentofu.org/*/*", "MirrorPlatforms": "linux_amd64",
 		"LoginIssuer": "https://login.example.com", "LoginClientId": "larder", "LoginClientSecretName": "/acme/login", "LoginScopes": "openid groups",
+		"PermissionsBoundaryArn": boundary, "SubnetIds": "subnet-0a,subnet-0b", "SecurityGroupIds": "sg-0c,sg-0d",
+		"QueueKeyArn": queueKey, "TopicKeyArn": topicKey, "LogKeyArn": logKey, "MultiRegionKey": "true", "MoreAlarms": "true",
 	},
+	"more alarms":        {"BucketName": "acme-registry", "MoreAlarms": "true"},
 	pulling:              {"BucketName": "acme-registry", "MirrorUpstreams": "registry.terraform.io/hashicorp/*"},
 	"a domain elsewhere": {"BucketName": "acme-registry", "DomainName": "registry.example.com", "CertificateArn": certificate},
 }
@@ -186,6 +193,25 @@ func TestTwinsRefuse(t *testing.T) {
 		{"SigningKeyArn", "arn:aws:kms:eu-central-1:111122223333:key/*", false},
 		{"AlarmTopicArn", "arn:aws:sns:eu-central-1:111122223333:alarms", true},
 		{"AlarmTopicArn", "ops@example.com", false},
+		{"PermissionsBoundaryArn", boundary, true},
+		{"PermissionsBoundaryArn", "arn:aws:iam::aws:policy/PowerUserAccess", true},
+		{"PermissionsBoundaryArn", "boundary", false},
+		{"PermissionsBoundaryArn", "arn:aws:iam::111122223333:role/boundary", false},
+		{"SubnetIds", "subnet-0123456789abcdef0", false}, // without a security group
+		{"SubnetIds", "subnet-1,", false},
+		{"SubnetIds", "vpc-1", false},
+		{"SecurityGroupIds", "sg-0123456789abcdef0,sg-1", true},
+		{"SecurityGroupIds", "default", false},
+		{"QueueKeyArn", queueKey, true},
+		{"QueueKeyArn", "alias/aws/sqs", false},
+		{"TopicKeyArn", topicKey, true},
+		{"TopicKeyArn", "alias/aws/sns", false},
+		{"LogKeyArn", logKey, true},
+		{"LogKeyArn", "*", false},
+		{"MultiRegionKey", "true", true},
+		{"MultiRegionKey", "yes", false},
+		{"MoreAlarms", "true", true},
+		{"MoreAlarms", "", false},
 		{"NoSuchParameter", "1", false},
 	} {
 		v := templatetest.Values{Parameters: map[string]string{"BucketName": "acme-registry", c.parameter: c.value}}
@@ -372,14 +398,14 @@ func TestFunctions(t *testing.T) {
 		if f.Code != "build/"+name || f.Runtime != "provided.al2023" || f.Architecture != "arm64" || f.Handler != "bootstrap" {
 			t.Errorf("%s is %+v", name, f)
 		}
-		if d.LogGroups[f.LogGroup] == 0 {
+		if d.LogGroups[f.LogGroup].Days == 0 {
 			t.Errorf("%s logs to %s, which is not among the log groups", name, f.LogGroup)
 		}
 		if len(f.Trust) != 1 || !slices.Equal(f.Trust[0].Principals, []string{"Service lambda.amazonaws.com"}) {
 			t.Errorf("the role of %s may be taken by %v", name, f.Trust)
 		}
 	}
-	if d.LogGroups[d.API.AccessLog] == 0 || !strings.HasPrefix(d.API.AccessLog, "/aws/vendedlogs/") {
+	if d.LogGroups[d.API.AccessLog].Days == 0 || !strings.HasPrefix(d.API.AccessLog, "/aws/vendedlogs/") {
 		t.Errorf("the access log is %s", d.API.AccessLog)
 	}
 	publish := d.Functions["publish"]
@@ -440,28 +466,33 @@ func TestBucket(t *testing.T) {
 // TestAdopt holds that adopt.yaml takes what template.yaml keeps, and says of
 // it what template.yaml says.
 func TestAdopt(t *testing.T) {
-	v := templatetest.Values{Parameters: map[string]string{"BucketName": "acme-registry"}}
-	whole, err := templatetest.Kept(samFile, v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	adopted, err := templatetest.Kept("../../adopt.yaml", v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if names := slices.Sorted(maps.Keys(whole)); !slices.Equal(names, slices.Sorted(maps.Keys(adopted))) {
-		t.Fatalf("adopt.yaml does not take %v", names)
-	}
-	if adopted["Table"]["TimeToLiveSpecification"] == nil {
-		t.Error("adopt.yaml says nothing of the table's TTL: the deployment would enable it, and DynamoDB refuses that twice")
-	}
-	for name, properties := range adopted {
-		for property, value := range properties {
-			if name == "BucketPolicy" && property == "PolicyDocument" {
-				continue // the least of it, until the deployment brings the rest
-			}
-			if !reflect.DeepEqual(value, whole[name][property]) {
-				t.Errorf("%s of %s is %v, and in template.yaml %v", property, name, value, whole[name][property])
+	for _, multiRegion := range []string{"false", "true"} {
+		v := templatetest.Values{Parameters: map[string]string{"BucketName": "acme-registry", "MultiRegionKey": multiRegion}}
+		whole, err := templatetest.Kept(samFile, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		adopted, err := templatetest.Kept("../../adopt.yaml", v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := slices.Sorted(maps.Keys(whole)); !slices.Equal(names, slices.Sorted(maps.Keys(adopted))) {
+			t.Fatalf("adopt.yaml does not take %v", names)
+		}
+		if adopted["Table"]["TimeToLiveSpecification"] == nil {
+			t.Error("adopt.yaml says nothing of the table's TTL: the deployment would enable it, and DynamoDB refuses that twice")
+		}
+		if !reflect.DeepEqual(adopted["SigningKey"]["MultiRegion"], whole["SigningKey"]["MultiRegion"]) {
+			t.Error("adopt.yaml says otherwise whether the key is of many regions: the deployment would change it, and KMS refuses that")
+		}
+		for name, properties := range adopted {
+			for property, value := range properties {
+				if name == "BucketPolicy" && property == "PolicyDocument" {
+					continue // the least of it, until the deployment brings the rest
+				}
+				if !reflect.DeepEqual(value, whole[name][property]) {
+					t.Errorf("%s of %s is %v, and in template.yaml %v", property, name, value, whole[name][property])
+				}
 			}
 		}
 	}
@@ -485,6 +516,120 @@ func TestFormatted(t *testing.T) {
 		if string(hclwrite.Format(source)) != string(source) {
 			t.Errorf("%s is not formatted: run terraform fmt or tofu fmt", file)
 		}
+	}
+}
+
+// TestNothingIsRequired holds that what some organizations require is not there
+// unless it is asked for.
+func TestNothingIsRequired(t *testing.T) {
+	for _, d := range both(load(t, deployments[pulling])) {
+		text, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, right := range []string{"ec2:", "kms:Decrypt", "kms:GenerateDataKey"} {
+			if strings.Contains(string(text), right) {
+				t.Errorf("there is a right to %s", right)
+			}
+		}
+		for name, f := range d.Functions {
+			if f.Boundary != "" || len(f.Subnets) > 0 || len(f.Groups) > 0 {
+				t.Errorf("%s is %+v", name, f)
+			}
+		}
+		for _, q := range []templatetest.Queue{d.Queue, d.DeadLetterQueue, d.Fetching.Queue, d.Fetching.DeadLetterQueue} {
+			if !q.ManagedSSE || q.KMSKey != "" {
+				t.Errorf("the queue is %+v", q)
+			}
+		}
+		for name, group := range d.LogGroups {
+			if group.KMSKey != "" {
+				t.Errorf("%s is encrypted with %s", name, group.KMSKey)
+			}
+		}
+		if d.Outcomes.KMSKey != "" || d.SigningKey.MultiRegion || d.Reconcile.Boundary != "" || len(d.Metrics) > 0 || len(d.Alarms) != 6 {
+			t.Errorf("there are %+v, %+v, %+v, %v and %d alarms", d.Outcomes, d.SigningKey, d.Reconcile, d.Metrics, len(d.Alarms))
+		}
+	}
+}
+
+// TestWhatIsRequired holds that what is asked for is everywhere where it belongs, and
+// nowhere else.
+func TestWhatIsRequired(t *testing.T) {
+	for _, d := range both(load(t, deployments["everything"])) {
+		for name, f := range d.Functions {
+			var subnets, groups []string
+			if name == "login" || name == "fetch" { // they alone connect to others than AWS
+				subnets, groups = []string{"subnet-0a", "subnet-0b"}, []string{"sg-0c", "sg-0d"}
+			}
+			if f.Boundary != boundary || !slices.Equal(f.Subnets, subnets) || !slices.Equal(f.Groups, groups) {
+				t.Errorf("%s is %+v", name, f)
+			}
+		}
+		for _, q := range []templatetest.Queue{d.Queue, d.DeadLetterQueue, d.Fetching.Queue, d.Fetching.DeadLetterQueue} {
+			if q.ManagedSSE || q.KMSKey != queueKey { // SQS takes one of both
+				t.Errorf("the queue is %+v", q)
+			}
+		}
+		if len(d.LogGroups) != 7 {
+			t.Errorf("the log groups are %v", d.LogGroups)
+		}
+		for name, group := range d.LogGroups {
+			if group.KMSKey != logKey {
+				t.Errorf("%s is encrypted with %s", name, group.KMSKey)
+			}
+		}
+		if d.Outcomes.KMSKey != topicKey || !d.SigningKey.MultiRegion || d.Reconcile.Boundary != boundary {
+			t.Errorf("there are %+v, %+v, %+v", d.Outcomes, d.SigningKey, d.Reconcile)
+		}
+	}
+}
+
+// TestAlarms holds which alarms there are, whom they tell, and what they go by.
+func TestAlarms(t *testing.T) {
+	always := []string{"dead-letters", "oldest-upload", "publish-errors", "server-errors", "throttles"}
+	more := []string{"read-throttles", "reconcile", "slow-publish", "write-throttles"}
+	for name, want := range map[string][]string{
+		"the least":   always,
+		pulling:       slices.Concat(always, []string{"fetch-dead-letters"}),
+		"more alarms": slices.Concat(always, more),
+		"everything":  slices.Concat(always, more, []string{"certificate", "fetch-dead-letters", "fetch-errors"}),
+	} {
+		slices.Sort(want)
+		for _, d := range both(load(t, deployments[name])) {
+			var got []string
+			for alarm, settings := range d.Alarms {
+				got = append(got, strings.TrimPrefix(alarm, "acme-registry-"))
+				var told []string
+				if name == "everything" {
+					told = []string{"arn:aws:sns:eu-central-1:111122223333:alarms"}
+				}
+				if !slices.Equal(settings.Actions, told) || !slices.Equal(settings.OKActions, told) {
+					t.Errorf("%s: %s tells %v, and that all is well %v", name, alarm, settings.Actions, settings.OKActions)
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("%s: there are %v, want %v", name, got, want)
+			}
+		}
+	}
+	d, _ := load(t, deployments["more alarms"])
+	if slow := d.Alarms["acme-registry-slow-publish"]; slow.Threshold != d.Functions["publish"].Timeout*1000*4/5 {
+		t.Errorf("publish is slow after %d ms, and has %d s", slow.Threshold, d.Functions["publish"].Timeout)
+	}
+	source, err := os.ReadFile("../../functions/internal/intake/intake.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const complete = "the reconcile is complete"
+	want := templatetest.Metric{
+		LogGroup: "/aws/lambda/acme-registry-publish", Pattern: `{ $.msg = "` + complete + `" }`,
+		Namespace: "Larder", Name: "acme-registry-reconciles", Value: "1",
+	}
+	alarm := d.Alarms["acme-registry-reconcile"]
+	if got := d.Metrics["acme-registry-reconciles"]; got != want || alarm.Metric != got.Name || alarm.Namespace != got.Namespace ||
+		!strings.Contains(string(source), `"`+complete+`"`) {
+		t.Errorf("reconciles are counted by %+v, and the alarm is %+v", got, alarm)
 	}
 }
 

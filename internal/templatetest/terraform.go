@@ -31,6 +31,7 @@ func LoadTerraform(dir string, v Values) (*Deployment, error) {
 		Outcomes:        t.topic(),
 		Managed:         t.managed(),
 		LogGroups:       t.logGroups(),
+		Metrics:         t.metrics(),
 		Alarms:          t.alarms(),
 		Dashboard:       t.only("aws_cloudwatch_dashboard").at("dashboard_body").json(),
 		Outputs:         t.outputs(),
@@ -98,9 +99,11 @@ func (t *terraform) functions() map[string]Function {
 			Recursion:    "Terminate",
 			LogGroup:     r.at("logging_config", "log_group").text(),
 			Environment:  r.at("environment", "variables").or(map[string]any{}).table(),
+			Subnets:      r.at("vpc_config", "subnet_ids").or([]any{}).texts(),
+			Groups:       r.at("vpc_config", "security_group_ids").or([]any{}).texts(),
 			Role:         r.at("role").text(),
 		}
-		f.Trust, f.Policy = t.role(f.Role)
+		f.Trust, f.Policy, f.Boundary = t.role(f.Role)
 		for _, p := range t.all("aws_lambda_permission") {
 			if p.at("function_name").text() == f.Name {
 				f.Invokers = append(f.Invokers, Invoker{p.at("action").text(), p.at("principal").text(), p.at("source_arn").text()})
@@ -127,7 +130,7 @@ func code(zip string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(path.Clean(zip), ".zip"), "../") // the module is one folder deep
 }
 
-func (t *terraform) role(arn string) (trust, policy Policy) {
+func (t *terraform) role(arn string) (trust, policy Policy, boundary string) {
 	for _, r := range t.all("aws_iam_role") {
 		name := r.at("name").text()
 		if t.values.iamARN("role/"+name) != arn {
@@ -138,10 +141,10 @@ func (t *terraform) role(arn string) (trust, policy Policy) {
 				policy = append(policy, inline.at("policy").policy()...)
 			}
 		}
-		return r.at("assume_role_policy").policy(), policy
+		return r.at("assume_role_policy").policy(), policy, r.at("permissions_boundary").or("").text()
 	}
 	t.errs = append(t.errs, fmt.Errorf("there is no role %s", arn))
-	return nil, nil
+	return nil, nil, ""
 }
 
 func (t *terraform) managed() map[string]Policy {
@@ -250,6 +253,7 @@ func (t *terraform) key() Key {
 		Description: r.at("description").text(),
 		Spec:        r.at("customer_master_key_spec").text(),
 		Usage:       r.at("key_usage").text(),
+		MultiRegion: r.at("multi_region").or(false).flag(),
 		Window:      r.at("deletion_window_in_days").number(),
 		Alias:       alias.at("name").text(),
 		Policy:      r.at("policy").policy(),
@@ -266,7 +270,8 @@ func (t *terraform) queue(name string) Queue {
 	q := Queue{
 		Name:       r.at("name").text(),
 		FIFO:       r.at("fifo_queue").or(false).flag(),
-		ManagedSSE: r.at("sqs_managed_sse_enabled").flag(),
+		ManagedSSE: r.at("sqs_managed_sse_enabled").or(false).flag(),
+		KMSKey:     r.at("kms_master_key_id").or("").text(),
 		Visibility: r.at("visibility_timeout_seconds").or(0).number(),
 		Retention:  r.at("message_retention_seconds").number(),
 		Wait:       r.at("receive_wait_time_seconds").or(0).number(),
@@ -383,16 +388,27 @@ func (t *terraform) reconcile(functions map[string]Function) Schedule {
 		Function:    functionOf(functions, r.at("target", "arn").text()),
 		Input:       r.at("target", "input").text(),
 	}
-	schedule.Trust, schedule.Policy = t.role(r.at("target", "role_arn").text())
+	schedule.Trust, schedule.Policy, schedule.Boundary = t.role(r.at("target", "role_arn").text())
 	return schedule
 }
 
-func (t *terraform) logGroups() map[string]int {
-	groups := map[string]int{}
+func (t *terraform) logGroups() map[string]LogGroup {
+	groups := map[string]LogGroup{}
 	for _, r := range t.all("aws_cloudwatch_log_group") {
-		groups[r.at("name").text()] = r.at("retention_in_days").number()
+		groups[r.at("name").text()] = LogGroup{r.at("retention_in_days").number(), r.at("kms_key_id").or("").text()}
 	}
 	return groups
+}
+
+func (t *terraform) metrics() map[string]Metric {
+	metrics := map[string]Metric{}
+	for _, r := range t.all("aws_cloudwatch_log_metric_filter") {
+		as := r.at("metric_transformation")
+		metrics[r.at("name").text()] = Metric{
+			r.at("log_group_name").text(), r.at("pattern").text(), as.at("namespace").text(), as.at("name").text(), as.at("value").text(),
+		}
+	}
+	return metrics
 }
 
 func (t *terraform) alarms() map[string]Alarm {
@@ -410,6 +426,7 @@ func (t *terraform) alarms() map[string]Alarm {
 			Comparison:  r.at("comparison_operator").text(),
 			Missing:     r.at("treat_missing_data").text(),
 			Actions:     r.at("alarm_actions").texts(),
+			OKActions:   r.at("ok_actions").texts(),
 		}
 	}
 	return alarms

@@ -28,15 +28,9 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-const (
-	// lastWords is what is left of an invocation's time when its work is
-	// given up, to say why.
-	lastWords = 5 * time.Second
-
-	// reserve is what is left of an invocation's time when a reconcile
-	// begins no other step. A step is far shorter.
-	reserve = time.Minute
-)
+// lastWords is what is left of an invocation's time when its work is given up, to say
+// why.
+const lastWords = 5 * time.Second
 
 // Publisher publishes uploads and answers operators: a [publish.Publisher] and a
 // [control.Handler] of it.
@@ -194,7 +188,9 @@ func (i *Intake) reconcile(ctx context.Context, r Reconcile) error {
 	}
 	until := time.Now().Add(time.Hour)
 	if deadline, ok := ctx.Deadline(); ok {
-		until = deadline.Add(-reserve)
+		// A step is far shorter than the other half. And an invocation that takes most of its time is an upload's, which
+		// an alarm goes by.
+		until = time.Now().Add(time.Until(deadline) / 2)
 	}
 	next, err := publisher.Reconcile(ctx, after, until, i.sendMissed)
 	if err != nil {

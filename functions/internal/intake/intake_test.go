@@ -296,7 +296,7 @@ func TestReconcileFails(t *testing.T) {
 	}
 }
 
-// A reconcile stops a minute before its invocation would be ended.
+// A reconcile begins no step in the second half of its invocation's time.
 func TestReconcileHasTime(t *testing.T) {
 	deadline := time.Now().Add(5 * time.Minute)
 	ctx, cancel := context.WithDeadline(t.Context(), deadline)
@@ -305,8 +305,9 @@ func TestReconcileHasTime(t *testing.T) {
 	if _, err := w.Handle(ctx, Event{Reconcile: &Reconcile{}}); err != nil {
 		t.Fatal(err)
 	}
-	if want := deadline.Add(-lastWords - reserve); !w.publisher.until.Equal(want) {
-		t.Errorf("until %v, want %v", w.publisher.until, want)
+	half := deadline.Add(-(5*time.Minute + lastWords) / 2)
+	if early := half.Sub(w.publisher.until); early.Abs() > 10*time.Second {
+		t.Errorf("until %v, want %v", w.publisher.until, half)
 	}
 }
 

@@ -42,6 +42,7 @@ type answers struct {
 	role      *iamtypes.Role
 	refused   []string // actions
 	simulated []string // whose rights were asked for
+	boundary  string   // without which no role may be made
 }
 
 func (a *answers) GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error) {
@@ -80,7 +81,10 @@ func (a *answers) SimulatePrincipalPolicy(_ context.Context, in *iam.SimulatePri
 	at := slices.Index(in.ActionNames, aws.ToString(in.Marker)) // -1 on the first page
 	action := in.ActionNames[at+1]
 	decision := iamtypes.PolicyEvaluationDecisionTypeAllowed
-	if slices.Contains(a.refused, action) {
+	unbound := a.boundary != "" && !slices.ContainsFunc(in.ContextEntries, func(e iamtypes.ContextEntry) bool {
+		return aws.ToString(e.ContextKeyName) == "iam:PermissionsBoundary" && slices.Equal(e.ContextKeyValues, []string{a.boundary})
+	})
+	if slices.Contains(a.refused, action) || unbound && action == "iam:CreateRole" {
 		decision = iamtypes.PolicyEvaluationDecisionTypeImplicitDeny
 	}
 	out := &iam.SimulatePrincipalPolicyOutput{EvaluationResults: []iamtypes.EvaluationResult{{EvalActionName: &action, EvalDecision: decision}}}
@@ -289,6 +293,22 @@ func TestPermissions(t *testing.T) {
 		}
 		if (len(tt.api.simulated) > 0) != (tt.simulated != "") {
 			t.Errorf("%s: asked for the rights of %v, want %q", name, tt.api.simulated, tt.simulated)
+		}
+	}
+}
+
+// TestBoundary holds that who may make roles with a boundary alone may deploy with it.
+func TestBoundary(t *testing.T) {
+	const boundary = "arn:aws:iam::" + account + ":policy/boundary"
+	for given, result := range map[string]findings.Result{boundary: findings.OK, "": findings.Fail, boundary + "2": findings.Fail} {
+		api := answers{boundary: boundary}
+		got := verdict(t, func(c check) {
+			c.BoundaryArn = given
+			c.permissions(t.Context(), &api, deployer)
+		})
+		expect(t, "with "+given, got, result)
+		if result == findings.Fail && got.Found != "not allowed: iam:CreateRole on arn:aws:iam::"+account+":role/acme-registry-publish" {
+			t.Errorf("with %q: %s", given, got.Found)
 		}
 	}
 }

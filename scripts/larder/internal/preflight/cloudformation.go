@@ -41,9 +41,11 @@ var cloudFormation = map[string]rights{
 		functions:  "lambda:CreateFunction lambda:GetFunction lambda:GetFunctionRecursionConfig lambda:PutFunctionRecursionConfig lambda:TagResource",
 		roles:      "iam:PassRole",
 		samObjects: "s3:GetObject",
+		network:    "ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs",
 	},
 	"AWS::Lambda::Permission": {functions: "lambda:AddPermission"},
 	"AWS::Logs::LogGroup":     {logGroups: "logs:CreateLogGroup logs:PutRetentionPolicy logs:TagResource", anything: "logs:DescribeLogGroups"},
+	"AWS::Logs::MetricFilter": {metricFilters: "logs:DescribeMetricFilters logs:PutMetricFilter"},
 	"AWS::Route53::RecordSet": {
 		zone:          "route53:ChangeResourceRecordSets route53:GetHostedZone route53:ListResourceRecordSets",
 		changes:       "route53:GetChange",

@@ -71,6 +71,8 @@ const (
 	key           place = "key"
 	keyAlias      place = "alias of the key"
 	logGroups     place = "log groups"
+	metricFilters place = "metric filters"
+	network       place = "network"
 	policies      place = "policies"
 	queues        place = "queues"
 	roles         place = "roles"
@@ -135,6 +137,12 @@ func (c check) places(who caller) map[place][]string {
 		all[zone] = []string{global("route53", "", "hostedzone/"+c.HostedZoneID)}
 		all[changes] = []string{global("route53", "", "change/C0123456789ABCDEFGHIJ")}
 		all[zonesToSearch] = all[anything]
+	}
+	if c.SubnetIDs != "" {
+		all[network] = all[anything]
+	}
+	if c.MoreAlarms {
+		all[metricFilters] = all[logGroups][:1]
 	}
 	if c.UploaderNamespace != "" {
 		all[policies] = append(all[policies], global("iam", who.account, "policy/"+b+"-upload-"+c.UploaderNamespace))

@@ -30,7 +30,7 @@ var notTaken = map[string]string{
 	"AWS::IAM::Role":                  "iam:AttachRolePolicy iam:UntagRole",
 	"AWS::KMS::Key":                   "kms:DisableKey kms:EnableKeyRotation",
 	"AWS::Lambda::EventSourceMapping": "kms:Decrypt kms:DescribeKey kms:GenerateDataKey",
-	"AWS::Lambda::Function": "ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs elasticfilesystem:DescribeMountTargets kms:CreateGrant " +
+	"AWS::Lambda::Function": "elasticfilesystem:DescribeMountTargets kms:CreateGrant " +
 		"kms:Decrypt kms:DescribeKey kms:Encrypt kms:GenerateDataKey lambda:AssociateRuntimeAlias lambda:GetCodeSigningConfig " +
 		"lambda:GetFunctionCodeSigningConfig lambda:GetLayerVersion lambda:GetRuntimeManagementConfig lambda:PassCapacityProvider " +
 		"lambda:PutFunctionConcurrency lambda:PutFunctionScalingConfig lambda:PutRuntimeManagementConfig s3:GetObjectVersion s3files:ListMountTargets",
@@ -128,7 +128,7 @@ func TestTerraformNeeds(t *testing.T) {
 // parameters ask for it.
 func TestNeeds(t *testing.T) {
 	least := Params{BucketName: "b"}
-	all := Params{BucketName: "b", DomainName: "d.example.com", HostedZoneID: "Z1", UploaderNamespace: "n"}
+	all := Params{BucketName: "b", DomainName: "d.example.com", HostedZoneID: "Z1", UploaderNamespace: "n", SubnetIDs: "subnet-1", MoreAlarms: true}
 	for with := range tools {
 		for _, p := range []Params{least, all} {
 			p.With = with
@@ -164,6 +164,11 @@ func TestNeeds(t *testing.T) {
 		{"route53:ChangeResourceRecordSets", "sam", least, nil},
 		{"route53:ListHostedZones", "sam", least, nil},
 		{"route53:ChangeResourceRecordSets", "terraform", all, []string{"arn:aws:route53:::hostedzone/Z1"}},
+		{"ec2:DescribeSubnets", "sam", least, nil},
+		{"ec2:DescribeSubnets", "sam", all, []string{"*"}},
+		{"ec2:DescribeSubnets", "terraform", all, []string{"*"}},
+		{"logs:PutMetricFilter", "terraform", least, nil},
+		{"logs:PutMetricFilter", "sam", all, []string{arn("logs", account+":log-group:/aws/lambda/b-publish")}},
 		{"apigateway:AddCertificateToDomain", "sam", least, nil},
 		{"apigateway:AddCertificateToDomain", "terraform", all, []string{arn("apigateway", ":/domainnames"), arn("apigateway", ":/domainnames/d.example.com")}},
 	} {

@@ -20,6 +20,9 @@ type Params struct {
 	HostedZoneID       string // that gets the record for DomainName. Empty: none does
 	UploaderNamespace  string // for which a policy is made. Empty: none is
 	PublishConcurrency int    // uploads that are published at once
+	BoundaryArn        string // of the policy that bounds every role. Empty: none does
+	SubnetIDs          string // of functions in a VPC. Empty: they are in none
+	MoreAlarms         bool   // and what they count
 }
 
 // param is one parameter: the name that it has in the template, its flag, and
@@ -44,6 +47,12 @@ var params = []param{
 		func(p *Params, v string) error { p.UploaderNamespace = v; return nil }},
 	{"PublishConcurrency", "publish-concurrency", "4", "`number` of uploads that are published at once", `^[0-9]{1,4}$`,
 		func(p *Params, v string) (err error) { p.PublishConcurrency, err = strconv.Atoi(v); return err }},
+	{"PermissionsBoundaryArn", "permissions-boundary-arn", "", "`ARN` of the policy that bounds every role", `^$|^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[a-zA-Z0-9+=,.@_/-]+$`,
+		func(p *Params, v string) error { p.BoundaryArn = v; return nil }},
+	{"SubnetIds", "subnet-ids", "", "`subnets` of the functions that are to be in a VPC, with commas between them", `^$|^subnet-[0-9a-f]+(,subnet-[0-9a-f]+)*$`,
+		func(p *Params, v string) error { p.SubnetIDs = v; return nil }},
+	{"MoreAlarms", "more-alarms", "false", "`true` where there are to be more alarms", `^(true|false)$`,
+		func(p *Params, v string) error { p.MoreAlarms = v == "true"; return nil }},
 }
 
 // AddFlags defines a flag for each parameter, and one for what deploys.

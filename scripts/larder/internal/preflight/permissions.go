@@ -33,7 +33,7 @@ func (c check) permissions(ctx context.Context, api policyAPI, who caller) {
 	var refused []string
 	checked := 0
 	for _, need := range c.needs(who) {
-		found, err := simulate(ctx, api, principal, need)
+		found, err := c.simulate(ctx, api, principal, need)
 		if errorCode(err) == "NoSuchEntity" {
 			c.Warn(name, lookYourself, "not checked: IAM does not know %s", principal)
 			return
@@ -78,10 +78,21 @@ func (c check) principal(ctx context.Context, api policyAPI, who caller) (string
 	return fmt.Sprintf("arn:%s:iam::%s:role/%s", parsed.Partition, parsed.AccountID, role), nil
 }
 
+// context is what the deployment's requests say that a policy may make a condition of:
+// who deploys may be let make roles with this boundary alone.
+func (c check) context() []iamtypes.ContextEntry {
+	if c.BoundaryArn == "" {
+		return nil
+	}
+	return []iamtypes.ContextEntry{{
+		ContextKeyName: aws.String("iam:PermissionsBoundary"), ContextKeyType: iamtypes.ContextKeyTypeEnumString, ContextKeyValues: []string{c.BoundaryArn},
+	}}
+}
+
 // simulate is the actions that a principal may not do, each once.
-func simulate(ctx context.Context, api policyAPI, principal string, need need) (refused []string, err error) {
+func (c check) simulate(ctx context.Context, api policyAPI, principal string, need need) (refused []string, err error) {
 	pages := iam.NewSimulatePrincipalPolicyPaginator(api, &iam.SimulatePrincipalPolicyInput{
-		PolicySourceArn: &principal, ActionNames: need.actions, ResourceArns: need.resources,
+		PolicySourceArn: &principal, ActionNames: need.actions, ResourceArns: need.resources, ContextEntries: c.context(),
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

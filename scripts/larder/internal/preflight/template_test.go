@@ -30,8 +30,11 @@ func TestParamsAreTheTemplates(t *testing.T) {
 		}
 		parameter := nextParameter.Split(rest, 2)[0]
 		want := "AllowedPattern: " + p.pattern
-		if p.name == "PublishConcurrency" {
+		switch p.name {
+		case "PublishConcurrency":
 			want = "Default: " + p.standard
+		case "MoreAlarms":
+			want = `Default: "` + p.standard + `"`
 		}
 		if !strings.Contains(parameter+"\n", want+"\n") {
 			t.Errorf("the template's %s has no %s:\n%s", p.name, want, parameter)
