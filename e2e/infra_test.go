@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/semver"
 )
 
 // infraRoot is a configuration with a registry as the example makes it.
@@ -29,7 +31,7 @@ module "example" {
 // infraOther is another registry in the same configuration, with code of its own, and with keys that are made with it,
 // as all that some organizations require.
 const infraOther = `
-module "other" {
+module "registry" {
   source           = "../infra"
   bucket_name      = "other-registry"
   build_dir        = "../other"
@@ -43,6 +45,20 @@ module "other" {
   log_key_arn              = aws_kms_key.own.arn
   multi_region_key         = true
   more_alarms              = true
+
+  domain_name      = "other.example.com"
+  certificate_arn  = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+
+  hosted_zone_id         = terraform_data.later["zone"].output
+  create_record          = true
+  uploader_namespace     = terraform_data.later["namespace"].output
+  create_uploader_policy = true
+}
+
+# What is not known before it is applied.
+resource "terraform_data" "later" {
+  for_each = { zone = "Z0123456789", namespace = "acme" }
+  input    = each.value
 }
 
 resource "aws_kms_key" "own" {}
@@ -72,6 +88,10 @@ func TestInfra(t *testing.T) {
 		d.run(t, "apply", "plan")
 		d.unchanged(t)
 		d.checkCode(t)
+		d.rename(t)
+		d.takeOut(t)
+		d.giveUp(t)
+		d.destroy(t)
 	})
 }
 
@@ -87,6 +107,7 @@ func newDeployer(t testing.TB, c client) deployer {
 	}
 	d := deployer{workspace{filepath.Join(repository, "root"), c, map[string]string{
 		"CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1", "TF_CLI_CONFIG_FILE": providerMirror(t),
+		"GOGC": "400", // of the clients, which end before it would pay to collect more
 	}}}
 	if err := os.Mkdir(d.dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -189,10 +210,101 @@ func (d deployer) checkCode(t testing.TB) {
 	}
 }
 
+// rename renames a module as the documents say, which changes nothing.
+func (d deployer) rename(t testing.TB) {
+	t.Helper()
+	d.configure(t, infraRoot+infraRenamed+docBlock(t, infraPage, "moved"))
+	d.run(t, "get")
+	if out := d.run(t, "apply", "-auto-approve"); !strings.Contains(out, "Resources: 0 added, 0 changed, 0 destroyed.") {
+		t.Errorf("a module that was renamed is changed:\n%s", out)
+	}
+}
+
+const infraPage = "../docs/aws.md"
+
+// infraRenamed is infraOther under another name.
+var infraRenamed = strings.Replace(infraOther, `"registry"`, `"larder"`, 1)
+
+// lasting is what stays of a registry, whatever becomes of its configuration.
+var lasting = []string{
+	"module.larder.aws_dynamodb_table.catalog",
+	"module.larder.aws_kms_key.signing",
+	"module.larder.aws_s3_bucket.registry",
+	"module.larder.aws_s3_bucket_lifecycle_configuration.registry",
+	"module.larder.aws_s3_bucket_ownership_controls.registry",
+	"module.larder.aws_s3_bucket_policy.registry",
+	"module.larder.aws_s3_bucket_public_access_block.registry",
+	"module.larder.aws_s3_bucket_server_side_encryption_configuration.registry",
+	"module.larder.aws_s3_bucket_versioning.registry",
+}
+
+// takeOut takes the module out of the configuration, with nothing beside, and puts it back.
+func (d deployer) takeOut(t testing.TB) {
+	t.Helper()
+	d.configure(t, infraRoot)
+	_, err := d.command("apply", "-auto-approve").run()
+	saysOf(t, err, "deleting S3 Bucket Policy: AccessDenied", "deleting DynamoDB Table: ValidationException", "deleting KMS Key: AccessDenied")
+	if left := d.addresses(t, "module.larder."); !slices.Equal(left, lasting) {
+		t.Errorf("what is left of it is %q, want %q", left, lasting)
+	}
+	d.configure(t, infraRoot+infraRenamed)
+	if out := d.run(t, "apply", "-auto-approve"); !strings.Contains(out, " 0 changed, 0 destroyed.") {
+		t.Errorf("what was left of it is changed:\n%s", out)
+	}
+}
+
+// giveUp takes it out as the documents say, and keeps what is in it.
+func (d deployer) giveUp(t testing.TB) {
+	t.Helper()
+	if semver.Compare("v"+d.client.version, "v1.7.0") < 0 {
+		d.documented(t, "state-rm", "module.larder")
+	} else {
+		d.documented(t, "removed", "module.larder")
+	}
+	d.configure(t, infraRoot)
+	if out := d.run(t, "apply", "-auto-approve"); !strings.Contains(out, "Resources: 0 added, 0 changed, ") {
+		t.Errorf("giving it up changes something:\n%s", out)
+	}
+	if left := d.addresses(t, "module.larder."); len(left) > 0 {
+		t.Errorf("there is still %q", left)
+	}
+}
+
+// destroy destroys the other one, which first is refused.
+func (d deployer) destroy(t testing.TB) {
+	t.Helper()
+	_, err := d.command("destroy", "-auto-approve").run()
+	saysOf(t, err, "nstance cannot be destroyed", "prevent_destroy set")
+	d.documented(t, "state-rm", "module.example.module.registry")
+	d.run(t, "destroy", "-auto-approve")
+	if left := d.addresses(t, ""); len(left) > 0 {
+		t.Errorf("there is still %v", left)
+	}
+}
+
+// documented runs lines of the documents, for the module of another address.
+func (d deployer) documented(t testing.TB, block, module string) {
+	t.Helper()
+	script := strings.NewReplacer("terraform ", d.client.path+" ", "module.registry", module).Replace(docBlock(t, infraPage, block))
+	command{dir: d.dir, env: d.env, argv: []string{"sh", "-euc", script}}.must(t)
+}
+
+// addresses are those of all resources that a client keeps below one.
+func (d deployer) addresses(t testing.TB, below string) []string {
+	t.Helper()
+	var found []string
+	for address := range strings.SplitSeq(d.run(t, "state", "list"), "\n") {
+		if strings.HasPrefix(address, below) && address != "" && !strings.Contains(address, ".data.") {
+			found = append(found, address)
+		}
+	}
+	return found
+}
+
 // inState is one resource that a client keeps.
 type inState struct {
-	Address, Type string
-	Values        map[string]any
+	Type   string
+	Values map[string]any
 }
 
 // state is all of them.

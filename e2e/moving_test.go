@@ -107,11 +107,12 @@ func (n *node) move(t testing.TB, s *stack) *registry {
 	return moved
 }
 
-// docBlock returns the block of shell lines in a page that is marked for test with this name.
+// docBlock returns the block of lines to copy in a page that is marked for test with this name.
 func docBlock(t testing.TB, page, name string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(string(readFile(t, page)), "<!-- test: "+name+" -->\n")
-	indentation, rest, opened := strings.Cut(rest, "```sh\n")
+	indentation, rest, opened := strings.Cut(rest, "```")
+	_, rest, _ = strings.Cut(rest, "\n") // the language of the lines
 	block, _, closed := strings.Cut(rest, indentation+"```\n")
 	if !found || !opened || !closed || strings.TrimSpace(indentation) != "" {
 		t.Fatalf("%s has no block that is marked %s", page, name)

@@ -46,6 +46,16 @@ resource "aws_apigatewayv2_api" "registry" {
       condition     = var.client_truststore == "" || local.has_domain
       error_message = "client_truststore needs domain_name."
     }
+
+    precondition {
+      condition     = var.signing_key_arn == "" || can(regex(":kms:${local.region}:", var.signing_key_arn))
+      error_message = "signing_key_arn must be a key in ${local.region}, where this deploys."
+    }
+
+    precondition {
+      condition     = var.alarm_topic_arn == "" || can(regex(":sns:${local.region}:", var.alarm_topic_arn))
+      error_message = "alarm_topic_arn must be a topic in ${local.region}, where this deploys."
+    }
   }
 }
 
@@ -149,6 +159,11 @@ resource "aws_apigatewayv2_domain_name" "registry" {
       condition     = var.certificate_arn != ""
       error_message = "domain_name needs certificate_arn."
     }
+
+    precondition {
+      condition     = var.certificate_arn == "" || can(regex(":acm:${local.region}:", var.certificate_arn))
+      error_message = "certificate_arn must be a certificate in ${local.region}, where this deploys."
+    }
   }
 }
 
@@ -162,15 +177,23 @@ resource "aws_apigatewayv2_api_mapping" "registry" {
 }
 
 resource "aws_route53_record" "registry" {
-  count = local.has_domain && var.hosted_zone_id != "" ? 1 : 0
+  count = local.has_record ? 1 : 0
 
-  zone_id = var.hosted_zone_id
-  name    = var.domain_name
-  type    = "A"
+  zone_id         = var.hosted_zone_id
+  name            = var.domain_name
+  type            = "A"
+  allow_overwrite = var.allow_overwrite
 
   alias {
     name                   = aws_apigatewayv2_domain_name.registry[0].domain_name_configuration[0].target_domain_name
     zone_id                = aws_apigatewayv2_domain_name.registry[0].domain_name_configuration[0].hosted_zone_id
     evaluate_target_health = false
+  }
+
+  lifecycle {
+    precondition {
+      condition     = local.has_domain && var.hosted_zone_id != ""
+      error_message = "create_record needs domain_name and hosted_zone_id."
+    }
   }
 }

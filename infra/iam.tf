@@ -339,7 +339,7 @@ resource "aws_iam_role_policy" "reconcile" {
 # To attach to whoever publishes in one namespace. What may be written under keys/ says whose signatures the
 # namespace trusts; take that line out where authors are not to decide it.
 resource "aws_iam_policy" "uploader" {
-  count = var.uploader_namespace == "" ? 0 : 1
+  count = local.has_uploader ? 1 : 0
 
   name        = "${var.bucket_name}-upload-${var.uploader_namespace}"
   description = "Uploads to the namespace ${var.uploader_namespace} of the registry ${var.bucket_name}"
@@ -395,6 +395,13 @@ resource "aws_iam_policy" "uploader" {
       },
     ]
   })
+
+  lifecycle {
+    precondition {
+      condition     = var.uploader_namespace != ""
+      error_message = "create_uploader_policy needs uploader_namespace."
+    }
+  }
 }
 
 # To attach to whoever deprecates, withdraws, verifies and the like with the larder command. The function does all

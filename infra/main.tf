@@ -20,6 +20,8 @@ locals {
 
   inbox           = ["keys/", "modules/", "providers/", "mirror/"]
   has_domain      = var.domain_name != ""
+  has_record      = var.create_record == null ? local.has_domain && var.hosted_zone_id != "" : var.create_record
+  has_uploader    = var.create_uploader_policy == null ? var.uploader_namespace != "" : var.create_uploader_policy
   has_upstreams   = var.mirror_upstreams != ""
   signing_key_arn = var.signing_key_arn == "" ? aws_kms_key.signing.arn : var.signing_key_arn
   alarm_actions   = var.alarm_topic_arn == "" ? [] : [var.alarm_topic_arn]

@@ -8,6 +8,26 @@ output "domain_target" {
   value       = one(aws_apigatewayv2_domain_name.registry[*].domain_name_configuration[0].target_domain_name)
 }
 
+output "domain_target_zone_id" {
+  description = "The hosted zone of domain_target, for a record that is an alias. Null without a domain_name."
+  value       = one(aws_apigatewayv2_domain_name.registry[*].domain_name_configuration[0].hosted_zone_id)
+}
+
+output "api_id" {
+  description = "The HTTP API"
+  value       = aws_apigatewayv2_api.registry.id
+}
+
+output "function_arns" {
+  description = "The functions, by their names: discovery, versions, download, publish, login, and fetch where the mirror fetches"
+  value       = { for name, function in aws_lambda_function.this : name => function.arn }
+}
+
+output "role_arns" {
+  description = "The roles of the functions, by the functions' names"
+  value       = { for name, role in aws_iam_role.function : name => role.arn }
+}
+
 output "bucket" {
   description = "The bucket to upload to"
   value       = aws_s3_bucket.registry.bucket
@@ -41,6 +61,11 @@ output "table" {
 output "signing_key_arn" {
   description = "The key that signs SHA256SUMS"
   value       = local.signing_key_arn
+}
+
+output "signing_key_alias" {
+  description = "The alias of the module's own key, in the place of which another may sign"
+  value       = aws_kms_alias.signing.name
 }
 
 output "queue_url" {

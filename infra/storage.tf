@@ -1,4 +1,5 @@
-# What must outlive everything else: Terraform refuses to destroy it.
+# What must outlive everything else. Terraform refuses to destroy it while the module says so; where the module is taken
+# out of a configuration, AWS refuses (docs/decisions/0028-removed-modules.md).
 
 resource "aws_s3_bucket" "registry" {
   bucket = var.bucket_name
@@ -172,6 +173,14 @@ resource "aws_s3_bucket_policy" "registry" {
         ]
         Resource = "${local.bucket_arn}/registry/*"
       },
+      # So nothing takes the policy away by the way, such as a configuration that the module was taken out of.
+      {
+        Sid       = "ThisPolicyIsKept"
+        Effect    = "Deny"
+        Principal = "*"
+        Action    = "s3:DeleteBucketPolicy"
+        Resource  = local.bucket_arn
+      },
       # By an upload, a copy or a replication; and tags, by which a lifecycle could choose what expires.
       {
         Sid       = "OnlyPublishWrites"
@@ -212,7 +221,15 @@ resource "aws_s3_bucket_policy" "registry" {
     prevent_destroy = true
   }
 
-  depends_on = [aws_s3_bucket_ownership_controls.registry] # S3 takes one change of access at a time
+  # S3 takes one change of access at a time. And what is destroyed is so in the reverse order: while the policy cannot be
+  # deleted, none of these settings goes either.
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.registry,
+    aws_s3_bucket_ownership_controls.registry,
+    aws_s3_bucket_public_access_block.registry,
+    aws_s3_bucket_server_side_encryption_configuration.registry,
+    aws_s3_bucket_versioning.registry,
+  ]
 }
 
 # An index over the records in the bucket, and can be rebuilt from them.
@@ -248,7 +265,8 @@ resource "aws_dynamodb_table" "catalog" {
   }
 }
 
-# The account manages the key; only publish signs with it, and the account's administrators do not either.
+# The account manages the key; only publish signs with it, and the account's administrators do not either. Whoever is to
+# delete it allows that here first.
 # Roles are named in conditions, not as principals: a principal must exist first, and turns into an orphaned
 # identifier when its role is made anew.
 resource "aws_kms_key" "signing" {
@@ -280,7 +298,6 @@ resource "aws_kms_key" "signing" {
           "kms:ListKeyPolicies",
           "kms:ListResourceTags",
           "kms:PutKeyPolicy",
-          "kms:ScheduleKeyDeletion",
           "kms:TagResource",
           "kms:UntagResource",
           "kms:UpdateAlias",

@@ -87,6 +87,19 @@ variable "hosted_zone_id" {
   }
 }
 
+variable "create_record" {
+  description = "Whether hosted_zone_id gets the record. Null: if hosted_zone_id is not empty, which has to be known when Terraform plans; say true where it is the id of a zone that is made at the same time."
+  type        = bool
+  default     = null
+}
+
+variable "allow_overwrite" {
+  description = "Whether a record of the same name and type that hosted_zone_id has already is taken over, as when a registry moves. One of another type, such as a CNAME made by hand, is in the way all the same."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
 variable "client_truststore" {
   description = "S3 URI of a PEM file with the authority whose client certificates alone may connect to domain_name, for a front such as CloudFront. Empty, everybody may."
   type        = string
@@ -258,6 +271,12 @@ variable "uploader_namespace" {
     condition     = can(regex("^$|^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$", var.uploader_namespace))
     error_message = "uploader_namespace must be lower case letters, digits and hyphens."
   }
+}
+
+variable "create_uploader_policy" {
+  description = "Whether that policy is made. Null: if uploader_namespace is not empty, which has to be known when Terraform plans."
+  type        = bool
+  default     = null
 }
 
 variable "migration_principal_arn" {

@@ -417,6 +417,7 @@ var attributes = map[string]struct {
 	"AWS::DynamoDB::Table Arn":                           {"TableName", func(v Values, id string) string { return v.arn("dynamodb", "table/"+id) }},
 	"AWS::KMS::Key Ref":                                  {"", func(v Values, _ string) string { return v.KeyID }},
 	"AWS::KMS::Key Arn":                                  {"", func(v Values, _ string) string { return v.arn("kms", "key/"+v.KeyID) }},
+	"AWS::KMS::Alias Ref":                                {"AliasName", plain},
 	"AWS::SQS::Queue Ref":                                {"QueueName", Values.queueURL},
 	"AWS::SQS::Queue Arn":                                {"QueueName", func(v Values, id string) string { return v.arn("sqs", id) }},
 	"AWS::SQS::Queue QueueName":                          {"QueueName", plain},

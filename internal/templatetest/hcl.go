@@ -254,6 +254,15 @@ func (m *module) resource(address string, block *hclsyntax.Block) (cty.Value, er
 
 // instance is one instance of a resource: what is configured and what AWS adds.
 func (m *module) instance(address string, block *hclsyntax.Block, scope map[string]cty.Value) (cty.Value, error) {
+	for _, lifecycle := range block.Body.Blocks {
+		for _, inner := range lifecycle.Body.Blocks {
+			if lifecycle.Type == "lifecycle" && inner.Type == "precondition" {
+				if err := m.check(inner, scope); err != nil {
+					return cty.NilVal, err
+				}
+			}
+		}
+	}
 	body, err := m.body(block.Body, scope)
 	if err != nil {
 		return cty.NilVal, err
@@ -310,7 +319,7 @@ func (m *module) body(body *hclsyntax.Body, scope map[string]cty.Value) (map[str
 // block evaluates a block into the list of its type.
 func (m *module) block(block *hclsyntax.Block, scope map[string]cty.Value, into map[string][]cty.Value) error {
 	if block.Type == "precondition" {
-		return m.check(block, scope)
+		return nil // which held before anything else was evaluated
 	}
 	if block.Type != "dynamic" {
 		fields, err := m.body(block.Body, scope)

@@ -224,6 +224,7 @@ func TestResourcePolicies(t *testing.T) {
 		{"an administrator changes the policy", d.SigningKey.Policy, "kms:PutKeyPolicy", keyARN, as("admin"), true},
 		{"an administrator replicates", d.SigningKey.Policy, "kms:ReplicateKey", keyARN, as("admin"), false},
 		{"an administrator replicates a key of many regions", moving.SigningKey.Policy, "kms:ReplicateKey", keyARN, as("admin"), true},
+		{"an administrator deletes the key", d.SigningKey.Policy, "kms:ScheduleKeyDeletion", keyARN, as("admin"), false},
 		{"an administrator grants", d.SigningKey.Policy, "kms:CreateGrant", keyARN, as("admin"), false},
 
 		{"the bucket sends", d.Queue.Policy, "sqs:SendMessage", queueARN, map[string]string{"aws:SourceArn": bucketARN, "aws:SourceAccount": "111122223333", "aws:SecureTransport": "true"}, true},
@@ -280,7 +281,7 @@ func TestPublishedIsProtected(t *testing.T) {
 		{"s3:ReplicateObject", bucketARN + "/modules/x", everybody},
 
 		{"s3:PutBucketPolicy", bucketARN, everybody},
-		{"s3:DeleteBucketPolicy", bucketARN, everybody},
+		{"s3:DeleteBucketPolicy", bucketARN, nobody}, // but everybody may put another
 		{"s3:PutBucketVersioning", bucketARN, everybody},
 		{"s3:PutLifecycleConfiguration", bucketARN, everybody},
 		{"s3:PutReplicationConfiguration", bucketARN, everybody},

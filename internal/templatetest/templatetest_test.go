@@ -224,6 +224,65 @@ func TestTwinsRefuse(t *testing.T) {
 	}
 }
 
+// TestTerraformRefuses holds what infra/ takes of what template.yaml has no
+// parameter for, or cannot look at.
+func TestTerraformRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		parameters map[string]string
+		want       string
+	}{
+		{"a record without a zone", map[string]string{"CreateRecord": "true", "DomainName": "registry.example.com", "CertificateArn": certificate}, "create_record needs domain_name and hosted_zone_id."},
+		{"a record without a name", map[string]string{"CreateRecord": "true", "HostedZoneId": "Z0123456789"}, "create_record needs domain_name and hosted_zone_id."},
+		{"a policy for no namespace", map[string]string{"CreateUploaderPolicy": "true"}, "create_uploader_policy needs uploader_namespace."},
+		{"a certificate of another region", map[string]string{"DomainName": "registry.example.com", "CertificateArn": "arn:aws:acm:us-east-1:111122223333:certificate/1"}, "certificate_arn must be a certificate in eu-central-1, where this deploys."},
+		{"a key of another region", map[string]string{"SigningKeyArn": "arn:aws:kms:us-east-1:111122223333:key/1"}, "signing_key_arn must be a key in eu-central-1, where this deploys."},
+		{"a topic of another region", map[string]string{"AlarmTopicArn": "arn:aws:sns:us-east-1:111122223333:alarms"}, "alarm_topic_arn must be a topic in eu-central-1, where this deploys."},
+		{"code at a URL", map[string]string{"CodeBucket": "s3://acme-artifacts"}, "code_bucket must be the name of a bucket."},
+		{"a prefix without a slash", map[string]string{"CodeBucket": "acme-artifacts", "CodePrefix": "larder"}, "code_prefix must end with a slash and not begin with one, such as larder/1.4.0/."},
+		{"a prefix that begins with one", map[string]string{"CodeBucket": "acme-artifacts", "CodePrefix": "/larder/"}, "code_prefix must end with a slash and not begin with one, such as larder/1.4.0/."},
+	} {
+		v := templatetest.Values{Parameters: map[string]string{"BucketName": "acme-registry"}}
+		maps.Copy(v.Parameters, c.parameters)
+		if _, err := templatetest.LoadTerraform(terraformDir, v); err == nil || !strings.HasSuffix(err.Error(), ": "+c.want) {
+			t.Errorf("%s: it says %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestCodeInBucket holds where functions come from that are not uploaded.
+func TestCodeInBucket(t *testing.T) {
+	for prefix, want := range map[string]string{"": "s3://acme-artifacts/publish.zip", "larder/1.4.0/": "s3://acme-artifacts/larder/1.4.0/publish.zip"} {
+		d, err := templatetest.LoadTerraform(terraformDir, templatetest.Values{Parameters: map[string]string{
+			"BucketName": "acme-registry", "CodeBucket": "acme-artifacts", "CodePrefix": prefix,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Functions["publish"].Code; got != want {
+			t.Errorf("the code of publish is %s, want %s", got, want)
+		}
+	}
+}
+
+// TestRecordAndPolicyAreOptional holds that a zone and a namespace that are given make the record and the policy, unless
+// that is said otherwise.
+func TestRecordAndPolicyAreOptional(t *testing.T) {
+	for said, want := range map[string]bool{"": true, "true": true, "false": false} {
+		v := templatetest.Values{Parameters: maps.Clone(deployments["everything"])}
+		if said != "" {
+			v.Parameters["CreateRecord"], v.Parameters["CreateUploaderPolicy"] = said, said
+		}
+		d, err := templatetest.LoadTerraform(terraformDir, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, policy := d.Managed["acme-registry-upload-acme"]; policy != want || (d.API.Record != nil) != want {
+			t.Errorf("%q: there is a policy: %t, a record: %+v; want %t", said, policy, d.API.Record, want)
+		}
+	}
+}
+
 // TestNoCycle holds that nothing in the template waits for itself; that of
 // infra/ fails to load if something does.
 func TestNoCycle(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // LoadTerraform reads a deployment from a Terraform module. The variables are
@@ -89,7 +91,7 @@ func (t *terraform) functions() map[string]Function {
 		f := Function{
 			Name:         r.at("function_name").text(),
 			Description:  r.at("description").text(),
-			Code:         code(r.at("filename").text()),
+			Code:         code(r),
 			Runtime:      r.at("runtime").text(),
 			Architecture: strings.Join(r.at("architectures").texts(), " "),
 			Handler:      r.at("handler").text(),
@@ -125,8 +127,12 @@ func keyOf(address string) string {
 	return strings.TrimSuffix(rest, `"]`)
 }
 
-// code is the folder that a function's zip is made from. `make build` puts the one beside the other.
-func code(zip string) string {
+// code is the folder that a function's zip is made from, beside which `make build` puts it; or where it is in S3.
+func code(function tree) string {
+	zip := function.at("filename").or("").text()
+	if zip == "" {
+		return fmt.Sprintf("s3://%s/%s", function.at("s3_bucket").text(), function.at("s3_key").text())
+	}
 	return strings.TrimPrefix(strings.TrimSuffix(path.Clean(zip), ".zip"), "../") // the module is one folder deep
 }
 
@@ -432,12 +438,12 @@ func (t *terraform) alarms() map[string]Alarm {
 	return alarms
 }
 
-// outputs are those that are not null, by the template's names.
+// outputs are the texts that are not null, by the template's names. CloudFormation has no outputs but texts.
 func (t *terraform) outputs() map[string]string {
 	outputs := map[string]string{}
 	for address := range t.blocks {
 		name, ok := strings.CutPrefix(address, "output.")
-		if value := t.known[address]; ok && !value.IsNull() {
+		if value := t.known[address]; ok && !value.IsNull() && value.Type() == cty.String {
 			outputs[camelCase(name)] = value.AsString()
 		}
 	}

@@ -63,7 +63,7 @@ func (p *provider) apply(kind string, prior, planned fields) error {
 			return errors.New("deleting DynamoDB Table: ValidationException: Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first")
 		}
 	case "aws_kms_key":
-		if planned == nil && !allows(prior.text("policy"), "kms:ScheduleKeyDeletion") {
+		if planned == nil && prior.text("policy") != "" && !allows(prior.text("policy"), "kms:ScheduleKeyDeletion") {
 			return errors.New("deleting KMS Key: AccessDeniedException: is not authorized to perform: kms:ScheduleKeyDeletion on resource")
 		}
 	}

@@ -22,11 +22,12 @@ resource "aws_route53_record" "validation" {
     for option in aws_acm_certificate.registry.domain_validation_options : option.domain_name => option
   }
 
-  zone_id = data.aws_route53_zone.this.zone_id
-  name    = each.value.resource_record_name
-  type    = each.value.resource_record_type
-  records = [each.value.resource_record_value]
-  ttl     = 300
+  zone_id         = data.aws_route53_zone.this.zone_id
+  name            = each.value.resource_record_name
+  type            = each.value.resource_record_type
+  records         = [each.value.resource_record_value]
+  ttl             = 300
+  allow_overwrite = true # ACM asks for the same record each time that the account wants a certificate for the name
 }
 
 resource "aws_acm_certificate_validation" "registry" {
