@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"pkg/catalog/boltcatalog":   {"pkg/registry", "pkg/access", "pkg/publish", "pkg/catalog/internal/"},
 	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/access", "pkg/catalog/internal/"},
 	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/access", "pkg/publish"},
-	"pkg/control":               {"pkg/registry", "pkg/publish", "pkg/signing", "pkg/access/admin"},
+	"pkg/control":               {"pkg/registry", "pkg/publish", "pkg/signing", "pkg/access", "pkg/access/admin"},
 	"pkg/pullthrough":           {"pkg/registry", "pkg/protocol", "pkg/publish", "pkg/upstream"},
 	"pkg/identity":              {"pkg/access"},
 	"pkg/login":                 {"pkg/access", "pkg/identity", "pkg/protocol"},

@@ -11,6 +11,7 @@
 package control
 
 import (
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -25,6 +26,12 @@ type Request struct {
 	Reindex  *Part          `json:"reindex,omitempty"`  // rebuild the catalog from the records
 	Verify   *Verify        `json:"verify,omitempty"`   // compare everything with everything
 	Access   *admin.Request `json:"access,omitempty"`   // tokens and rules of trust, on a single node
+
+	// Access keys of the bucket, on a single node.
+	RotateAccess   *RotateAccess   `json:"rotate_access,omitempty"`
+	CreateUploader *CreateUploader `json:"create_uploader,omitempty"`
+	ListUploaders  *ListUploaders  `json:"list_uploaders,omitempty"`
+	RevokeUploader *RevokeUploader `json:"revoke_uploader,omitempty"`
 }
 
 // Standing asks for a version to stand otherwise.
@@ -63,6 +70,11 @@ type Answer struct {
 	Distrusted *TrustEnded   `json:"distrusted,omitempty"`
 	Walked     *Walked       `json:"walked,omitempty"` // of Keys, Resign, Reindex and Verify
 	Access     *admin.Answer `json:"access,omitempty"` // without an error of its own
+
+	AccessRotated   *AccessRotated   `json:"access_rotated,omitempty"`
+	UploaderCreated *UploaderCreated `json:"uploader_created,omitempty"`
+	Uploaders       *Uploaders       `json:"uploaders,omitempty"`
+	UploaderRevoked *access.Uploader `json:"uploader_revoked,omitempty"`
 }
 
 // TrustEnded is an author's key that is not trusted any more.

@@ -46,6 +46,9 @@ type Config struct {
 	// Access answers about tokens and rules of trust. Nil: the function login
 	// of the deployment does.
 	Access *admin.Handler
+
+	// AccessKeys are the bucket's. Nil: they are IAM's.
+	AccessKeys AccessKeys
 }
 
 // Handler answers requests. It is safe for concurrent use.
@@ -84,6 +87,14 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 		a.Walked, err = h.walk(ctx, h.config.Publisher.Verify(ctx, r.Verify.After, r.Verify.Quick))
 	case r.Access != nil:
 		a.Access, err = h.access(ctx, *r.Access)
+	case r.RotateAccess != nil:
+		a.AccessRotated, err = h.rotateAccess(ctx)
+	case r.CreateUploader != nil:
+		a.UploaderCreated, err = h.createUploader(ctx, *r.CreateUploader)
+	case r.ListUploaders != nil:
+		a.Uploaders, err = h.listUploaders()
+	case r.RevokeUploader != nil:
+		a.UploaderRevoked, err = h.revokeUploader(ctx, r.RevokeUploader.Which)
 	default:
 		err = errors.New("the request asks for nothing that this larder knows: a newer one sent it, so upgrade this one")
 	}

@@ -47,7 +47,7 @@ with them: "trusted", which an expired key is, too; "revoked", by its owner; or
 	addRegistryFlags(command, &o)
 	command.Flags().BoolVar(&versions, "versions", false, "name the versions, too")
 	command.Flags().BoolVar(&asJSON, "json", false, "write the keys and their versions as one JSON document")
-	command.AddCommand(newRotateCommand(), newResignCommand(), newDistrustCommand())
+	command.AddCommand(newRotateCommand(), newResignCommand(), newDistrustCommand(), newRotateAccessCommand())
 	return command
 }
 

@@ -32,7 +32,7 @@ func newCommand() *cobra.Command {
 	root.AddCommand(
 		newServeCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(),
 		newDeprecateCommand(), newWithdrawCommand(), newRestoreCommand(),
-		newTokenCommand(), newTrustCommand(),
+		newTokenCommand(), newTrustCommand(), newUploaderCommand(),
 		newKeysCommand(), newVerifyCommand(), newReindexCommand(), newMirrorCommand(),
 	)
 	return root

@@ -93,6 +93,41 @@ func TestDeploymentIsAsked(t *testing.T) {
 			[]string{"keys", "resign"}, `{"walked":{"steps":{"records":2},"changed":1}}`,
 			`{"resign":{}}`, "2 versions: 1 signed anew\n", "",
 		},
+		"rotate the access keys": {
+			[]string{"keys", "rotate-access"}, `{"access_rotated":{"access_key_id":"LARDER2","env":"/it's here/env"}}`, `{"rotate_access":{}}`,
+			"the operator's access key is LARDER2 from now on, and the old one is good for nothing; in every shell that uploads, source the new one:\n\n  . '/it'\\''s here/env'\n", "",
+		},
+		"create an uploader": {
+			[]string{"uploader", "create", "acme-ci", "--namespace", "acme", "--namespace", "labs"},
+			`{"uploader_created":{"name":"acme-ci","access_key_id":"LARDER1","namespaces":["acme","labs"],"secret_access_key":"s3cret","s3_url":"https://127.0.0.1:9443","region":"us-east-1","bucket":"larder"}}`,
+			`{"create_uploader":{"name":"acme-ci","namespaces":["acme","labs"]}}`,
+			"AWS_ACCESS_KEY_ID=LARDER1\nAWS_SECRET_ACCESS_KEY=s3cret\nAWS_ENDPOINT_URL_S3=https://127.0.0.1:9443\nAWS_REGION=us-east-1\nLARDER_BUCKET=larder\n", "",
+		},
+		"create an uploader for a while": {
+			[]string{"uploader", "create", "acme-ci", "--namespace", "acme", "--expires", "30d"}, `{"error":"who may upload is up to IAM"}`,
+			`{"create_uploader":{"name":"acme-ci","namespaces":["acme"],"lifetime":"720h0m0s"}}`, "", "who may upload is up to IAM",
+		},
+		"create an uploader, and the registry is an older one": {
+			[]string{"uploader", "create", "acme-ci", "--namespace", "acme"}, `{"walked":{"steps":{}}}`,
+			`{"create_uploader":{"name":"acme-ci","namespaces":["acme"]}}`, "", "the registry gave an answer to something else: it may be of another version than this larder; " +
+				"there may be an access key that nobody has got: \"larder uploader revoke acme-ci\" ends it, and the name is free again",
+		},
+		"list uploaders": {
+			[]string{"uploader", "list"},
+			`{"uploaders":{"uploaders":[{"name":"acme-ci","access_key_id":"LARDER1","namespaces":["acme","labs"],"created":"2026-11-22T12:00:00Z"},` +
+				`{"name":"old","access_key_id":"LARDER2","namespaces":["old"],"created":"2025-11-22T12:00:00Z","expires":"2025-12-22T12:00:00Z"}]}}`,
+			`{"list_uploaders":{}}`,
+			"NAME     ACCESS KEY ID  NAMESPACES  CREATED           EXPIRES\n" +
+				"acme-ci  LARDER1        acme, labs  2026-11-22 12:00  never\n" +
+				"old      LARDER2        old         2025-11-22 12:00  2025-12-22 12:00 (expired)\n", "",
+		},
+		"list uploaders as JSON": {
+			[]string{"uploader", "list", "--json"}, `{"uploaders":{"uploaders":[]}}`, `{"list_uploaders":{}}`, "{\n  \"uploaders\": []\n}\n", "",
+		},
+		"revoke an uploader": {
+			[]string{"uploader", "revoke", "acme-ci"}, `{"uploader_revoked":{"name":"acme-ci","access_key_id":"LARDER1","namespaces":["acme"],"created":"2026-11-22T12:00:00Z"}}`,
+			`{"revoke_uploader":{"which":"acme-ci"}}`, "the access key LARDER1 of the uploader acme-ci is revoked, which takes effect at once\n", "",
+		},
 		"keys with a problem": {
 			[]string{"keys"},
 			`{"walked":{"keys":[{"key_id":"1","role":"author"}],"findings":[{"subject":"s","problem":"p"}]}}`,
@@ -112,6 +147,23 @@ func TestDeploymentIsAsked(t *testing.T) {
 				t.Errorf("%v, want %q", err, test.fail)
 			}
 		})
+	}
+}
+
+// What is wrong with an uploader is said before anybody is asked.
+func TestUploaderIsNotMade(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--namespace is missing: a namespace that the uploader may upload to; several flags for several":                              {"acme-ci"},
+		`"*" is not a namespace: write all of it, up to 64 lower-case letters, digits, hyphens and underscores, and no *`:             {"acme-ci", "--namespace", "*"},
+		`"Acme CI" is not a name for an uploader: write up to 63 lower-case letters, digits and hyphens`:                              {"Acme CI", "--namespace", "acme"},
+		`--expires: "soon" is not how long something lasts: write a number of days, hours or minutes, like 90d, 12h or 30m, or never`: {"acme-ci", "--namespace", "acme", "--expires", "soon"},
+		"too few arguments: use larder uploader create NAME --namespace NAMESPACE [flags]":                                            {"--namespace", "acme"},
+	} {
+		asked := startStack(t, "{}")
+		out, _, err := run(t, append([]string{"uploader", "create"}, args...)...)
+		if err == nil || err.Error() != want || out != "" || len(*asked) > 0 {
+			t.Errorf("%q: printed %q, asked %q: %v, want %s", args, out, *asked, err, want)
+		}
 	}
 }
 

@@ -262,7 +262,7 @@ func expiry(t access.Token) string {
 	if t.Expires.IsZero() {
 		return "never"
 	}
-	return t.Expires.UTC().Format("2006-01-02 15:04")
+	return formatTime(t.Expires)
 }
 
 func newTokenRevokeCommand() *cobra.Command {

@@ -88,6 +88,14 @@ func answers(a control.Answer, r control.Request) bool {
 		return a.Distrusted != nil
 	case r.Access != nil:
 		return a.Access != nil && a.Access.Answers(*r.Access)
+	case r.RotateAccess != nil:
+		return a.AccessRotated != nil
+	case r.CreateUploader != nil:
+		return a.UploaderCreated != nil
+	case r.ListUploaders != nil:
+		return a.Uploaders != nil
+	case r.RevokeUploader != nil:
+		return a.UploaderRevoked != nil
 	default:
 		return a.Walked != nil
 	}

@@ -17,9 +17,10 @@ func (n *node) answerOperators() (stop func() error) {
 		return func() error { return nil }
 	}
 	handler := control.New(control.Config{
-		Publisher: n.publisher,
-		Rotate:    n.rotate,
-		Access:    admin.New(n.access, access.LogTo(n.logger)),
+		Publisher:  n.publisher,
+		Rotate:     n.rotate,
+		Access:     admin.New(n.access, access.LogTo(n.logger)),
+		AccessKeys: accessKeys{n},
 	})
 	return socket.Serve(listener, handler, n.logger).Close
 }

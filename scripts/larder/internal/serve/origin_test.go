@@ -142,10 +142,16 @@ var requests = regexp.MustCompile(`(?m)^.* msg=request .*\n`)
 // bucket is the bucket of a node as uploaders have it.
 func (r *running) bucket(t *testing.T) *s3blob.Bucket {
 	t.Helper()
+	return r.bucketOf(t, r.env(t, "AWS_ACCESS_KEY_ID"), r.env(t, "AWS_SECRET_ACCESS_KEY"))
+}
+
+// bucketOf is the bucket of a node as whoever has an access key has it.
+func (r *running) bucketOf(t *testing.T, accessKeyID, secret string) *s3blob.Bucket {
+	t.Helper()
 	bucket, err := s3blob.New(s3blob.Config{
 		Bucket:      r.env(t, "LARDER_BUCKET"),
 		Region:      locals3.Region,
-		Credentials: s3blob.StaticCredentials(r.env(t, "AWS_ACCESS_KEY_ID"), r.env(t, "AWS_SECRET_ACCESS_KEY")),
+		Credentials: s3blob.StaticCredentials(accessKeyID, secret),
 		Endpoint:    r.env(t, "AWS_ENDPOINT_URL_S3"),
 		PathStyle:   true,
 		URLLifetime: time.Minute,

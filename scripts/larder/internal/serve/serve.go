@@ -60,6 +60,7 @@ type node struct {
 	toIssuers http.RoundTripper
 
 	rotation sync.Mutex // held while the signing key is changed
+	env      sync.Mutex // held while the file to source is written
 
 	hangups chan os.Signal // of an operator who has renewed the certificates
 
@@ -179,32 +180,38 @@ func (n *node) announce(ctx context.Context, out io.Writer) error {
 	if err := n.certs.probe(ctx, n.listener.Addr()); err != nil {
 		return fmt.Errorf("the registry does not answer at its own address: %w", err)
 	}
-	roots, err := envfile.SystemRoots(n.dir, os.Getenv)
-	if err != nil {
-		return err
-	}
-	s3URL := n.config.S3Endpoint(n.bucket.Port)
-	err = envfile.Write(n.dir, envfile.Values{
-		S3URL:           s3URL,
-		Region:          locals3.Region,
-		Bucket:          locals3.Bucket,
-		AccessKeyID:     n.bucket.Keys.Operator().AccessKeyID,
-		SecretAccessKey: n.bucket.Keys.Operator().SecretAccessKey,
-		Host:            n.host(),
-	}, roots)
-	if err != nil {
+	if err := n.writeEnv(); err != nil {
 		return err
 	}
 	return writeBanner(out, banner{
 		Host:   n.host(),
 		Bucket: locals3.Bucket,
-		S3URL:  s3URL,
+		S3URL:  n.config.S3Endpoint(n.bucket.Port),
 		Data:   n.dir.Path(""),
 		Env:    shell.Quote(n.dir.Path(datadir.Env)),
 		Open:   n.config.Auth == config.AuthOpen,
 		Token:  n.tokenCommand(),
 		Login:  n.config.Login.Issuer,
 	})
+}
+
+// writeEnv writes the file to source, with the key that is the operator's now.
+func (n *node) writeEnv() error {
+	n.env.Lock()
+	defer n.env.Unlock()
+	roots, err := envfile.SystemRoots(n.dir, os.Getenv)
+	if err != nil {
+		return err
+	}
+	key := n.bucket.Keys.Operator()
+	return envfile.Write(n.dir, envfile.Values{
+		S3URL:           n.config.S3Endpoint(n.bucket.Port),
+		Region:          locals3.Region,
+		Bucket:          locals3.Bucket,
+		AccessKeyID:     key.AccessKeyID,
+		SecretAccessKey: key.SecretAccessKey,
+		Host:            n.host(),
+	}, roots)
 }
 
 // tokenCommand is the command that makes a token, to paste into any shell.
