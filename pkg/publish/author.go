@@ -134,6 +134,9 @@ func (p *Publisher) findCounterpart(ctx context.Context, f releaseFile) (*releas
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", name, err)
 		}
+		if err := p.findWriter(ctx, &object); err != nil {
+			return nil, err
+		}
 		found, err := p.readReleaseFile(ctx, u, object)
 		if _, _, failed := conclude(gone(err)); failed != nil {
 			return nil, failed

@@ -47,7 +47,7 @@ type Signer interface {
 	PublicKey() signing.PublicKey
 }
 
-// Config is what a [Publisher] works with. Hostname, KeysAreFiles and
+// Config is what a [Publisher] works with. Hostname, KeysAreFiles, WrittenBy and
 // Announce may be left out, every other field is required.
 type Config struct {
 	Bucket  Bucket
@@ -64,6 +64,11 @@ type Config struct {
 	// gateway to a file system does. There an outcome that has [ErrInTheWay] lies
 	// elsewhere, and is looked for there.
 	KeysAreFiles bool
+
+	// WrittenBy says who wrote an object version, where the bucket knows and nobody
+	// who uploads could have said so: empty where it does not, or not any more. Nil
+	// where events alone tell.
+	WrittenBy func(ctx context.Context, key, version string) (string, error)
 
 	// Announce is told of every outcome that differs from the one that was
 	// written before it for the same upload. An error of it makes the upload
@@ -84,13 +89,14 @@ type Publisher struct {
 	hostname     string
 	keysAreFiles bool
 	signer       atomic.Pointer[Signer]
-	announce     func(context.Context, Outcome) error // or nil
+	writtenBy    func(ctx context.Context, key, version string) (string, error) // or nil
+	announce     func(context.Context, Outcome) error                           // or nil
 }
 
 // New is a publisher.
 func New(c Config) *Publisher {
 	p := &Publisher{bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, hostname: c.Hostname, keysAreFiles: c.KeysAreFiles,
-		announce: c.Announce, maxAnswered: maxAnswered, maxStored: maxStored}
+		writtenBy: c.WrittenBy, announce: c.Announce, maxAnswered: maxAnswered, maxStored: maxStored}
 	p.UseSigner(c.Signer)
 	return p
 }

@@ -177,6 +177,9 @@ func (p *Publisher) waiting(ctx context.Context, key string) ([]Object, error) {
 		if object.Key != key || done && !passing(last) {
 			break
 		}
+		if err := p.findWriter(ctx, &object); err != nil {
+			return nil, err
+		}
 		waiting = append(waiting, object)
 		if done {
 			break
@@ -184,4 +187,16 @@ func (p *Publisher) waiting(ctx context.Context, key string) ([]Object, error) {
 	}
 	slices.Reverse(waiting)
 	return waiting, nil
+}
+
+// findWriter notes who wrote an object version of which no event told, as far as
+// the bucket knows.
+func (p *Publisher) findWriter(ctx context.Context, object *Object) (err error) {
+	if p.writtenBy == nil {
+		return nil
+	}
+	if object.By, err = p.writtenBy(ctx, object.Key, object.Version); err != nil {
+		return fmt.Errorf("find out who uploaded %s: %w", object.Key, err)
+	}
+	return nil
 }

@@ -42,6 +42,10 @@ func (g guarded) NormalizeObjectKey(bucket, object string) string {
 
 // PutObject implements backend.Backend.
 func (g guarded) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
+	var err error
+	if in.Metadata, err = g.signed(ctx, *in.Bucket, *in.Key, in.Metadata); err != nil {
+		return s3response.PutObjectOutput{}, err
+	}
 	in.Body = whole(in.Body, in.ContentLength)
 	out, err := g.Backend.PutObject(ctx, in)
 	return out, plain(err)
@@ -60,8 +64,21 @@ func (g guarded) CopyObject(ctx context.Context, in s3response.CopyObjectInput) 
 	if err := checkCopySource(in.CopySource); err != nil {
 		return s3response.CopyObjectOutput{}, err
 	}
+	in, err := g.signedCopy(ctx, in)
+	if err != nil {
+		return s3response.CopyObjectOutput{}, plain(err)
+	}
 	out, err := g.Backend.CopyObject(ctx, in)
 	return out, plain(err)
+}
+
+// CreateMultipartUpload implements backend.Backend.
+func (g guarded) CreateMultipartUpload(ctx context.Context, in s3response.CreateMultipartUploadInput) (s3response.InitiateMultipartUploadResult, error) {
+	var err error
+	if in.Metadata, err = g.signed(ctx, *in.Bucket, *in.Key, in.Metadata); err != nil {
+		return s3response.InitiateMultipartUploadResult{}, err
+	}
+	return g.Backend.CreateMultipartUpload(ctx, in)
 }
 
 // UploadPart implements backend.Backend.

@@ -59,7 +59,7 @@ func newQuietly(root string, opts posix.PosixOpts) (*posix.Posix, error) {
 }
 
 // attributeRoom is how many bytes of extended attributes a file must have room for:
-// the bucket's policy takes most. With the tags of an outcome an object takes less.
+// that of an upload with the tags of its outcome, and what it says of its source, takes most.
 const attributeRoom = 1800
 
 // checkAttributes makes sure that the file system keeps extended attributes, and

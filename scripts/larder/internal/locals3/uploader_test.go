@@ -30,7 +30,7 @@ func TestUploaderInItsNamespaces(t *testing.T) {
 	root, up := e.Client(e.Root), e.Client(e.uploader(t, "ci", "acme", "labs"))
 	put(t, root, "source", "source")
 	may := map[string]bool{"put": true, "create": true, "multipart upload": true}
-	for _, key := range []string{"providers/acme/widget/x.zip", "modules/acme/vpc/aws/1.0.0.zip", "keys/acme/a.asc", "modules/labs/x", "modules/acme/a b+c%2F%25é"} {
+	for _, key := range []string{"providers/acme/widget/x.zip", "keys/acme/a.asc", "modules/labs/a b+c%2F%25é"} {
 		for _, w := range writes {
 			version := put(t, root, key, "upload")
 			switch err := w.do(t, up, key, version); {
@@ -68,9 +68,9 @@ func TestUploaderElsewhere(t *testing.T) {
 	root, up := e.Client(e.Root), e.Client(e.uploader(t, "ci", "acme"))
 	put(t, root, "source", "source")
 	for _, key := range []string{
-		"registry/blob", "registry/outcomes/modules/acme/x.json", "registry/outcomes-by-sha256/x.json", "registry/modules/acme/x", "registry/keys/authors/acme/x",
-		"modules/evil/x", "modules/acme-evil/x", "modules/acm/x", "providers/evil/x", "keys/evil/x", "keys/acme.asc", "modules/acme.zip",
-		"mirror/registry.terraform.io/acme/x", "mirror/acme/x", "stray", "acme/x", "x/modules/acme/x", "modules/ACME/x", "Modules/acme/x", "MODULES/ACME/x",
+		"registry/outcomes/modules/acme/x.json", "registry/modules/acme/x",
+		"modules/evil/x", "modules/acme-evil/x", "modules/acm/x", "keys/acme.asc",
+		"mirror/registry.terraform.io/acme/x", "stray", "x/modules/acme/x", "modules/ACME/x",
 	} {
 		for _, w := range writes {
 			version := put(t, root, key, "theirs")
@@ -143,6 +143,8 @@ func TestNoSpellingLeadsOut(t *testing.T) {
 	version := put(t, root, secret, "theirs")
 	put(t, root, "registry/outcomes/modules/acme/a/b/c/d/e/f/g.json", "own")
 	for _, key := range []string{
+		"registry/blob", "registry/outcomes-by-sha256/x.json", "registry/keys/authors/acme/x", "providers/evil/x", "keys/evil/x", "modules/acme.zip",
+		"mirror/acme/x", "acme/x", "Modules/acme/x", "MODULES/ACME/x",
 		"modules/acme/../evil/secret", "modules/acme/..//evil/secret", "modules/acme/./../evil/secret", "modules/acme/x/../../evil/secret",
 		"keys/acme/../../modules/evil/secret", "modules/acme/../../modules/evil/secret", "modules/acme/../../registry/x", "modules/acme/../../../x",
 		"/modules/evil/secret", "modules//evil/secret", "modules/acme/..", "modules/acme", "modules/acme/../../.sgwtmp/x",

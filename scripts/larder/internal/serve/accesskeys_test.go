@@ -40,6 +40,7 @@ func TestAccessKeys(t *testing.T) {
 	if err := put(created.AccessKeyID, created.SecretAccessKey); err != nil {
 		t.Error(err)
 	}
+	r.waitForLog(t, `msg="upload ignored" key=modules/acme/README.md`, "by=acme-ci")
 	if listed := r.ask(t, control.Request{ListUploaders: &control.ListUploaders{}}).Uploaders.Uploaders; !reflect.DeepEqual(listed, []access.Uploader{created.Uploader}) {
 		t.Errorf("listed %+v", listed)
 	}
@@ -51,6 +52,8 @@ func TestAccessKeys(t *testing.T) {
 	if err := put(before, secrets[0]); err == nil || !strings.Contains(err.Error(), "InvalidAccessKeyId") {
 		t.Errorf("the operator's old key: %v", err)
 	}
+	r.upload(t, "modules/acme/NOTES.md", []byte("x"))
+	r.waitForLog(t, `msg="upload ignored" key=modules/acme/NOTES.md`, "by=operator")
 	for _, key := range [][2]string{{r.env(t, "AWS_ACCESS_KEY_ID"), r.env(t, "AWS_SECRET_ACCESS_KEY")}, {created.AccessKeyID, created.SecretAccessKey}} {
 		if err := put(key[0], key[1]); err != nil {
 			t.Error(err)
@@ -72,6 +75,22 @@ func TestAccessKeys(t *testing.T) {
 	}
 	if slices.ContainsFunc(secrets, func(secret string) bool { return strings.Contains(r.log.String(), secret) }) {
 		t.Error("the log has a secret")
+	}
+}
+
+// waitForLog waits for a line of the log that begins with a message and ends with
+// something else.
+func (r *running) waitForLog(t *testing.T, message, end string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for line := range strings.Lines(r.log.String()) {
+			if strings.Contains(line, message) && strings.HasSuffix(line, end+"\n") {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the log does not say %s … %s:\n%s", message, end, r.log)
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ func (n *node) openRegistry(ctx context.Context) error {
 	}
 	n.publisher = publish.New(publish.Config{
 		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
-		Hostname: n.mirrorHostname(), KeysAreFiles: true,
+		Hostname: n.mirrorHostname(), KeysAreFiles: true, WrittenBy: n.bucket.WrittenBy,
 	})
 	n.mirror = n.openMirror(scratch)
 	return n.publisher.Recover(ctx)
