@@ -15,20 +15,26 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-const operationsFile = "../../docs/operations.md"
+const (
+	operationsFile = "../../docs/operations.md"
+	singleNodeFile = "../../docs/single-node.md"
+)
 
-// operationsBlock is the block of shell lines in docs/operations.md that is
-// marked for test with this name.
-func operationsBlock(t *testing.T, name string) string {
+// operationsBlock is a block of docs/operations.md.
+func operationsBlock(t *testing.T, name string) string { return docsBlock(t, operationsFile, name) }
+
+// docsBlock is the block of shell lines in a document that is marked for test with
+// this name.
+func docsBlock(t *testing.T, file, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(operationsFile)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(text), "<!-- test: "+name+" -->\n```sh\n")
 	block, _, closed := strings.Cut(rest, "```\n")
 	if !found || !closed {
-		t.Fatalf("%s has no block that is marked %s", operationsFile, name)
+		t.Fatalf("%s has no block that is marked %s", file, name)
 	}
 	return block
 }
@@ -122,6 +128,17 @@ func (n *node) signedBy(t *testing.T) string {
 	}
 	n.get(t, widgetPath+"/1.0.0/download/linux/amd64", &document)
 	return document.SigningKeys.GPGPublicKeys[0].KeyID
+}
+
+func TestUploadersAndAccessKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and in a process of its own: the race detector sees the same node in internal/serve")
+	}
+	t.Parallel()
+	n := newNode(t)
+	n.must(t, docsBlock(t, singleNodeFile, "uploaders"), "AWS_ACCESS_KEY_ID=LARDER", "LARDER_BUCKET=larder\nNAME ", "acme-ci", "of the uploader acme-ci is revoked")
+	n.must(t, docsBlock(t, singleNodeFile, "rotate-access")+"echo \"the new one is $AWS_ACCESS_KEY_ID\"", "the operator's access key is LARDER", "the new one is LARDER")
+	n.mustFail(t, "larder uploader revoke acme-ci", `there is no uploader "acme-ci"`)
 }
 
 func TestChangeTheSigningKey(t *testing.T) {

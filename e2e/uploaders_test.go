@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// A team gets a key of its own, publishes with it, and nothing else. The operator's key is changed while the registry
+// serves, and the team's is ended. By whom something came is in the outcome, the record and the log.
+func TestUploaders(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	archive := filepath.Join(t.TempDir(), "1.0.0.tar.gz")
+	writeFile(t, archive, string(tarGzOf(t, entry{name: "main.tf", body: []byte("# nothing\n")})))
+	acme := n.as(t, n.operate(t, "uploader", "create", "acme-ci", "--namespace", "acme"))
+	copyTo := func(r *registry, key string) error {
+		_, err := r.awsCommand("s3", "cp", "--only-show-errors", archive, "s3://"+r.bucket+"/"+key).run()
+		return err
+	}
+	refused := func(what string, err error, code string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), code) {
+			t.Errorf("%s: %v, want %s", what, err, code)
+		}
+	}
+
+	if err := copyTo(acme, "modules/acme/hello/null/1.0.0.tar.gz"); err != nil {
+		t.Fatal(err)
+	}
+	checkSays(t, acme.mustPublish(t, "--module", "acme/hello/null", "--version", "1.1.0", archive), "published")
+	for _, key := range []string{"modules/labs/hello/null/1.0.0.tar.gz", "registry/modules/acme/hello/null/1.0.0/x.tar.gz", "modules/acme/../labs/hello/null/1.0.0.tar.gz"} {
+		refused("upload to "+key, copyTo(acme, key), "AccessDenied")
+	}
+	_, err := acme.awsCommand("s3", "ls", "s3://"+n.bucket+"/modules/labs/").run()
+	refused("list what others have", err, "AccessDenied")
+	checkSays(t, acme.aws(t, "s3", "ls", "s3://"+n.bucket+"/modules/acme/hello/null/"), "1.0.0.tar.gz", "1.1.0.tar.gz")
+	if err := copyTo(n.registry, "modules/labs/hello/null/1.0.0.tar.gz"); err != nil {
+		t.Fatal(err)
+	}
+
+	for address, by := range map[string]string{"acme/hello/null/1.0.0": "acme-ci", "acme/hello/null/1.1.0": "acme-ci", "labs/hello/null/1.0.0": "operator"} {
+		key := "modules/" + address + ".tar.gz"
+		n.expect(t, n.latest(t, key), published)
+		record := n.the(t, "registry/records/modules/"+address+"/", "00000001.json")
+		for what, document := range map[string]map[string]any{"outcome": n.outcome(t, key), "record": n.document(t, record)} {
+			if document["by"] != by {
+				t.Errorf("the %s of %s is %v, want it to be by %s", what, address, document, by)
+			}
+		}
+		checkSays(t, string(n.wholeLog()), fmt.Sprintf("upload published key=%s ", key), "by="+by+"\n")
+	}
+
+	old := &registry{}
+	if err := old.connect(maps.Clone(n.vars)); err != nil {
+		t.Fatal(err)
+	}
+	checkSays(t, n.operate(t, "keys", "rotate-access"), ". "+n.envFile())
+	refused("upload with the operator's old key", copyTo(old, "modules/labs/hello/null/1.1.0.tar.gz"), "InvalidAccessKeyId")
+	if err := n.connect(); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*registry{n.registry, acme} {
+		if err := copyTo(r, "modules/acme/hello/null/1.2.0.tar.gz"); err != nil {
+			t.Error(err)
+		}
+	}
+	checkSays(t, n.operate(t, "uploader", "list"), "acme-ci", acme.vars["AWS_ACCESS_KEY_ID"], "acme")
+	checkSays(t, n.operate(t, "uploader", "revoke", "acme-ci"), "is revoked")
+	refused("upload with a key that is revoked", copyTo(acme, "modules/acme/hello/null/1.3.0.tar.gz"), "InvalidAccessKeyId")
+}
+
+// as is the registry as somebody has it who sets other variables.
+func (n *node) as(t testing.TB, variables string) *registry {
+	t.Helper()
+	vars := maps.Clone(n.vars)
+	for line := range strings.Lines(variables) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		vars[name] = value
+	}
+	r := &registry{named: n.named}
+	if err := r.connect(vars); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// document is a JSON document of the bucket.
+func (r *registry) document(t testing.TB, key string) (document map[string]any) {
+	t.Helper()
+	out, err := r.s3.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &r.bucket, Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Body.Close()
+	data, err := io.ReadAll(out.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
