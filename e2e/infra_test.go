@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -25,6 +26,10 @@ module "example" {
   domain      = "registry.example.com"
   zone        = "example.com"
   alarm_email = "ops@example.com"
+}
+
+output "registry" {
+  value = module.example.registry
 }
 `
 
@@ -87,7 +92,7 @@ func TestInfra(t *testing.T) {
 		d.build(t)
 		d.run(t, "apply", "plan")
 		d.unchanged(t)
-		d.checkCode(t)
+		d.checkState(t)
 		d.rename(t)
 		d.takeOut(t)
 		d.giveUp(t)
@@ -187,26 +192,39 @@ func (d deployer) unchanged(t testing.TB) {
 	}
 }
 
-// checkCode holds that each function has the code from the folder of its own registry.
-func (d deployer) checkCode(t testing.TB) {
+// checkState holds that each function has the code from the folder of its own registry, and that the module's outputs
+// name its functions and roles.
+func (d deployer) checkState(t testing.TB) {
 	t.Helper()
 	folders := map[string]string{"acme-registry": "build", "other-registry": "other"}
-	want, got := map[string]string{}, map[string]string{}
-	for _, r := range d.state(t) {
-		name, code := r.Values["function_name"], r.Values["code_sha256"]
+	resources, outputs := d.state(t)
+	code, wantCode := map[string]string{}, map[string]string{}
+	arns := map[string]map[string]string{"aws_lambda_function": {}, "aws_iam_role": {}} // of the example's registry
+	for _, r := range resources {
+		of, own := arns[r.Type], strings.HasPrefix(r.Address, "module.example.module.registry.")
+		name, _ := cmp.Or(r.Values["function_name"], r.Values["name"]).(string)
+		if own && of != nil {
+			of[strings.TrimPrefix(name, "acme-registry-")] = r.Values["arn"].(string)
+		}
 		if r.Type != "aws_lambda_function" {
 			continue
 		}
-		got[name.(string)] = code.(string)
+		code[name] = r.Values["code_sha256"].(string)
 		for bucket, folder := range folders {
-			if function, ok := strings.CutPrefix(name.(string), bucket+"-"); ok {
+			if function, ok := strings.CutPrefix(name, bucket+"-"); ok {
 				sum := sha256.Sum256([]byte(folder + " " + function))
-				want[name.(string)] = base64.StdEncoding.EncodeToString(sum[:])
+				wantCode[name] = base64.StdEncoding.EncodeToString(sum[:])
 			}
 		}
 	}
-	if len(got) != 11 || !maps.Equal(got, want) {
-		t.Errorf("the code of the functions is %v, want %v", got, want)
+	if len(code) != 11 || !maps.Equal(code, wantCode) {
+		t.Errorf("the code of the functions is %v, want %v", code, wantCode)
+	}
+	if got := outputs.FunctionARNs; len(got) != 5 || !maps.Equal(got, arns["aws_lambda_function"]) {
+		t.Errorf("the output function_arns is %v, want %v", got, arns["aws_lambda_function"])
+	}
+	if got := outputs.RoleARNs; len(got) != 6 || !maps.Equal(got, arns["aws_iam_role"]) {
+		t.Errorf("the output role_arns is %v, want %v", got, arns["aws_iam_role"])
 	}
 }
 
@@ -303,12 +321,18 @@ func (d deployer) addresses(t testing.TB, below string) []string {
 
 // inState is one resource that a client keeps.
 type inState struct {
-	Type   string
-	Values map[string]any
+	Address, Type string
+	Values        map[string]any
 }
 
-// state is all of them.
-func (d deployer) state(t testing.TB) []inState {
+// moduleOutputs are those of the module's outputs that are no texts.
+type moduleOutputs struct {
+	FunctionARNs map[string]string `json:"function_arns"`
+	RoleARNs     map[string]string `json:"role_arns"`
+}
+
+// state is what the client keeps of resources, and of the example's outputs.
+func (d deployer) state(t testing.TB) ([]inState, moduleOutputs) {
 	t.Helper()
 	type module struct {
 		Resources    []inState
@@ -316,7 +340,8 @@ func (d deployer) state(t testing.TB) []inState {
 	}
 	var doc struct {
 		Values struct {
-			Root json.RawMessage `json:"root_module"`
+			Outputs struct{ Registry struct{ Value moduleOutputs } }
+			Root    json.RawMessage `json:"root_module"`
 		}
 	}
 	if err := json.Unmarshal([]byte(d.run(t, "show", "-json")), &doc); err != nil {
@@ -325,16 +350,13 @@ func (d deployer) state(t testing.TB) []inState {
 	var all []inState
 	for modules := []json.RawMessage{doc.Values.Root}; len(modules) > 0; modules = modules[1:] {
 		var m module
-		if len(modules[0]) == 0 {
-			continue
-		}
 		if err := json.Unmarshal(modules[0], &m); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, m.Resources...)
 		modules = append(modules, m.ChildModules...)
 	}
-	return all
+	return all, doc.Values.Outputs.Registry.Value
 }
 
 // frame is what Terraform puts around the lines of an error.

@@ -24,8 +24,8 @@ output "function_arns" {
 }
 
 output "role_arns" {
-  description = "The roles of the functions, by the functions' names"
-  value       = { for name, role in aws_iam_role.function : name => role.arn }
+  description = "The roles of the functions, by the functions' names, and reconcile, by which the schedule starts publish"
+  value       = merge({ for name, role in aws_iam_role.function : name => role.arn }, { reconcile = aws_iam_role.reconcile.arn })
 }
 
 output "bucket" {
