@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -24,8 +25,20 @@ type releaseFile struct {
 	data   []byte
 }
 
-// publishReleaseFile takes an author's SHA256SUMS or signature.
+// publishReleaseFile takes an author's SHA256SUMS or signature, and looks again at the
+// packages that wait for what becomes of it.
 func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object Object, o *Outcome) error {
+	end := p.judgeReleaseFile(ctx, u, object, o)
+	if _, _, failed := conclude(end); failed != nil {
+		return failed
+	}
+	if err := p.completePackages(ctx, u); err != nil {
+		return err
+	}
+	return end
+}
+
+func (p *Publisher) judgeReleaseFile(ctx context.Context, u upload, object Object, o *Outcome) error {
 	file, err := p.readReleaseFile(ctx, u, object)
 	if err != nil {
 		return gone(err)
@@ -120,13 +133,21 @@ func releaseFilePublished(s *registry.ProviderVersion, f releaseFile) (bool, err
 // in the same folder, else with or without the version folder. It is nil when
 // there is none.
 func (p *Publisher) findCounterpart(ctx context.Context, f releaseFile) (*releaseFile, error) {
-	u := f.upload
-	name := u.provider.SHA256SUMSFilename(u.version)
-	u.kind = releaseSHA256SUMS
+	want := releaseSHA256SUMS
 	if f.upload.kind == releaseSHA256SUMS {
-		name, u.kind = u.provider.SignatureFilename(u.version), releaseSignature
+		want = releaseSignature
 	}
-	for _, folder := range append([]string{path.Dir(f.object.Key)}, u.folders()...) {
+	return p.findReleaseFile(ctx, f.upload, want, append([]string{path.Dir(f.object.Key)}, f.upload.folders()...))
+}
+
+// findReleaseFile finds a version's SHA256SUMS or signature in the first of some
+// folders that has it. It is nil when there is none.
+func (p *Publisher) findReleaseFile(ctx context.Context, u upload, want kind, folders []string) (*releaseFile, error) {
+	name := u.provider.SHA256SUMSFilename(u.version)
+	if u.kind = want; want == releaseSignature {
+		name = u.provider.SignatureFilename(u.version)
+	}
+	for _, folder := range folders {
 		object, err := p.bucket.Head(ctx, folder+"/"+name)
 		if errors.Is(err, registry.ErrNotFound) {
 			continue
@@ -289,4 +310,81 @@ func checkListed(sums shasums.Sums, name, sha256 string, must bool) error {
 	default:
 		return nil
 	}
+}
+
+// checkBeside has a package wait that contradicts the SHA256SUMS beside it in the inbox,
+// which its author has signed and which can still be served for the version: its key may
+// be missing, or its event be late. Were the package published, then neither that
+// SHA256SUMS nor the right package ever could be: docs/decisions/0026-contradictions.md.
+func (p *Publisher) checkBeside(ctx context.Context, u upload, object Object, s *registry.ProviderVersion, sha256 string) error {
+	if u.provider.Mirrored() || s.Release != nil && s.Release.Author {
+		return nil
+	}
+	file, err := p.findReleaseFile(ctx, u, releaseSHA256SUMS, []string{path.Dir(object.Key)})
+	if err != nil || file == nil {
+		return err
+	}
+	sums, err := shasums.Parse(file.data)
+	if err != nil {
+		return nil // it is rejected, and says nothing
+	}
+	contradiction := checkListed(sums, s.Address.PackageFilename(u.version, u.platform), sha256, true)
+	if contradiction == nil || checkCovers(s, file.data) != nil {
+		return nil
+	}
+	signature, err := p.findCounterpart(ctx, *file)
+	if err != nil || signature == nil {
+		return err
+	}
+	if signed, err := p.mayBeAuthors(ctx, u.provider.Namespace, *file, *signature); !signed {
+		return err
+	}
+	return wait("upload the right package, or the SHA256SUMS and signature that are of this one: %v. Until then neither is published", contradiction)
+}
+
+// mayBeAuthors says whether a signature makes a SHA256SUMS its author's, or will, once
+// its key is here and can be trusted.
+func (p *Publisher) mayBeAuthors(ctx context.Context, namespace string, sums, signature releaseFile) (bool, error) {
+	if checkForm(signature) != nil {
+		return false, nil
+	}
+	_, err := p.verify(ctx, namespace, sums.data, signature.data)
+	var unknown *signing.UnknownIssuerError
+	var invalid *signing.InvalidSignatureError
+	switch {
+	case errors.As(err, &unknown):
+		return true, nil
+	case errors.As(err, &invalid):
+		return false, nil
+	}
+	status, _, failed := conclude(err)
+	return failed == nil && status != Rejected, failed
+}
+
+// completePackages publishes or rejects the packages of a version that have waited for
+// another SHA256SUMS, or for the key of the one that is there.
+func (p *Publisher) completePackages(ctx context.Context, u upload) error {
+	for _, folder := range u.folders() {
+		prefix := folder + "/" + strings.TrimSuffix(u.provider.SHA256SUMSFilename(u.version), "SHA256SUMS")
+		for object, err := range p.bucket.List(ctx, prefix, "") {
+			if err != nil {
+				return fmt.Errorf("list the packages of %s %s: %w", u.provider, u.version, err)
+			}
+			if err := p.completePackage(ctx, object.Key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Publisher) completePackage(ctx context.Context, key string) error {
+	if u, err := parseKey(key); err != nil || u.kind != providerPackage {
+		return nil
+	}
+	last, err := p.readOutcome(ctx, key)
+	if err != nil || last.Status != Pending {
+		return err
+	}
+	return p.PublishKey(ctx, key)
 }

@@ -262,6 +262,7 @@ type model struct {
 	*testing.T
 	uploads []*sent
 	keys    bool // the author's key is here
+	tagged  func(*sent) publish.Status
 	author  *signing.Key
 }
 
@@ -335,6 +336,10 @@ func (m *model) provider(identity string, uploads []*sent, got registry.Provider
 			continue
 		}
 		statuses[u] = publish.Rejected
+		if m.held(u) {
+			statuses[u] = publish.Pending
+			continue
+		}
 		switch {
 		case got.Revision > 0 && u.version != version:
 		case have == u.sha:
@@ -352,6 +357,20 @@ func (m *model) provider(identity string, uploads []*sent, got registry.Provider
 		m.Errorf("%s has more than was uploaded: %+v, uploaded %v", identity, got, accepted)
 	}
 	return statuses
+}
+
+// held says whether a package waits, as it may where a signed SHA256SUMS that does not
+// list it was uploaded beside it.
+func (m *model) held(u *sent) bool {
+	if u.kind != sentPackage || u.expired || m.tagged(u) != publish.Pending {
+		return false
+	}
+	of := func(kind sentKind) func(*sent) bool {
+		return func(other *sent) bool {
+			return other.kind == kind && other.object != "" && other.subject == u.subject && other.version == u.version && !(kind == sentSums && m.lists(string(other.body), u))
+		}
+	}
+	return slices.ContainsFunc(m.uploads, of(sentSums)) && slices.ContainsFunc(m.uploads, of(sentSignature))
 }
 
 // lists says whether an author's SHA256SUMS lets an upload in.

@@ -46,6 +46,9 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object,
 		if err := p.checkMirrored(ctx, u, object, accept); err != nil {
 			return err
 		}
+		if err := p.checkBeside(ctx, u, object, s, accept.SHA256); err != nil {
+			return err
+		}
 		if err := p.checkPackageRoom(ctx, s, u.version, accept); err != nil {
 			return err
 		}

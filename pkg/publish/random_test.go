@@ -316,7 +316,7 @@ func (d *round) deliver(p *publish.Publisher, u *sent) error {
 	}
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	if before := d.settled[u]; before != nil && before.Status != o.Status && !u.expired {
+	if before := d.settled[u]; before != nil && before.Status != publish.Pending && before.Status != o.Status && !u.expired {
 		d.Errorf("%s was %s and is %s: %q", u.key, before.Status, o.Status, append(before.Reasons, o.Reasons...))
 	}
 	d.settled[u] = &o
@@ -432,6 +432,9 @@ func (r *randomRun) provider(s registry.ProviderVersion) (document string) {
 func (r *randomRun) check(s *sender, compare func(map[*sent]publish.Status)) {
 	r.servable(s.namespace)
 	m := newModel(r.T, s)
+	m.tagged = func(u *sent) publish.Status {
+		return publish.Status(r.bucket.Tags(r.T, u.key, u.object)[publish.StatusTag])
+	}
 	for identity, uploads := range m.byIdentity(sentModule) {
 		compare(m.module(identity, uploads, r.moduleState(identity)))
 	}

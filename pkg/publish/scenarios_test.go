@@ -226,6 +226,18 @@ var scenarios = []scenario{
 		},
 	},
 	{
+		name: "a package that contradicts an author's release, whose key comes last",
+		prepare: func(w *world, r release, event eventOf) []step {
+			files := r.inOrder("SHA256SUMS", "SHA256SUMS.sig", "linux_amd64.zip", "darwin_arm64.zip", "author.asc")
+			files[2].body = widget("other")
+			return w.uploaded(event, files...)
+		},
+		end: func(w *world, r release) {
+			w.wantListed(r.namespace+"/widget", "1.0.0 darwin_arm64")
+			w.wantStatuses(r.namespace, "published published published published rejected")
+		},
+	},
+	{
 		name: "a version is deprecated",
 		prepare: func(w *world, r release, _ eventOf) []step {
 			w.published(r)

@@ -1,0 +1,183 @@
+package publish_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// beside is what lies in the inbox beside a package for Linux that a release does not
+// have so, with the events that come before the package's.
+type beside struct {
+	name string
+	make func(w *world, r *release, folder string)
+	want publish.Status // of the package
+}
+
+// A package that contradicts what its author has signed must not be published before
+// that is: then neither that nor the right package ever could be.
+func TestAPackageThatContradictsTheSHA256SUMSBesideIt(t *testing.T) {
+	const linux, darwin = "terraform-provider-widget_1.0.0_linux_amd64.zip", "terraform-provider-widget_1.0.0_darwin_arm64.zip"
+	key := func(w *world, r *release) {
+		w.upload("keys/"+r.namespace+"/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
+	}
+	put := func(w *world, r *release, names ...string) {
+		for _, f := range r.inOrder(names...) {
+			w.s3.Upload(w.T, f.key, f.body, nil)
+		}
+	}
+	listsOther := func(w *world, r *release) { // and not the package
+		r.sums = []byte(line(r.files, darwin))
+		r.sign(w.T, r.key)
+	}
+	for _, test := range []beside{
+		{"signed, and the key is not here", func(w *world, r *release, _ string) { put(w, r, "SHA256SUMS", "SHA256SUMS.sig") }, publish.Pending},
+		{"signed, with events", func(w *world, r *release, _ string) {
+			for _, f := range r.inOrder("SHA256SUMS", "SHA256SUMS.sig") {
+				w.want(w.upload(f.key, f.body), publish.Pending)
+			}
+		}, publish.Pending},
+		{"signed, with the key, and the event is late", func(w *world, r *release, _ string) {
+			key(w, r)
+			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
+		}, publish.Pending},
+		{"signed, and it is not in it", func(w *world, r *release, _ string) {
+			listsOther(w, r)
+			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
+		}, publish.Pending},
+		{"signed, and what it has is published", func(w *world, r *release, folder string) {
+			w.want(w.upload(folder+darwin, r.files[darwin]), publish.Published)
+			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
+		}, publish.Pending},
+		{"signed and served", func(w *world, r *release, _ string) {
+			key(w, r)
+			for _, f := range r.inOrder("SHA256SUMS", "SHA256SUMS.sig") {
+				w.upload(f.key, f.body)
+			}
+		}, publish.Rejected},
+
+		// What can never be served as the author's keeps nothing back.
+		{"without a signature", func(w *world, r *release, _ string) { put(w, r, "SHA256SUMS") }, publish.Published},
+		{"a signature alone", func(w *world, r *release, _ string) { put(w, r, "SHA256SUMS.sig") }, publish.Published},
+		{"with a signature that is none", func(w *world, r *release, _ string) {
+			put(w, r, "SHA256SUMS")
+			w.s3.Upload(w.T, r.sumsKey()+".sig", []byte("signed"), nil)
+		}, publish.Published},
+		{"with a signature of something else", func(w *world, r *release, _ string) {
+			key(w, r)
+			put(w, r, "SHA256SUMS.sig")
+			listsOther(w, r)
+			put(w, r, "SHA256SUMS")
+		}, publish.Published},
+		{"signed by a key that is not trusted", func(w *world, r *release, _ string) {
+			r.sign(w.T, newKey(w.T, "distrusted"))
+			w.upload("keys/"+r.namespace+"/author.asc", []byte(newKey(w.T, "distrusted").PublicKey().ASCIIArmor))
+			if _, err := w.DistrustKey(w.Context(), newKey(w.T, "distrusted").PublicKey().Fingerprint); err != nil {
+				w.Fatal(err)
+			}
+			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
+		}, publish.Published},
+		{"signed, and no SHA256SUMS", func(w *world, r *release, _ string) {
+			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
+			w.s3.Upload(w.T, r.sumsKey(), append(r.sums, '\n'), nil)
+		}, publish.Published},
+		{"signed, and contradicting what is published", func(w *world, r *release, folder string) {
+			w.want(w.upload(folder+darwin, widget("other")), publish.Published)
+			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
+		}, publish.Published},
+		{"in another folder", func(w *world, r *release, folder string) {
+			w.s3.Upload(w.T, folder+"1.0.0/"+providerName("widget", "1.0.0", "SHA256SUMS"), r.sums, nil)
+			w.s3.Upload(w.T, folder+"1.0.0/"+providerName("widget", "1.0.0", "SHA256SUMS.sig"), r.signature, nil)
+		}, publish.Published},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, r := newWorldOn(t, inMemory, onBolt), newRelease(t, "acme")
+			test.make(w, &r, widgetFolder)
+			got := w.upload(widgetFolder+linux, widget("other"))
+			w.want(got, test.want)
+			if test.want == publish.Pending && (len(got.Reasons) != 1 || !strings.HasPrefix(got.Reasons[0], "upload the right package, or the SHA256SUMS and signature that are of this one: the author's SHA256SUMS ") || !strings.HasSuffix(got.Reasons[0], ". Until then neither is published")) {
+				t.Errorf("the reasons are %q", got.Reasons)
+			}
+			w.want(w.upload(mirrored+linux, widget("other")), publish.Published)
+		})
+	}
+}
+
+// A package that waits is judged again with everything that may end that.
+func TestAContradictionEnds(t *testing.T) {
+	const linux = "terraform-provider-widget_1.0.0_linux_amd64.zip"
+	for _, test := range []struct {
+		name  string
+		ends  func(w *world, r release)
+		want  publish.Status
+		right publish.Status // of the right package, after that
+	}{
+		{"the key comes", func(w *world, r release) {
+			w.upload("keys/acme/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
+		}, publish.Rejected, publish.Published},
+		{"the right SHA256SUMS comes, and then its signature", func(w *world, r release) {
+			r.files[linux] = widget("other")
+			r.sums = []byte(line(r.files, linux))
+			r.sign(w.T, r.key)
+			w.want(w.upload(r.sumsKey(), r.sums), publish.Pending)
+			w.want(w.upload(r.sumsKey()+".sig", r.signature), publish.Pending)
+		}, publish.Published, publish.Rejected},
+		{"a SHA256SUMS comes that is none", func(w *world, r release) {
+			w.want(w.upload(r.sumsKey(), []byte("no lines")), publish.Rejected)
+		}, publish.Published, publish.Rejected},
+		{"the right package comes", func(w *world, r release) {
+			w.want(w.upload(widgetFolder+linux, r.files[linux]), publish.Published)
+		}, publish.Pending, publish.Published}, // a newer upload has its place
+		{"the SHA256SUMS is deleted, and the package uploaded again", func(w *world, r release) {
+			w.s3.Delete(w.T, r.sumsKey())
+			w.want(w.upload(widgetFolder+linux, widget("other")), publish.Published)
+		}, publish.Pending, publish.Rejected},
+	} {
+		for _, folder := range []string{"", "1.0.0/"} {
+			t.Run(test.name+" "+folder, func(t *testing.T) {
+				w, r := newWorldOn(t, inMemory, onBolt), newRelease(t, "acme")
+				name := func(what string) string { return widgetFolder + folder + providerName("widget", "1.0.0", what) }
+				for what, body := range map[string][]byte{"SHA256SUMS": r.sums, "SHA256SUMS.sig": r.signature} {
+					w.s3.Upload(t, name(what), body, nil)
+				}
+				version := w.s3.Upload(t, name("linux_amd64.zip"), widget("other"), nil)
+				w.want(w.deliver(name("linux_amd64.zip"), version), publish.Pending)
+				if folder != "" && test.right == publish.Rejected || folder != "" && test.want == publish.Pending {
+					return // it is about the files of the flat folder
+				}
+				test.ends(w, r)
+				if got := publish.Status(w.s3.Tags(t, name("linux_amd64.zip"), version)[publish.StatusTag]); got != test.want {
+					t.Errorf("it is %s, want %s", got, test.want)
+				}
+				w.want(w.upload(packageKey("1.0.0", "linux_amd64"), newRelease(t, "acme").files[linux]), test.right)
+			})
+		}
+	}
+}
+
+// Each call that looks for a contradiction may fail: then nothing is published yet.
+func TestALookForAContradictionThatFails(t *testing.T) {
+	w, r := newWorldOn(t, inMemory, onBolt), newRelease(t, "acme")
+	for _, f := range r.inOrder("SHA256SUMS", "SHA256SUMS.sig") {
+		w.s3.Upload(t, f.key, f.body, nil)
+	}
+	key := packageKey("1.0.0", "linux_amd64")
+	version := w.s3.Upload(t, key, widget("other"), nil)
+	for _, call := range []string{"head " + r.sumsKey(), "read " + r.sumsKey(), "head " + r.sumsKey() + ".sig", "read " + r.sumsKey() + ".sig", "list registry/keys/authors/acme/"} {
+		hit := false
+		p := w.through(callFunc(func(name string, do func() error) error {
+			if name == call {
+				hit = true
+				return fmt.Errorf("%s: %w", name, errFault)
+			}
+			return do()
+		}))
+		if o, err := p.Publish(t.Context(), publish.Object{Key: key, Version: version}); !errors.Is(err, errFault) || !hit {
+			t.Errorf("%s (%v): %+v, %v", call, hit, o, err)
+		}
+	}
+	w.wantListed("acme/widget")
+}
