@@ -192,13 +192,16 @@ func TestLarderPublishDist(t *testing.T) {
 	})
 	args := append(filesIn(t, dist), "--to", "cli-dist/widget")
 
-	out := r.mustPublish(t, args...)
-	checkSays(t, out, "skipped: "+filepath.Join(dist, "artifacts.json"), "it is a folder", "is not under keys/cli-dist/ yet")
+	out, err := r.larderPublish(args...)
+	if err == nil {
+		t.Errorf("it was content without the author's key:\n%s", out)
+	}
+	checkSays(t, out, "skipped: "+filepath.Join(dist, "artifacts.json"), "it is a folder", "is not under keys/cli-dist/ yet", "of 4 files: the author's signature was not taken")
 	if got := strings.Count(out, pending); got != 2 {
 		t.Errorf("%d files are pending, want SHA256SUMS and its signature:\n%s", got, out)
 	}
 	r.publish(t, "keys/cli-dist/ada.asc", ada.publicKey(t))
-	if out = r.mustPublish(t, args...); strings.Contains(out, pending) || strings.Count(out, published) != 4 {
+	if out = r.mustPublish(t, dist, "--to", "cli-dist/widget", "--author-key", saveAs(t, "ada.asc", ada.publicKey(t))); strings.Contains(out, pending) || strings.Count(out, published) != 4 {
 		t.Errorf("with the author's key:\n%s", out)
 	}
 	checkWhole(t, r, "cli-dist/widget", "1.0.0", release.packages)
@@ -211,6 +214,15 @@ func TestLarderPublishDist(t *testing.T) {
 			t.Fatalf("it was content:\n%s", out)
 		}
 		checkSays(t, out, "rejected", "is published already with other bytes")
+	})
+	t.Run("contradiction", func(t *testing.T) {
+		writeFile(t, filepath.Join(dist, path.Base(slices.Sorted(maps.Keys(release.packages))[0])), string(providerZip(t, "widget", "1.0.0", "other bytes")))
+		out, err := r.larderPublish(dist, "--to", "cli-other/widget")
+		if err == nil {
+			t.Fatalf("it was content:\n%s", out)
+		}
+		checkSays(t, out, "with another sha256", "nothing was uploaded: 1 file cannot")
+		r.checkNothingIn(t, "providers/cli-other/")
 	})
 }
 

@@ -306,7 +306,7 @@ func checkListed(sums shasums.Sums, name, sha256 string, must bool) error {
 	case !ok && must:
 		return fmt.Errorf("the author's SHA256SUMS does not list %s", name)
 	case ok && listed != sha256:
-		return fmt.Errorf("the author's SHA256SUMS lists %s with sha256 %s, but it has %s", name, listed, sha256)
+		return fmt.Errorf("the author's SHA256SUMS lists %s with another sha256 (%s; this file: %s)", name, listed, sha256)
 	default:
 		return nil
 	}

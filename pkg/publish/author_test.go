@@ -165,7 +165,7 @@ func TestAuthorsWordWinsOverWhatContradictsIt(t *testing.T) {
 		{"a later package that it lists otherwise", func(r release) publish.Outcome {
 			complete(r)
 			return w.upload(folder(r)+zipName, widget("other"))
-		}, "lists " + zipName + " with sha256"},
+		}, "lists " + zipName + " with another sha256"},
 		{"a later package that it does not list", func(r release) publish.Outcome {
 			complete(r)
 			return w.upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", widget("other"))
@@ -173,13 +173,13 @@ func TestAuthorsWordWinsOverWhatContradictsIt(t *testing.T) {
 		{"a later manifest that it lists otherwise", func(r release) publish.Outcome {
 			complete(r)
 			return w.upload(folder(r)+"terraform-provider-widget_1.0.0_manifest.json", []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`))
-		}, "manifest.json with sha256"},
+		}, "manifest.json with another sha256"},
 		{"a SHA256SUMS that contradicts a published package", func(r release) publish.Outcome {
 			w.upload(folder(r)+zipName, widget("other"))
 			w.upload("keys/"+r.namespace+"/author.asc", r.uploads()["keys/"+r.namespace+"/author.asc"])
 			w.upload(r.sumsKey()+".sig", r.signature)
 			return w.upload(r.sumsKey(), r.sums)
-		}, "lists " + zipName + " with sha256"},
+		}, "lists " + zipName + " with another sha256"},
 		{"a SHA256SUMS that lacks a published package", func(r release) publish.Outcome {
 			w.upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", widget("other"))
 			w.upload("keys/"+r.namespace+"/author.asc", r.uploads()["keys/"+r.namespace+"/author.asc"])

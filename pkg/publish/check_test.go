@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 		{"nothing", "providers/acme/widget/README.md", nil, publish.Ignored, []string{"terraform-provider-widget_"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := publish.Check(t.Context(), test.key, bytes.NewReader(test.file), int64(len(test.file)))
+			got, err := new(publish.Checker).Check(t.Context(), test.key, bytes.NewReader(test.file), int64(len(test.file)))
 			if err != nil || got.Status != test.status || len(got.Reasons) != len(test.reasons) {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -65,7 +65,7 @@ func TestCheck(t *testing.T) {
 func TestCheckWarns(t *testing.T) {
 	const key = "modules/acme/vpc/aws/1.0.0.zip"
 	file := zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})
-	got, err := publish.Check(t.Context(), key, bytes.NewReader(file), int64(len(file)))
+	got, err := new(publish.Checker).Check(t.Context(), key, bytes.NewReader(file), int64(len(file)))
 	if want := (publish.Outcome{Key: key, Subject: "module acme/vpc/aws 1.0.0", Warnings: []string{stateWarning}}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
@@ -75,11 +75,11 @@ func TestCheckWarns(t *testing.T) {
 func TestCheckOfUnreadableFile(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := publish.Check(cancelled, checkedProvider+"linux_amd64.zip", bytes.NewReader(widget("fine")), 10); !errors.Is(err, context.Canceled) || got.Status != "" {
+	if got, err := new(publish.Checker).Check(cancelled, checkedProvider+"linux_amd64.zip", bytes.NewReader(widget("fine")), 10); !errors.Is(err, context.Canceled) || got.Status != "" {
 		t.Errorf("cancelled: %+v, %v", got, err)
 	}
 	for _, key := range []string{checkedProvider + "linux_amd64.zip", checkedProvider + "manifest.json"} {
-		if got, err := publish.Check(t.Context(), key, brokenFile{}, 10); !errors.Is(err, io.ErrClosedPipe) || got.Status != "" {
+		if got, err := new(publish.Checker).Check(t.Context(), key, brokenFile{}, 10); !errors.Is(err, io.ErrClosedPipe) || got.Status != "" {
 			t.Errorf("%s: %+v, %v", key, got, err)
 		}
 	}

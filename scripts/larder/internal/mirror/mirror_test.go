@@ -185,7 +185,7 @@ func TestDocumentGoesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	err = w.inbox.Publish(t.Context(), []upload.File{file}, &out, quiet())
+	_, err = w.inbox.Publish(t.Context(), []upload.File{file}, &out, quiet())
 	expect(t, "another package", err, "of 1 file: 1 rejected", out.String(), "not the one that 1.0.0.json beside it names")
 }
 

@@ -171,7 +171,7 @@ func (w *world) own(names ...string) {
 		paths = append(paths, path)
 	}
 	files := must(upload.Release("acme/widget", paths))(w.T)
-	if err := w.inbox.Publish(w.Context(), files, io.Discard, quiet()); err != nil {
+	if _, err := w.inbox.Publish(w.Context(), files, io.Discard, quiet()); err != nil {
 		w.Fatal(err)
 	}
 }

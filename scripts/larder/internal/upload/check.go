@@ -11,52 +11,89 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
-// Check judges files by all the rules of the registry that need no registry, and
-// returns those that it would publish. Files that are nothing to it, such as the
-// other files of a GoReleaser dist folder, are skipped with a line on out; all
-// violations of the rules are told there, too, and what is to be warned of.
+// Report is what became of a file.
+type Report struct {
+	File      string   `json:"file"` // as the user gave it
+	Key       string   `json:"key"`  // in the bucket
+	VersionID string   `json:"version_id,omitempty"`
+	Status    string   `json:"status"`
+	Reasons   []string `json:"reasons,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// The statuses of files that have no outcome of the registry's.
+const (
+	skipped     = "skipped"      // it is nothing that is published
+	notUploaded = "not-uploaded" // nothing is wrong with it, but with another one
+	uploaded    = "uploaded"     // and its outcome was not waited for
+	unknown     = "unknown"      // it has no outcome yet
+	failed      = "failed"       // it could not be uploaded, or its outcome not be read
+)
+
+// Check judges files by all the rules of the registry that need no registry: each by
+// itself, and then together. It returns those that the registry would publish, and a
+// report of each. Files that are nothing to it, such as the other files of a GoReleaser
+// dist folder, are skipped.
 //
 // The error counts the files that break a rule or cannot be read, or says that
 // nothing is left to upload.
-func Check(ctx context.Context, files []File, out io.Writer) ([]File, error) {
-	var good []File
-	var bad int
-	taken := map[string]string{} // names by key
+func Check(ctx context.Context, files []File, checker *publish.Checker) (good []File, reports []Report, err error) {
+	at := map[string]int{} // in reports, by key
 	for _, file := range files {
-		outcome, err := file.check(ctx)
+		outcome, err := file.check(ctx, checker)
 		if ctx.Err() != nil {
-			return nil, errors.New("interrupted: nothing was uploaded")
+			return nil, nil, errors.New("interrupted: nothing was uploaded")
 		}
+		first, taken := at[file.Key]
 		if err != nil {
 			outcome = reject(err.Error())
-		} else if first, ok := taken[file.Key]; ok && outcome.Status == "" {
-			outcome = reject(fmt.Sprintf("it has the same name as %s, and both would be the same upload", first))
+		} else if taken && outcome.Status == "" {
+			outcome = reject(fmt.Sprintf("it has the same name as %s, and both would be the same upload", reports[first].File))
 		}
-		taken[file.Key] = file.Name
-		switch outcome.Status {
+		if !taken {
+			at[file.Key] = len(reports)
+		}
+		reports = append(reports, Report{file.Name, file.Key, "", string(outcome.Status), outcome.Reasons, outcome.Warnings})
+	}
+	for _, outcome := range checker.Together() {
+		report := &reports[at[outcome.Key]]
+		report.Status, report.Reasons, report.Warnings = string(outcome.Status), outcome.Reasons, outcome.Warnings
+	}
+	bad := 0
+	for i := range reports {
+		switch publish.Status(reports[i].Status) {
 		case publish.Rejected:
 			bad++
-			tell(out, file, "rejected", outcome.Reasons)
 		case publish.Ignored:
-			tell(out, file, "skipped", outcome.Reasons)
+			reports[i].Status = skipped
 		default:
-			if len(outcome.Warnings) > 0 {
-				tell(out, file, "warning", outcome.Warnings)
-			}
-			good = append(good, file)
+			reports[i].Status = notUploaded
+			good = append(good, files[i])
 		}
 	}
 	if bad > 0 {
-		return nil, fmt.Errorf("nothing was uploaded: %s cannot be published, for the reasons above", count(bad, "file", "files"))
+		return nil, reports, fmt.Errorf("nothing was uploaded: %s cannot be published, for the reasons above", count(bad, "file", "files"))
 	}
 	if len(good) == 0 {
-		return nil, errors.New("nothing was uploaded: none of this is anything that a registry publishes")
+		return nil, reports, errors.New("nothing was uploaded: none of this is anything that a registry publishes")
 	}
-	return good, nil
+	return good, reports, nil
+}
+
+// Tell writes what is to be said of files that were checked.
+func Tell(out io.Writer, reports []Report) {
+	for _, r := range reports {
+		if r.Status != notUploaded {
+			tell(out, r.Status, r.File, r.Reasons)
+		}
+		if len(r.Warnings) > 0 {
+			tell(out, "warning", r.File, r.Warnings)
+		}
+	}
 }
 
 // check judges the file. The outcome has no status when nothing is wrong with it.
-func (f File) check(ctx context.Context) (publish.Outcome, error) {
+func (f File) check(ctx context.Context, checker *publish.Checker) (publish.Outcome, error) {
 	info, err := os.Stat(f.Path)
 	if err != nil {
 		return publish.Outcome{}, unwrapPath(err)
@@ -72,7 +109,7 @@ func (f File) check(ctx context.Context) (publish.Outcome, error) {
 		return publish.Outcome{}, unwrapPath(err)
 	}
 	defer file.Close()
-	return publish.Check(ctx, f.Key, file, info.Size())
+	return checker.Check(ctx, f.Key, file, info.Size())
 }
 
 func reject(reason string) publish.Outcome {
@@ -87,8 +124,8 @@ func unwrapPath(err error) error {
 	return err
 }
 
-func tell(out io.Writer, file File, what string, reasons []string) {
-	_, _ = fmt.Fprintf(out, "%s: %s\n", what, file.Name) // the error or the table says the same in short
+func tell(out io.Writer, what, file string, reasons []string) {
+	_, _ = fmt.Fprintf(out, "%s: %s\n", what, file) // the error or the table says the same in short
 	for _, reason := range reasons {
 		_, _ = fmt.Fprintf(out, "    %s\n", reason)
 	}

@@ -2,11 +2,17 @@ package upload
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/larder-registry/larder/pkg/publish"
 )
 
 func TestCheckTellsEveryViolation(t *testing.T) {
@@ -31,7 +37,8 @@ func TestCheckTellsEveryViolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	good, err := Check(t.Context(), all, &out)
+	good, reports, err := Check(t.Context(), all, new(publish.Checker))
+	Tell(&out, reports)
 	if good != nil || errorText(err) != "nothing was uploaded: 5 files cannot be published, for the reasons above" {
 		t.Errorf("%v, %v", good, err)
 	}
@@ -64,7 +71,8 @@ func TestCheckReturnsWhatIsToBeUploaded(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		good, err := Check(t.Context(), all, &out)
+		good, reports, err := Check(t.Context(), all, new(publish.Checker))
+		Tell(&out, reports)
 		return good, out.String(), err
 	}
 	want := []File{{Name: first, Path: first, Key: "providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json"}}
@@ -74,13 +82,100 @@ func TestCheckReturnsWhatIsToBeUploaded(t *testing.T) {
 	if good, out, err := check(first, second); err == nil || good != nil || !strings.Contains(out, "the same name as "+first) {
 		t.Errorf("two of one name: %v, %v\n%s", good, err, out)
 	}
-	if good, _, err := check(filepath.Dir(first)); good != nil || !strings.Contains(errorText(err), "none of this") {
+	if good, _, err := check(filepath.Dir(first)); !slices.Equal(good, want) || err != nil {
 		t.Errorf("a folder alone: %v, %v", good, err)
+	}
+	if good, _, err := check(t.TempDir(), t.TempDir()); good != nil || !strings.Contains(errorText(err), "none of this") {
+		t.Errorf("folders: %v, %v", good, err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if good, err := Check(cancelled, want, new(strings.Builder)); good != nil || !strings.Contains(errorText(err), "interrupted") {
+	if good, _, err := Check(cancelled, want, new(publish.Checker)); good != nil || !strings.Contains(errorText(err), "interrupted") {
 		t.Errorf("interrupted: %v, %v", good, err)
+	}
+}
+
+// A folder is taken for what is a release's in it, or it is said what is missing.
+func TestReleaseInAFolder(t *testing.T) {
+	for _, test := range []struct{ names, want, err string }{
+		{"terraform-provider-widget_1.0.0_linux_amd64.zip terraform-provider-widget_1.0.0_SHA256SUMS artifacts.json CHANGELOG.md terraform-provider-widget_x/f", "terraform-provider-widget_1.0.0_SHA256SUMS terraform-provider-widget_1.0.0_linux_amd64.zip", ""},
+		{"terraform-provider-widget_1.0.0_linux_amd64.zip terraform-provider-gadget.zip", "terraform-provider-gadget.zip terraform-provider-widget_1.0.0_linux_amd64.zip", ""},
+		{"terraform-provider-gadget_1.0.0_linux_amd64.zip terraform-provider-other.zip", "", "the folder DIR has no file of the provider acme/widget, and has terraform-provider-gadget_1.0.0_linux_amd64.zip: --to names another type"},
+		{"main.go widget.zip", "", "the folder DIR has no file of a provider's release: a package is named terraform-provider-widget_<version>_<os>_<arch>.zip"},
+		{"", "", "the folder DIR has no file of a provider's release: a package is named terraform-provider-widget_<version>_<os>_<arch>.zip"},
+	} {
+		dir := t.TempDir()
+		for _, name := range strings.Fields(test.names) {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files, err := Release("acme/widget", []string{dir})
+		var got []string
+		for _, f := range files {
+			if f.Path != filepath.Join(dir, filepath.Base(f.Path)) || f.Name != f.Path {
+				t.Errorf("%+v", f)
+			}
+			got = append(got, filepath.Base(f.Path))
+		}
+		if strings.Join(got, " ") != test.want || errorText(err) != strings.Replace(test.err, "DIR", dir, 1) {
+			t.Errorf("%s: %q, %v", test.names, got, err)
+		}
+	}
+}
+
+// What files have to say to one another is told as what is wrong with each, and keeps
+// all of them from being uploaded.
+func TestCheckTogether(t *testing.T) {
+	dir := t.TempDir()
+	sums := filepath.Join(dir, "terraform-provider-widget_1.0.0_SHA256SUMS")
+	manifest := filepath.Join(dir, "terraform-provider-widget_1.0.0_manifest.json")
+	const body = `{"version": 1, "metadata": {"protocol_versions": ["6.0"]}}`
+	for _, test := range []struct{ listed, err, want string }{
+		{"0", "nothing was uploaded: 1 file cannot be published, for the reasons above", "rejected: " + manifest + "\n    the author's SHA256SUMS lists terraform-provider-widget_1.0.0_manifest.json with another sha256 (" + strings.Repeat("0", 64) + "; this file: %x)\n"},
+		{"", "", ""},
+	} {
+		hash := sha256.Sum256([]byte(body))
+		listed := hex.EncodeToString(hash[:])
+		if test.listed != "" {
+			listed, test.want = strings.Repeat("0", 64), fmt.Sprintf(test.want, hash)
+		}
+		for file, content := range map[string]string{sums: listed + "  " + filepath.Base(manifest) + "\n", manifest: body} {
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files, err := Release("acme/widget", []string{manifest, sums})
+		if err != nil {
+			t.Fatal(err)
+		}
+		good, reports, err := Check(t.Context(), files, new(publish.Checker))
+		var out strings.Builder
+		Tell(&out, reports)
+		want := test.want + "warning: " + sums + "\n    terraform-provider-widget_1.0.0_SHA256SUMS.sig is not among the files: without the author's signature, the registry serves a SHA256SUMS and a signature of its own.\n"
+		if out.String() != want || errorText(err) != test.err || len(good) != map[bool]int{true: 2}[err == nil] {
+			t.Errorf("%v, %v\n%s\nwant\n%s", good, err, out.String(), want)
+		}
+		statuses := []string{"not-uploaded", "not-uploaded"}
+		if err != nil {
+			statuses[0] = "rejected"
+		}
+		if reports[0].Status != statuses[0] || reports[1].Status != statuses[1] || reports[1].Key != "providers/acme/widget/"+filepath.Base(sums) {
+			t.Errorf("%+v", reports)
+		}
+	}
+}
+
+func TestAuthorKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "author.asc")
+	if _, err := AuthorKeys(file); err == nil {
+		t.Error("a file that is not there is read")
+	}
+	if err := os.WriteFile(file, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AuthorKeys(file); !strings.HasPrefix(errorText(err), file+": ") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
 	"github.com/larder-registry/larder/scripts/larder/internal/modulearchive"
 )
 
@@ -24,6 +25,12 @@ type File struct {
 	// Source is of what source it was made: see [registry.CheckSource].
 	Source string
 }
+
+// isZip says whether it is a package, if it is a file of a provider's release.
+func (f File) isZip() bool { return strings.HasSuffix(f.Key, ".zip") }
+
+// isSignature says whether it is an author's signature.
+func (f File) isSignature() bool { return strings.HasSuffix(f.Key, "_SHA256SUMS.sig") }
 
 // Part is a part of a file: as an archive holds another file as it is.
 type Part struct{ Offset, Size int64 } // in bytes
@@ -44,7 +51,8 @@ func (f File) open() (file *os.File, content *io.SectionReader, err error) {
 	return file, io.NewSectionReader(file, 0, info.Size()), nil
 }
 
-// Release is the files of a provider, which is written namespace/type.
+// Release is the files of a provider, which is written namespace/type. A folder that
+// stands alone is taken for all that may be a release's in it, as GoReleaser's dist is.
 func Release(provider string, paths []string) ([]File, error) {
 	namespace, typ, ok := strings.Cut(provider, "/")
 	if !ok {
@@ -54,11 +62,65 @@ func Release(provider string, paths []string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if paths, err = inFolder(address, paths); err != nil {
+		return nil, err
+	}
 	files := make([]File, len(paths))
 	for i, path := range paths {
 		files[i] = File{Name: path, Path: path, Key: publish.ProviderKey(address, filepath.Base(path))}
 	}
 	return files, nil
+}
+
+// inFolder is the files of a release in a folder, if it is the only path.
+func inFolder(address registry.ProviderAddress, paths []string) ([]string, error) {
+	if len(paths) != 1 {
+		return paths, nil
+	}
+	if info, err := os.Stat(paths[0]); err != nil || !info.IsDir() {
+		return paths, nil // what cannot be read is told with all else that is wrong
+	}
+	entries, err := os.ReadDir(paths[0])
+	if err != nil {
+		return nil, fmt.Errorf("the folder %s cannot be read: %w", paths[0], unwrapPath(err))
+	}
+	var found []string
+	own, other := false, ""
+	for _, entry := range entries {
+		if entry.IsDir() || !strings.HasPrefix(entry.Name(), "terraform-provider-") {
+			continue
+		}
+		found = append(found, filepath.Join(paths[0], entry.Name()))
+		if strings.HasPrefix(entry.Name(), "terraform-provider-"+address.Type+"_") {
+			own = true
+		} else if other == "" {
+			other = entry.Name()
+		}
+	}
+	switch {
+	case own:
+		return found, nil
+	case other != "":
+		return nil, fmt.Errorf("the folder %s has no file of the provider %s, and has %s: --to names another type", paths[0], address, other)
+	default:
+		return nil, fmt.Errorf("the folder %s has no file of a provider's release: a package is named terraform-provider-%s_<version>_<os>_<arch>.zip", paths[0], address.Type)
+	}
+}
+
+// AuthorKeys reads a file of an author's public keys.
+func AuthorKeys(path string) ([]signing.PublicKey, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := signing.ReadKeyFile(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(file.Keys) == 0 {
+		return nil, fmt.Errorf("%s has no public key in it", path)
+	}
+	return signing.NewestForms(file.Keys)
 }
 
 // Module is the archive of a module, which is written namespace/name/system. A

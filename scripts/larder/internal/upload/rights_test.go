@@ -90,7 +90,7 @@ func TestRightsOnTheInboxAreEnough(t *testing.T) {
 	all := append(files(t, 10, "rejected"), files(t, 34<<20, "published")...)
 	done := inbox.registry(t, all)
 	var out strings.Builder
-	err := restricted.Publish(t.Context(), all, &out, quiet())
+	_, err := restricted.Publish(t.Context(), all, &out, quiet())
 	<-done
 	if errorText(err) != "of 2 files: 1 rejected" || !strings.Contains(out.String(), "because of rejected") {
 		t.Errorf("%v\n%s", err, out.String())

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -80,14 +81,18 @@ type result struct {
 }
 
 // Publish uploads files, waits for their outcomes unless told not to, and writes
-// a table of them to out. How the uploads go on is told to p.
+// a table of them to out. How the uploads go on is told to p. What the packages of a
+// release may contradict goes up before them.
 //
 // The error counts what was rejected, could not be uploaded or has no outcome
-// in time. A pending file is no error, nor an ignored one.
-func (in *Inbox) Publish(ctx context.Context, files []File, out io.Writer, p *progress.Progress) error {
+// in time, and packages that wait; and it says where an author's signature was not
+// taken. Another file that waits is no error, nor an ignored one.
+func (in *Inbox) Publish(ctx context.Context, files []File, out io.Writer, p *progress.Progress) ([]Report, error) {
 	batch := in.NewBatch(p)
-	batch.Upload(ctx, files)
-	return batch.Conclude(ctx, out)
+	batch.Upload(ctx, slices.DeleteFunc(slices.Clone(files), File.isZip))
+	batch.Upload(ctx, slices.DeleteFunc(slices.Clone(files), func(f File) bool { return !f.isZip() }))
+	err := batch.Conclude(ctx, out)
+	return batch.reports(), err
 }
 
 // Batch is files that are uploaded as they come, and whose outcomes are told
@@ -148,6 +153,18 @@ func (b *Batch) Conclude(ctx context.Context, out io.Writer) error {
 	return in.conclude(b.results)
 }
 
+// reports are what became of the files.
+func (b *Batch) reports() (all []Report) {
+	for _, r := range b.results {
+		report := Report{r.Name, r.Key, r.version, r.word(b.inbox.options.NoWait), r.reasons, nil}
+		if r.err != nil {
+			report.Reasons = []string{b.inbox.explain(r.err)}
+		}
+		all = append(all, report)
+	}
+	return all
+}
+
 // put uploads a file, in parts if it is large, and returns the version that it
 // became.
 func (in *Inbox) put(ctx context.Context, f File, p *progress.Progress) (version string, err error) {
@@ -162,7 +179,7 @@ func (in *Inbox) put(ctx context.Context, f File, p *progress.Progress) (version
 		&transfermanager.UploadObjectInput{Bucket: &in.options.Bucket, Key: &f.Key, Body: content, Metadata: f.metadata()},
 		func(o *transfermanager.Options) { o.ObjectProgressListeners.Register(listener) })
 	if err != nil {
-		return "", fmt.Errorf("it could not be uploaded: %w", err)
+		return "", &notPut{err}
 	}
 	return aws.ToString(done.VersionID), nil
 }

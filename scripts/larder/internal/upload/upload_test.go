@@ -3,10 +3,15 @@ package upload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,7 +19,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/aws/smithy-go"
+
 	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/scripts/larder/internal/progress"
 )
 
@@ -111,7 +119,7 @@ func TestPublishTellsEveryOutcome(t *testing.T) {
 		all := files(t, 10, test.names...)
 		done := inbox.registry(t, all)
 		var out, log strings.Builder
-		err := inbox.Publish(t.Context(), all, &out, progress.New(&log, false))
+		_, err := inbox.Publish(t.Context(), all, &out, progress.New(&log, false))
 		<-done
 		if got := errorText(err); got != test.err {
 			t.Errorf("%v: %q, want %q", test.names, got, test.err)
@@ -135,7 +143,7 @@ func TestSourceGoesUp(t *testing.T) {
 	for _, size := range []int64{10, 20 << 20} { // of which the latter goes in parts
 		all := files(t, size, "with", "without")
 		all[0].Source = "https://example.com/acme/network"
-		if err := inbox.Publish(t.Context(), all, io.Discard, quiet()); err != nil {
+		if _, err := inbox.Publish(t.Context(), all, io.Discard, quiet()); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range all {
@@ -202,13 +210,13 @@ func TestPendingThatIsPublishedAfterAll(t *testing.T) {
 func TestPublishWithoutAnOutcome(t *testing.T) {
 	inbox := open(t, Options{Timeout: time.Millisecond})
 	var out strings.Builder
-	err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, quiet())
+	_, err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, quiet())
 	if errorText(err) != "of 1 file: 1 without an outcome after 1ms" || !strings.Contains(out.String(), "unknown") {
 		t.Errorf("in no time: %v\n%s", err, out.String())
 	}
 	inbox.options.NoWait = true
 	out.Reset()
-	if err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, quiet()); err != nil || !strings.Contains(out.String(), "uploaded") {
+	if _, err := inbox.Publish(t.Context(), files(t, 10, "one"), &out, quiet()); err != nil || !strings.Contains(out.String(), "uploaded") {
 		t.Errorf("without a wait: %v\n%s", err, out.String())
 	}
 	missing := files(t, 10, "missing", "there")
@@ -216,13 +224,64 @@ func TestPublishWithoutAnOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Reset()
-	if err := inbox.Publish(t.Context(), missing, &out, quiet()); errorText(err) != "of 2 files: 1 failed" || !strings.Contains(out.String(), "uploaded  there") {
+	if _, err := inbox.Publish(t.Context(), missing, &out, quiet()); errorText(err) != "of 2 files: 1 failed" || !strings.Contains(out.String(), "uploaded  there") {
 		t.Errorf("one that cannot be read: %v\n%s", err, out.String())
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := inbox.Publish(cancelled, files(t, 10, "one"), io.Discard, quiet()); !strings.Contains(errorText(err), "interrupted") {
+	if _, err := inbox.Publish(cancelled, files(t, 10, "one"), io.Discard, quiet()); !strings.Contains(errorText(err), "interrupted") {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+const wrongCredentials = "the credentials are wrong, or of another server: those of a single node are in the file env of its data folder"
+
+// What is uploaded for an author's word to be taken, and packages, may not wait.
+func TestWhatMayNotWait(t *testing.T) {
+	in := &Inbox{options: Options{Timeout: long}}
+	const zip, sums, manifest = "providers/a/w/terraform-provider-w_1.0.0_linux_amd64.zip", "providers/a/w/terraform-provider-w_1.0.0_SHA256SUMS", "providers/a/w/terraform-provider-w_1.0.0_manifest.json"
+	for _, test := range []struct {
+		statuses map[string]publish.Status
+		want     string
+	}{
+		{map[string]publish.Status{zip: "published", sums: "published", sums + ".sig": "published", manifest: "published"}, ""},
+		{map[string]publish.Status{zip: "published", sums: "pending", manifest: "pending"}, ""},
+		{map[string]publish.Status{zip: "published", sums: "pending", sums + ".sig": "pending"}, "of 3 files: the author's signature was not taken"},
+		{map[string]publish.Status{zip: "published", sums: "pending", sums + ".sig": "rejected"}, "of 3 files: 1 rejected, the author's signature was not taken"},
+		{map[string]publish.Status{zip: "pending"}, "of 1 file: 1 pending"},
+		{map[string]publish.Status{sums + ".sig": ""}, "of 1 file: 1 without an outcome after 1m0s"},
+	} {
+		var results []*result
+		for key, status := range test.statuses {
+			results = append(results, &result{File: File{Key: key}, status: status})
+		}
+		if got := errorText(in.conclude(results)); got != test.want {
+			t.Errorf("%v: %q, want %q", test.statuses, got, test.want)
+		}
+	}
+}
+
+// What a library says is told where nothing else can be, and then whole.
+func TestExplain(t *testing.T) {
+	in := &Inbox{options: Options{Bucket: "acme"}}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&notPut{&smithy.GenericAPIError{Code: "AccessDenied"}}, "it could not be uploaded: these credentials lack s3:PutObject on the bucket acme for it"},
+		{&notRead{&smithy.GenericAPIError{Code: "AccessDenied"}}, "it was uploaded, but its outcome cannot be read: these credentials lack s3:GetObjectTagging and s3:GetObjectVersionTagging on the bucket acme for it"},
+		{&notPut{&smithy.GenericAPIError{Code: "NoSuchBucket"}}, "it could not be uploaded: there is no bucket acme: --bucket or LARDER_BUCKET names it"},
+		{&notPut{&smithy.GenericAPIError{Code: "ExpiredToken"}}, "it could not be uploaded: the credentials have expired: log in again"},
+		{&notPut{&smithy.GenericAPIError{Code: "PermanentRedirect"}}, "it could not be uploaded: the bucket acme is in another region: name it with --region"},
+		{&notPut{&smithy.GenericAPIError{Code: "SlowDown", Message: "later"}}, "it could not be uploaded: api error SlowDown: later"},
+		{&notPut{&url.Error{Op: "Put", URL: "https://127.0.0.1:9443/a?b=c", Err: syscall.ECONNREFUSED}}, "it could not be uploaded: nobody answers at 127.0.0.1:9443: is the registry running, and is that its S3 address?"},
+		{&notPut{&net.DNSError{Name: "s3.example.com"}}, "it could not be uploaded: there is no host s3.example.com"},
+		{&notPut{errors.New("failed to refresh cached credentials, no EC2 IMDS role found")}, "it could not be uploaded: there are no credentials: those of a single node are in the file env of its data folder, and those for AWS are found as the AWS CLI finds them"},
+		{errors.New("no such file"), "no such file"},
+	} {
+		if got := in.explain(fmt.Errorf("operation error: %w", test.err)); strings.Replace(got, "operation error: ", "", 1) != test.want {
+			t.Errorf("got %s; want %s", got, test.want)
+		}
 	}
 }
 
@@ -235,8 +294,16 @@ func TestPublishWithoutRights(t *testing.T) {
 	}
 	f := files(t, 10, "file")
 	var out strings.Builder
-	if err := stranger.Publish(t.Context(), f, &out, quiet()); errorText(err) != "of 1 file: 1 failed" || !strings.Contains(out.String(), "it could not be uploaded") {
-		t.Errorf("%v\n%s", err, out.String())
+	f = append(f, files(t, 10, "second")...)
+	reports, err := stranger.Publish(t.Context(), f, &out, quiet())
+	want := "STATUS  FILE    NOTE\nfailed  file    it could not be uploaded: " + wrongCredentials + "\nfailed  second  as above\n"
+	if errorText(err) != "of 2 files: 2 failed" || out.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+	for i, r := range reports {
+		if want := (Report{f[i].Name, f[i].Key, "", "failed", []string{"it could not be uploaded: " + wrongCredentials}, nil}); !reflect.DeepEqual(r, want) {
+			t.Errorf("reported is %+v, want %+v", r, want)
+		}
 	}
 	version, err := inbox.put(t.Context(), f[0], quiet())
 	if err != nil {
@@ -244,8 +311,8 @@ func TestPublishWithoutRights(t *testing.T) {
 	}
 	r := &result{File: f[0], version: version}
 	stranger.wait(t.Context(), []*result{r})
-	if r.err == nil || !strings.Contains(r.err.Error(), "s3:GetObjectVersionTagging") {
-		t.Errorf("%+v", r)
+	if got := stranger.explain(r.err); got != "it was uploaded, but its outcome cannot be read: "+wrongCredentials {
+		t.Errorf("%s", got)
 	}
 }
 
@@ -255,7 +322,7 @@ func TestLargeFileGoesUpInParts(t *testing.T) {
 	const size = 34 << 20
 	f := files(t, size, "large")[0]
 	var log strings.Builder
-	if err := inbox.Publish(t.Context(), []File{f}, io.Discard, progress.New(&log, false)); err != nil {
+	if _, err := inbox.Publish(t.Context(), []File{f}, io.Discard, progress.New(&log, false)); err != nil {
 		t.Fatal(err)
 	}
 	head, err := inbox.s3.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &inbox.options.Bucket, Key: &f.Key})

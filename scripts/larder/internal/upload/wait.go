@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -96,7 +95,7 @@ func (in *Inbox) look(ctx context.Context, r *result) {
 		return // no fault of the file's
 	}
 	if err != nil {
-		r.err = fmt.Errorf("it was uploaded, but its outcome cannot be read, for which s3:GetObjectVersionTagging is needed: %w", err)
+		r.err = &notRead{err}
 		return
 	}
 	r.reasons = nil

@@ -1,0 +1,75 @@
+package upload
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/aws/smithy-go"
+)
+
+// notPut is why a file could not be uploaded, and notRead why its outcome cannot be
+// read.
+type (
+	notPut  struct{ error }
+	notRead struct{ error }
+)
+
+func (e *notPut) Unwrap() error  { return e.error }
+func (e *notRead) Unwrap() error { return e.error }
+
+// explain says in the user's words what failed, and only of what has none in those of
+// the library.
+func (in *Inbox) explain(err error) string {
+	var put *notPut
+	var read *notRead
+	switch {
+	case errors.As(err, &put):
+		return "it could not be uploaded: " + in.cause(err, "s3:PutObject")
+	case errors.As(err, &read):
+		return "it was uploaded, but its outcome cannot be read: " + in.cause(err, "s3:GetObjectTagging and s3:GetObjectVersionTagging")
+	default:
+		return err.Error()
+	}
+}
+
+// cause is why a request to the bucket failed that needs some rights.
+func (in *Inbox) cause(err error, rights string) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "AccessDenied", "Forbidden":
+			return fmt.Sprintf("these credentials lack %s on the bucket %s for it", rights, in.options.Bucket)
+		case "NoSuchBucket":
+			return fmt.Sprintf("there is no bucket %s: --bucket or LARDER_BUCKET names it", in.options.Bucket)
+		case "InvalidAccessKeyId", "SignatureDoesNotMatch":
+			return "the credentials are wrong, or of another server: those of a single node are in the file env of its data folder"
+		case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
+			return "the credentials have expired: log in again"
+		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+			return fmt.Sprintf("the bucket %s is in another region: name it with --region", in.options.Bucket)
+		}
+	}
+	var dns *net.DNSError
+	var address *url.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &address):
+		return fmt.Sprintf("nobody answers at %s: is the registry running, and is that its S3 address?", hostOf(address.URL))
+	case errors.As(err, &dns):
+		return fmt.Sprintf("there is no host %s", dns.Name)
+	case strings.Contains(err.Error(), "get credentials") || strings.Contains(err.Error(), "no EC2 IMDS role found"):
+		return "there are no credentials: those of a single node are in the file env of its data folder, and those for AWS are found as the AWS CLI finds them"
+	}
+	return err.Error()
+}
+
+// hostOf is where a request went, without what it asked for.
+func hostOf(address string) string {
+	if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {
+		return parsed.Host
+	}
+	return address
+}
