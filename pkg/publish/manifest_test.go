@@ -103,7 +103,7 @@ func TestWhatIsServedDoesNotChangeByAManifest(t *testing.T) {
 		{"of a release that does not list it, with what is served", map[string][]byte{linux: plain}, map[string][]byte{manifestName: manifest("5.0")},
 			append([]string{linux}, append(signed, manifestName)...), 0, publish.Rejected, "does not list", []string{"5.0"}},
 		{"of a release that lists another", map[string][]byte{linux: plain, manifestName: manifest("6.0")}, map[string][]byte{manifestName: manifest("5.0")},
-			append([]string{linux}, append(signed, manifestName)...), 0, publish.Rejected, "lists terraform-provider-widget_1.0.0_manifest.json with sha256", []string{"5.0"}},
+			append([]string{linux}, append(signed, manifestName)...), 0, publish.Rejected, "lists terraform-provider-widget_1.0.0_manifest.json with another sha256", []string{"5.0"}},
 		{"before a release that does not list it", map[string][]byte{linux: plain}, map[string][]byte{manifestName: manifest("6.0")},
 			append([]string{linux, manifestName}, signed...), 0, publish.Published, "", []string{"6.0"}},
 	} {

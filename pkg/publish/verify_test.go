@@ -130,8 +130,8 @@ func TestVerifyReadsWhatIsSigned(t *testing.T) {
 		{"a package is not listed", shaOf(body) + "  " + darwin + "\n", author,
 			[]string{"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS does not list " + linux + "."}},
 		{"both are listed otherwise", strings.ReplaceAll(both, shaOf(body), shaOf(nil)), author, []string{
-			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + darwin + " with sha256 " + shaOf(nil) + ", but it has " + shaOf(body) + ".",
-			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + linux + " with sha256 " + shaOf(nil) + ", but it has " + shaOf(body) + "."}},
+			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + darwin + " with another sha256 (" + shaOf(nil) + "; this file: " + shaOf(body) + ").",
+			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + linux + " with another sha256 (" + shaOf(nil) + "; this file: " + shaOf(body) + ")."}},
 		{"it is signed by another key", both, stranger, []string{"The signature over its SHA256SUMS does not verify: "}},
 		{"it is no SHA256SUMS", "nothing", author, []string{"Its SHA256SUMS is not readable: "}},
 	} {
