@@ -54,7 +54,7 @@ var mayImport = map[string][]string{
 var onlyIn = map[string][]string{
 	"github.com/aws/aws-lambda-go":                    {"functions"},
 	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "scripts/larder/internal", "internal/s3test", "internal/dynamotest", "internal/awstest"},
-	"github.com/aws/smithy-go":                        {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "scripts/larder/internal/preflight", "scripts/larder/internal/reach"},
+	"github.com/aws/smithy-go":                        {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "scripts/larder/internal/preflight", "scripts/larder/internal/reach", "scripts/larder/internal/upload"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/klauspost/compress":                   {"pkg/archive"},
 	"github.com/versity/versitygw":                    {"scripts/larder/internal", "internal/s3test"},
