@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -361,6 +362,36 @@ func TestZipHeaders(t *testing.T) {
 			t.Errorf("of %d bytes: %q, and %d files were read; want %q", limit, got, len(in.files), want)
 		}
 	}
+}
+
+// TestZip64 takes a zip as it is written where it is larger than 4 GiB: how many entries it has, and where their
+// directory is, stands in a record of its own.
+func TestZip64(t *testing.T) {
+	small := zipOf(t, member{name: "main.tf"}, member{name: "outputs.tf"})
+	want, err := checkModuleBytes(small, Zip)
+	check(t, err)
+	end := bytes.Clone(small[len(small)-22:])
+	le := binary.LittleEndian
+	end64 := append([]byte("PK\x06\x06"), make([]byte, 52)...)
+	le.PutUint64(end64[4:], 44) // of the record, without this and what is before
+	le.PutUint64(end64[24:], 2) // entries
+	le.PutUint64(end64[32:], 2)
+	le.PutUint64(end64[40:], uint64(le.Uint32(end[12:]))) // the size of the directory, and where it is
+	le.PutUint64(end64[48:], uint64(le.Uint32(end[16:])))
+	locator := append([]byte("PK\x06\x07"), make([]byte, 16)...)
+	le.PutUint64(locator[8:], uint64(len(small)-22))
+	le.PutUint32(locator[16:], 1)
+	for at := 8; at < 20; at++ {
+		end[at] = 0xff
+	}
+	large := slices.Concat(small[:len(small)-22], end64, locator, end)
+	got, err := checkModuleBytes(large, Zip)
+	if err != nil || got.H1 != want.H1 {
+		t.Errorf("it is %+v, %v, want %+v", got, err, want)
+	}
+	copy(large[len(small)-22:], "XX") // what the number stands in is none
+	_, err = checkModuleBytes(large, Zip)
+	wantViolation(t, err, "says that it holds 65535 entries")
 }
 
 // claimEntries returns a zip with a zip64 end that states n entries.

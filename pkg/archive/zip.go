@@ -90,7 +90,11 @@ func (s *source) zipEntries() uint64 {
 	}
 	var end64 [end64Len]byte
 	_, _ = s.ReadAt(end64[:], int64(binary.LittleEndian.Uint64(locator[8:]))) // likewise
-	return max(entries, binary.LittleEndian.Uint64(end64[32:]))
+	entries64 := binary.LittleEndian.Uint64(end64[32:])
+	if entries == math.MaxUint16 && bytes.HasPrefix(end64[:], []byte("PK\x06\x06")) {
+		return entries64 // the other number says no more than that it is here
+	}
+	return max(entries, entries64)
 }
 
 // listZip judges every entry by what the central directory says of it.
