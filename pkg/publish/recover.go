@@ -60,7 +60,7 @@ func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time
 		if err != nil {
 			return "", err
 		}
-		waiting, err := p.waiting(ctx, key)
+		waiting, err := p.Waiting(ctx, key)
 		if err != nil {
 			p.log.ErrorContext(ctx, "it is not known what became of an upload; the next reconcile looks again", "key", key, "error", err)
 		}
@@ -147,7 +147,7 @@ func (p *Publisher) Uploads(ctx context.Context, after string) iter.Seq2[string,
 
 // PublishKey publishes what lies under a key and has no final outcome yet.
 func (p *Publisher) PublishKey(ctx context.Context, key string) error {
-	waiting, err := p.waiting(ctx, key)
+	waiting, err := p.Waiting(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -159,11 +159,11 @@ func (p *Publisher) PublishKey(ctx context.Context, key string) error {
 	return nil
 }
 
-// waiting is what lies under a key and has no final outcome yet: the uploads
+// Waiting is what lies under a key and has no final outcome yet: the uploads
 // since the one whose outcome was written last, in their order. That one is
 // among them where another upload can change its outcome, or has: a publisher
 // may have died between an outcome that was late and the second look.
-func (p *Publisher) waiting(ctx context.Context, key string) ([]Object, error) {
+func (p *Publisher) Waiting(ctx context.Context, key string) ([]Object, error) {
 	last, err := p.readOutcome(ctx, key)
 	if err != nil {
 		return nil, err

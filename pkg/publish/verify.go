@@ -247,7 +247,7 @@ func (v verification) upload(ctx context.Context, key string, step *Step) error 
 	if err != nil {
 		return err
 	}
-	waiting, err := v.waiting(ctx, key)
+	waiting, err := v.Waiting(ctx, key)
 	if err != nil {
 		return err
 	}

@@ -212,3 +212,26 @@ func TestCopySource(t *testing.T) {
 		t.Errorf("the source is %s, want %s", got, want)
 	}
 }
+
+// A stream is written as Put writes, in one reading; one that breaks off is no object.
+func TestStream(t *testing.T) {
+	bucket := newBucket(t, configFor(s3test.Start(t)))
+	key := registry.Prefix + "modules/a.zip"
+	if err := bucket.Stream(t.Context(), key, io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy")), 4); err != nil {
+		t.Fatal(err)
+	}
+	body, object, err := bucket.Open(t.Context(), key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if content, err := io.ReadAll(body); err != nil || string(content) != "body" || object.Size != 4 {
+		t.Errorf("%q, %+v, %v", content, object, err)
+	}
+	if err := bucket.Stream(t.Context(), "short", strings.NewReader("body"), 5); err == nil {
+		t.Error("4 of 5 bytes were enough")
+	}
+	if _, err := bucket.Head(t.Context(), "short"); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("what broke off: %v", err)
+	}
+}

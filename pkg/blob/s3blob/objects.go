@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -87,7 +88,18 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 	return nil
 }
 
-func (b *Bucket) put(key string, body io.ReadSeeker, size int64) *s3.PutObjectInput {
+// Stream is Put of a body that is read once, as it comes. Nothing but its size tells
+// the server whether it is what was sent, and what fails is not sent again: it is for
+// a server in the same process.
+func (b *Bucket) Stream(ctx context.Context, key string, body io.Reader, size int64) error {
+	_, err := b.client.PutObject(ctx, b.put(key, body, size), s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))
+	if err != nil {
+		return failed("write", key, err)
+	}
+	return nil
+}
+
+func (b *Bucket) put(key string, body io.Reader, size int64) *s3.PutObjectInput {
 	return &s3.PutObjectInput{
 		Bucket:        &b.name,
 		Key:           &key,

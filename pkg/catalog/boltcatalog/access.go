@@ -66,6 +66,12 @@ func OpenAccess(path string) (*Access, error) {
 // Close waits for what is under way and gives the file up.
 func (a *Access) Close() error { return a.db.Close() }
 
+// CopyTo writes a file with all that there is at one moment, while others go on. It
+// is a file that [OpenAccess] opens, for its owner alone.
+func (a *Access) CopyTo(ctx context.Context, path string) error {
+	return a.view(ctx, "copy tokens and rules", func(tx *bbolt.Tx) error { return tx.CopyFile(path, 0o600) })
+}
+
 // CreateToken implements [access.Tokens].
 func (a *Access) CreateToken(ctx context.Context, t access.Token) error {
 	return a.update(ctx, "keep token "+t.ID.Short(), func(tx *bbolt.Tx) error {

@@ -2,6 +2,7 @@ package boltcatalog_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -330,5 +331,29 @@ func TestAccessDamaged(t *testing.T) {
 	}
 	if err := errors.Join(a.RevokeToken(t.Context(), token.ID), a.RemoveRule(t.Context(), "ci")); err != nil || lookup.Token != nil {
 		t.Errorf("revoke and remove: %v; found %v", err, lookup.Token)
+	}
+}
+
+// A copy has what there was when it was made, and is no less private.
+func TestCopyAccess(t *testing.T) {
+	a := openAccess(t, filepath.Join(t.TempDir(), "access.db"))
+	before := access.Token{ID: access.ID{1}, Name: "before", Created: time.Unix(1, 0).UTC()}
+	path := filepath.Join(t.TempDir(), "copy")
+	err := errors.Join(a.CreateToken(t.Context(), before), a.CopyTo(t.Context(), path),
+		a.CreateToken(t.Context(), access.Token{ID: access.ID{2}, Name: "after"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	copied := openAccess(t, path)
+	if got, _, err := copied.Tokens(t.Context(), ""); err != nil || !reflect.DeepEqual(got, []access.Token{before}) {
+		t.Errorf("the copy has %+v, %v", got, err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.CopyTo(cancelled, path+"2"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }

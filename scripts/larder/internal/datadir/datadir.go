@@ -49,14 +49,13 @@ const (
 	// Access is the database file of tokens and rules of trust, which nothing
 	// else holds.
 	Access = "access.db"
+	// Lock is the file that the process locks which holds the folder.
+	Lock = "lock"
 	// Scratch is the folder for archives that are being inspected.
 	Scratch = "scratch"
 )
 
-const (
-	lockFile   = "lock"
-	tempPrefix = ".tmp-"
-)
+const tempPrefix = ".tmp-"
 
 // leftovers are how the names begin of what is written before it gets its own: here,
 // and by package signing.
@@ -87,7 +86,7 @@ func Open(path string) (*Dir, error) {
 	if err := refuseOthers(path); err != nil {
 		return nil, err
 	}
-	lock, err := acquire(filepath.Join(path, lockFile))
+	lock, err := acquire(filepath.Join(path, Lock))
 	if err != nil {
 		return nil, err
 	}

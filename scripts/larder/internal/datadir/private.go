@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/shell"
@@ -52,6 +53,17 @@ func (d *Dir) checkPrivate() error {
 		}
 	}
 	return refuseOthers(append(paths, d.Path(S3), d.Path(S3Versions))...)
+}
+
+// madeAnew are the files that a start or a shell makes again, from what is kept.
+var madeAnew = []string{Env, ServerCert, Catalog, Socket, S3Socket, Lock}
+
+// IsKept says of a file in a data folder whether a backup is to have it, whatever it is
+// for: all but what is made again from the rest.
+func IsKept(name string) bool {
+	isLeftover := slices.ContainsFunc(leftovers, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	isBundle := isPublic(name) && name != CACert
+	return !isLeftover && !isBundle && !slices.Contains(madeAnew, name)
 }
 
 // isPublic says that a file holds no secret. The file to source does, but it is

@@ -10,12 +10,26 @@ import (
 	"testing"
 )
 
+// What a backup takes along is what nothing else can make again.
+func TestIsKept(t *testing.T) {
+	for name, want := range map[string]bool{
+		CA: true, CACert: true, S3Credentials: true, SigningKey: true, NextSigningKey: true, "signing-key-0123456789ABCDEF.pem": true,
+		Access: true, "of-a-newer-version.json": true,
+		Env: false, Bundle: false, "ca-bundle-1234-5-.pem": false, ServerCert: false, Catalog: false, Socket: false, S3Socket: false, Lock: false,
+		tempPrefix + "x": false, ".new-x": false,
+	} {
+		if got := IsKept(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // What others than its owner may use is refused, with the command after which it
 // is not: the folder, and all in it but certificates.
 func TestPrivate(t *testing.T) {
 	files := map[string]fs.FileMode{ // as they lie in a folder
 		CA: 0o600, ServerCert: 0o600, S3Credentials: 0o600, SigningKey: 0o600, NextSigningKey: 0o600, "signing-key-0123456789ABCDEF.pem": 0o600,
-		Catalog: 0o600, Access: 0o600, "access.db.bak": 0o600, Socket: 0o600, lockFile: 0o600,
+		Catalog: 0o600, Access: 0o600, "access.db.bak": 0o600, Socket: 0o600, Lock: 0o600,
 		CACert: 0o644, Bundle: 0o644, "ca-bundle-1234-5-.pem": 0o664, Env: 0o644,
 	}
 	made := func(t *testing.T) string {
@@ -45,7 +59,7 @@ func TestPrivate(t *testing.T) {
 	for name, mode := range map[string]fs.FileMode{
 		"": 0o777, "s3": 0o701, S3: 0o710, S3Versions: 0o704, Scratch: 0o755,
 		CA: 0o640, ServerCert: 0o604, S3Credentials: 0o644, SigningKey: 0o620, NextSigningKey: 0o602, "signing-key-0123456789ABCDEF.pem": 0o640,
-		Catalog: 0o640, Access: 0o660, "access.db.bak": 0o604, Socket: 0o666, lockFile: 0o666,
+		Catalog: 0o640, Access: 0o660, "access.db.bak": 0o604, Socket: 0o666, Lock: 0o666,
 	} {
 		path := made(t)
 		at := filepath.Join(path, name)

@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/socket"
 )
 
 // staleAfter is how long a multipart upload may take. AWS keeps unfinished
@@ -24,12 +29,46 @@ func newHTTPClient(to inside) *http.Client { return &http.Client{Transport: to} 
 
 // Client returns an S3 client with the rights of who.
 func (s *Server) Client(who Credentials) *s3.Client {
+	return Connection{s.Endpoint, s.HTTPClient, who}.Client()
+}
+
+// A Connection is how a process reaches the endpoint at its socket.
+type Connection struct {
+	Endpoint   string
+	HTTPClient *http.Client
+	Key        Credentials
+}
+
+// Connection is the node's own, with every right.
+func (s *Server) Connection() Connection { return Connection{s.Endpoint, s.HTTPClient, s.Node} }
+
+// Connect is the connection, with every right, to the endpoint that another process
+// of the same user runs on a data folder. It sends no request.
+func Connect(data string) (Connection, error) {
+	path := filepath.Join(data, datadir.S3Credentials)
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return Connection{}, fmt.Errorf("access keys of the bucket: %w", err)
+	}
+	keys, err := parseKeys(document)
+	if err != nil {
+		return Connection{}, fmt.Errorf("access keys of the bucket in %s: %w", path, err)
+	}
+	address, err := socket.Address(filepath.Join(data, datadir.S3Socket))
+	if err != nil {
+		return Connection{}, err
+	}
+	return Connection{insideURL, newHTTPClient(inside{address}), keys.Root}, nil
+}
+
+// Client returns an S3 client.
+func (c Connection) Client() *s3.Client {
 	return s3.New(s3.Options{
-		BaseEndpoint: &s.Endpoint,
+		BaseEndpoint: &c.Endpoint,
 		UsePathStyle: true,
 		Region:       Region,
-		Credentials:  credentials.NewStaticCredentialsProvider(who.AccessKeyID, who.SecretAccessKey, ""),
-		HTTPClient:   s.HTTPClient,
+		Credentials:  credentials.NewStaticCredentialsProvider(c.Key.AccessKeyID, c.Key.SecretAccessKey, ""),
+		HTTPClient:   c.HTTPClient,
 	})
 }
 

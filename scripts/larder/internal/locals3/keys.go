@@ -121,10 +121,7 @@ func loadKeys(dir *datadir.Dir) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("access keys of the bucket: %w", err)
 	}
-	var stored storedKeys
-	if err = json.Unmarshal(data, &stored); err == nil {
-		err = stored.check()
-	}
+	stored, err := parseKeys(data)
 	k := &Keys{dir: dir, now: time.Now}
 	if err == nil {
 		err = k.use(stored)
@@ -134,6 +131,14 @@ func loadKeys(dir *datadir.Dir) (*Keys, error) {
 			dir.Path(datadir.S3Credentials), err)
 	}
 	return k, nil
+}
+
+// parseKeys reads the document of a file with keys.
+func parseKeys(data []byte) (stored storedKeys, err error) {
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return storedKeys{}, err
+	}
+	return stored, stored.check()
 }
 
 func marshalKeys(s storedKeys) ([]byte, error) { return json.MarshalIndent(s, "", "  ") }

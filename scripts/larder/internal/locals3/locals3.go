@@ -40,6 +40,9 @@ const (
 	Bucket = "larder"
 	// Region is what clients have to name as the bucket's region.
 	Region = "us-east-1"
+	// insideURL is the URL of the endpoint behind its socket, whose host nobody looks up.
+	insideURL = "http://" + Bucket
+
 	// RegistryFolder is the part of the bucket that the operator may only read.
 	RegistryFolder = "registry"
 
@@ -125,6 +128,16 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
+// StartInside is Start of an endpoint that clients cannot reach: the data folder's
+// owner alone can, at its socket. It needs Dir and Logger.
+func StartInside(ctx context.Context, opts Options) (*Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	opts.Notify = func(string) {}
+	return open(ctx, opts, nil)
+}
+
+// open starts the endpoint, and lets clients in where there is a listener for them.
 func open(ctx context.Context, opts Options, listener net.Listener) (*Server, error) {
 	keys, err := loadKeys(opts.Dir)
 	if err != nil {
@@ -139,14 +152,16 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 		return nil, err
 	}
 	s := &Server{
-		Endpoint:   "http://" + Bucket,
+		Endpoint:   insideURL,
 		HTTPClient: newHTTPClient(to),
-		Port:       listener.Addr().(*net.TCPAddr).Port,
 		Keys:       keys,
 		Node:       Credentials{nodeKeyID, newCredentials().SecretAccessKey},
 		opts:       opts,
 		ended:      make(chan struct{}),
 		done:       make(chan struct{}),
+	}
+	if listener != nil {
+		s.Port = listener.Addr().(*net.TCPAddr).Port
 	}
 	if s.release, err = captureErrors(opts.Logger); err != nil {
 		return nil, err
@@ -156,6 +171,9 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 		s.cancel()
 		<-s.ended // could only repeat err
 		return nil, err
+	}
+	if listener == nil {
+		return s, nil
 	}
 	s.openDoor(listener, newDoor(keys, front.NewSlots(maxClientRequests, maxSourceRequests), to, opts.Logger))
 	if err := s.probe(ctx, listener.Addr()); err != nil {
@@ -254,8 +272,10 @@ func (s *Server) Err() error {
 
 // Close stops the endpoint. Requests that are under way get ten seconds.
 func (s *Server) Close() error {
-	failed := s.door.Err()
-	err := s.door.Close()
+	var failed, err error
+	if s.door != nil {
+		failed, err = s.door.Err(), s.door.Close()
+	}
 	s.cancel()
 	select {
 	case <-s.ended:

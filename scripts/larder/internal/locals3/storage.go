@@ -3,8 +3,10 @@ package locals3
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/versity/versitygw/backend"
@@ -12,7 +14,9 @@ import (
 	"github.com/versity/versitygw/backend/posix"
 	"github.com/versity/versitygw/s3err"
 
+	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/shell"
 )
 
 // maxCopySize is the largest object, in bytes, that one request copies on AWS.
@@ -30,6 +34,9 @@ func openStorage(dir *datadir.Dir) (backend.Backend, error) {
 		return nil, err
 	}
 	if err := checkAttributes(objects, attributeRoom); err != nil {
+		return nil, err
+	}
+	if err := checkKept(objects); err != nil {
 		return nil, err
 	}
 	opts := posix.PosixOpts{VersioningDir: versions, CopyObjectThreshold: maxCopySize}
@@ -82,6 +89,48 @@ func checkAttributes(folder string, room int) error {
 		return fmt.Errorf("remove an extended attribute of %s: %w", folder, err)
 	}
 	return nil
+}
+
+// bucketOwner is the attribute of the bucket's folder that says whose it is, and
+// objectTag the one that every object has.
+const (
+	bucketOwner = "acl"
+	objectTag   = "etag"
+)
+
+// checkKept makes sure that the bucket has the attributes that it had: a copy of the
+// data folder that was made without them is refused by name, by its bucket and by the
+// first of its records.
+func checkKept(folder string) error {
+	bucket := filepath.Join(folder, Bucket)
+	record := firstFile(filepath.Join(bucket, registry.RecordsPrefix))
+	if record == "" {
+		return nil
+	}
+	lost := ""
+	var kept meta.XattrMeta
+	if _, err := kept.RetrieveAttribute(nil, bucket, "", bucketOwner); errors.Is(err, meta.ErrNoSuchKey) {
+		lost = bucket
+	} else if _, err := kept.RetrieveAttribute(nil, record, "", objectTag); errors.Is(err, meta.ErrNoSuchKey) {
+		lost = record
+	}
+	if lost == "" {
+		return nil
+	}
+	return fmt.Errorf("%s has lost its extended attributes, as by a copy with  cp -r  or  tar : copy the data folder again, with  cp -a ,  rsync -aX  or  tar --xattrs . "+
+		"If there is no other, all that was published can be had from this one:  larder backup restore --plain %s --data  and a new folder", lost, shell.Quote(bucket))
+}
+
+// firstFile is the path of a file below a folder, or empty.
+func firstFile(folder string) (found string) {
+	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error { // what cannot be read is said by who needs it
+		if err == nil && d.Type().IsRegular() {
+			found = path
+			return fs.SkipAll
+		}
+		return err
+	})
+	return found
 }
 
 // attributes are the extended ones of files, in which the storage keeps what

@@ -37,7 +37,7 @@ func startNode(t *testing.T, answer control.Answer) (data string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := socket.Serve(listener, fixed(answer), slog.New(slog.DiscardHandler))
+	server := socket.Serve(listener, fixed(answer), nil, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = server.Close() })
 	return data
 }

@@ -22,5 +22,6 @@ func (n *node) answerOperators() (stop func() error) {
 		Access:     admin.New(n.access, access.LogTo(n.logger)),
 		AccessKeys: accessKeys{n},
 	})
-	return socket.Serve(listener, handler, n.logger).Close
+	files := socket.Files{datadir.Access: n.access.CopyTo}
+	return socket.Serve(listener, handler, files, n.logger).Close
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/signing"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/ownkey"
 	"github.com/larder-registry/larder/scripts/larder/internal/reach"
 )
 
@@ -223,11 +224,7 @@ func publicKey(t *testing.T, data []byte) signing.PublicKey {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	private, created, err := signing.LoadOrCreate(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := signing.NewKey(t.Context(), private, created, signerName)
+	key, err := ownkey.Load(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

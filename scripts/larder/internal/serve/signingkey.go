@@ -2,36 +2,15 @@ package serve
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	"github.com/larder-registry/larder/pkg/publish"
-	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/ownkey"
 )
 
-// signerName is the user ID of the registry's signing key. It is part of
-// the key, so it never changes.
-const signerName = "Larder registry signing key"
-
-// openSigner opens the signing key in a file of the data folder, or makes it,
-// and keeps its public half where those of all times are kept.
+// openSigner opens the signing key in a file of the data folder, or makes it.
 func (n *node) openSigner(ctx context.Context, file string) (*signing.Key, error) {
-	private, created, err := signing.LoadOrCreate(n.dir.Path(file))
-	if err != nil {
-		return nil, err
-	}
-	key, err := signing.NewKey(ctx, private, created, signerName)
-	if err != nil {
-		return nil, err
-	}
-	public := key.PublicKey()
-	err = n.blobs.Create(ctx, registry.OwnKeyKey(public.Fingerprint), []byte(public.ASCIIArmor))
-	if err != nil && !errors.Is(err, publish.ErrExists) {
-		return nil, fmt.Errorf("keep the public key: %w", err)
-	}
-	return key, nil
+	return ownkey.Open(ctx, n.dir.Path(file), n.blobs)
 }
 
 // rotate makes a new signing key, and signs with it from then on. The old

@@ -45,14 +45,44 @@ func Ask(ctx context.Context, path string, request control.Request) (control.Ans
 	return readAnswer(response)
 }
 
+// Fetch has who listens at path hand out the file name, which the caller closes. A
+// read fails where the file does not come to its end.
+//
+// Errors: ErrNobody, and others of the way and of who listens.
+func Fetch(ctx context.Context, path, name string) (io.ReadCloser, int64, error) {
+	address, err := Address(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	response, err := send(ctx, address, http.MethodGet, name, nil)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, 0, ErrNobody
+	case err != nil:
+		return nil, 0, fmt.Errorf("ask at the socket %s: %w", path, err)
+	case response.StatusCode == http.StatusOK && response.ContentLength >= 0:
+		return response.Body, response.ContentLength, nil
+	}
+	defer response.Body.Close() //nolint:errcheck // read only
+	answer, err := readAnswer(response)
+	if err != nil {
+		return nil, 0, err
+	}
+	return nil, 0, fmt.Errorf("who serves does not hand out %s, and may be of another version than the command: %s", name, answer.Error)
+}
+
 func post(ctx context.Context, address string, body []byte) (*http.Response, error) {
+	return send(ctx, address, http.MethodPost, "", bytes.NewReader(body))
+}
+
+func send(ctx context.Context, address, method, name string, body io.Reader) (*http.Response, error) {
 	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", address)
 		},
 	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://larder/", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, "http://larder/"+name, body)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +32,10 @@ type Handler interface {
 	Handle(context.Context, control.Request) control.Answer
 }
 
+// Files are what the server hands out as a whole: by its name, what writes it to a
+// file that is for this answer alone.
+type Files map[string]func(ctx context.Context, path string) error
+
 // Server answers what comes by a socket.
 type Server struct {
 	http    *http.Server
@@ -36,14 +43,15 @@ type Server struct {
 	done    chan struct{}
 	err     error // why it ended; read after done
 	handler Handler
+	files   Files
 	running sync.WaitGroup // requests
 }
 
 // Serve answers requests that come by a listener, which it takes over, until
 // Close.
-func Serve(listener net.Listener, handler Handler, logger *slog.Logger) *Server {
+func Serve(listener net.Listener, handler Handler, files Files, logger *slog.Logger) *Server {
 	running, stop := context.WithCancel(context.Background())
-	s := &Server{stop: stop, done: make(chan struct{}), handler: handler}
+	s := &Server{stop: stop, done: make(chan struct{}), handler: handler, files: files}
 	s.http = &http.Server{
 		Handler:           http.HandlerFunc(s.serve),
 		BaseContext:       func(net.Listener) context.Context { return running },
@@ -83,6 +91,10 @@ func (s *Server) Close() error {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.running.Add(1)
 	defer s.running.Done()
+	if write, ok := s.files[strings.TrimPrefix(r.URL.Path, "/")]; ok && r.Method == http.MethodGet {
+		s.serveFile(w, r, write)
+		return
+	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		write(w, http.StatusMethodNotAllowed, control.Answer{Error: "requests are made by POST"})
@@ -102,6 +114,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusServiceUnavailable // it was not done, or not to the end
 	}
 	write(w, status, answer)
+}
+
+// serveFile hands a file out. It is written to its end first, so a client who is slow
+// holds nothing up.
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, fill func(ctx context.Context, path string) error) {
+	folder, err := os.MkdirTemp("", "larder-") // mode 0700
+	if err == nil {
+		defer os.RemoveAll(folder) //nolint:errcheck // the system's folder for what is temporary
+		err = fill(r.Context(), filepath.Join(folder, "file"))
+	}
+	if err != nil {
+		write(w, http.StatusInternalServerError, control.Answer{Error: err.Error()})
+		return
+	}
+	http.ServeFile(w, r, filepath.Join(folder, "file"))
 }
 
 // readRequest reads one request, and nothing beside it.

@@ -45,7 +45,7 @@ func serve(t *testing.T, path string, h Handler) (stop func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop = sync.OnceValue(Serve(listener, h, slog.New(slog.DiscardHandler)).Close)
+	stop = sync.OnceValue(Serve(listener, h, nil, slog.New(slog.DiscardHandler)).Close)
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
 			t.Errorf("stop: %v", err)
@@ -55,6 +55,50 @@ func serve(t *testing.T, path string, h Handler) (stop func() error) {
 }
 
 func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "s") }
+
+// A file that is handed out comes as it is; that there is none is said.
+func TestFetch(t *testing.T) {
+	path := newPath(t)
+	if _, _, err := Fetch(t.Context(), path, "one"); !errors.Is(err, ErrNobody) {
+		t.Errorf("nobody: %v", err)
+	}
+	listener, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := Serve(listener, echo, Files{
+		"one": func(_ context.Context, path string) error { return os.WriteFile(path, []byte("its content"), 0o600) },
+		"bad": func(context.Context, string) error { return errors.New("it cannot be read") },
+	}, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	body, size, err := Fetch(t.Context(), path, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if content, err := io.ReadAll(body); err != nil || string(content) != "its content" || size != int64(len(content)) {
+		t.Errorf("%q of %d bytes, %v", content, size, err)
+	}
+	for name, says := range map[string]string{"bad": "it cannot be read", "two": "requests are made by POST"} {
+		want := "who serves does not hand out " + name + ", and may be of another version than the command: " + says
+		if _, _, err := Fetch(t.Context(), path, name); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	answerWith(t, path+"2", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ncut short")
+	cut, _, err := Fetch(t.Context(), path+"2", "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cut.Close()
+	if _, err := io.ReadAll(cut); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a file that is cut short: %v", err)
+	}
+}
 
 // Two who ask at once are answered at once: each waits for the other's request.
 func TestTwoClients(t *testing.T) {
