@@ -91,6 +91,9 @@ func TestWrongCommandLines(t *testing.T) {
 		"token revoke ci --data nowhere":                                  "/nowhere: start it",
 		"mirror extra":                                                    "unknown command",
 		"mirror add":                                                      "too few arguments: use larder mirror add ADDRESS [VERSION-CONSTRAINT]",
+		"backup create":                                                   "too few arguments: use larder backup create DIR|-",
+		"backup restore":                                                  "too few arguments: use larder backup restore DIR|-",
+		"backup verify a b":                                               "too many arguments: use larder backup verify DIR|-",
 		"mirror add time":                                                 "not a provider address",
 		"mirror add a/b/c/d":                                              "not a provider address",
 		"mirror add Hashicorp/time":                                       "lower-case",
@@ -129,6 +132,7 @@ func TestExamples(t *testing.T) {
 	commands := newCommand().Commands()
 	commands = append(commands, newKeysCommand().Commands()...)
 	commands = append(commands, newMirrorCommand().Commands()...)
+	commands = append(commands, newBackupCommand().Commands()...)
 	commands = append(commands, newTokenCommand().Commands()...)
 	commands = append(commands, newTrustCommand().Commands()...)
 	for _, command := range commands {
