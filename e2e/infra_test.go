@@ -58,6 +58,7 @@ module "registry" {
   create_record          = true
   uploader_namespace     = terraform_data.later["namespace"].output
   create_uploader_policy = true
+  allow_overwrite        = true
 }
 
 # What is not known before it is applied.
@@ -94,8 +95,9 @@ func TestInfra(t *testing.T) {
 		d.unchanged(t)
 		d.checkState(t)
 		d.rename(t)
-		d.takeOut(t)
 		d.giveUp(t)
+		d.adopt(t)
+		d.takeOut(t)
 		d.destroy(t)
 	})
 }
@@ -198,6 +200,7 @@ func (d deployer) checkState(t testing.TB) {
 	t.Helper()
 	folders := map[string]string{"acme-registry": "build", "other-registry": "other"}
 	resources, outputs := d.state(t)
+	var overwriting []string
 	code, wantCode := map[string]string{}, map[string]string{}
 	arns := map[string]map[string]string{"aws_lambda_function": {}, "aws_iam_role": {}} // of the example's registry
 	for _, r := range resources {
@@ -205,6 +208,9 @@ func (d deployer) checkState(t testing.TB) {
 		name, _ := cmp.Or(r.Values["function_name"], r.Values["name"]).(string)
 		if own && of != nil {
 			of[strings.TrimPrefix(name, "acme-registry-")] = r.Values["arn"].(string)
+		}
+		if r.Type == "aws_route53_record" && r.Values["allow_overwrite"] == true {
+			overwriting = append(overwriting, r.Address)
 		}
 		if r.Type != "aws_lambda_function" {
 			continue
@@ -219,6 +225,10 @@ func (d deployer) checkState(t testing.TB) {
 	}
 	if len(code) != 11 || !maps.Equal(code, wantCode) {
 		t.Errorf("the code of the functions is %v, want %v", code, wantCode)
+	}
+	slices.Sort(overwriting)
+	if want := []string{`module.example.aws_route53_record.validation["registry.example.com"]`, "module.registry.aws_route53_record.registry[0]"}; !slices.Equal(overwriting, want) {
+		t.Errorf("the records that take over others are %q, want %q", overwriting, want)
 	}
 	if got := outputs.FunctionARNs; len(got) != 5 || !maps.Equal(got, arns["aws_lambda_function"]) {
 		t.Errorf("the output function_arns is %v, want %v", got, arns["aws_lambda_function"])
@@ -256,7 +266,7 @@ var lasting = []string{
 	"module.larder.aws_s3_bucket_versioning.registry",
 }
 
-// takeOut takes the module out of the configuration, with nothing beside, and puts it back.
+// takeOut takes the module out of the configuration, with nothing beside; and has a look at what putting it back does.
 func (d deployer) takeOut(t testing.TB) {
 	t.Helper()
 	d.configure(t, infraRoot)
@@ -266,8 +276,8 @@ func (d deployer) takeOut(t testing.TB) {
 		t.Errorf("what is left of it is %q, want %q", left, lasting)
 	}
 	d.configure(t, infraRoot+infraRenamed)
-	if out := d.run(t, "apply", "-auto-approve"); !strings.Contains(out, " 0 changed, 0 destroyed.") {
-		t.Errorf("what was left of it is changed:\n%s", out)
+	if out := d.run(t, "plan"); !strings.Contains(out, " 0 to change, 0 to destroy.") {
+		t.Errorf("what was left of it would be changed:\n%s", out)
 	}
 }
 
@@ -286,14 +296,29 @@ func (d deployer) giveUp(t testing.TB) {
 	if left := d.addresses(t, "module.larder."); len(left) > 0 {
 		t.Errorf("there is still %q", left)
 	}
+	if err := os.RemoveAll(filepath.Join(d.dir, "removed.tf")); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// destroy destroys the other one, which first is refused.
+// adopt takes back what was given up, as the documents say.
+func (d deployer) adopt(t testing.TB) {
+	t.Helper()
+	imports := strings.NewReplacer("module.registry", "module.larder", "example-registry", "other-registry").Replace(docBlock(t, infraPage, "import"))
+	d.configure(t, infraRoot+infraRenamed+imports)
+	out := d.run(t, "apply", "-auto-approve")
+	if !strings.Contains(out, "Resources: 4 imported, ") || !strings.Contains(out, " added, 4 changed, 0 destroyed.") {
+		t.Errorf("it does not take back what there is:\n%s", out)
+	}
+}
+
+// destroy destroys both, which first is refused.
 func (d deployer) destroy(t testing.TB) {
 	t.Helper()
 	_, err := d.command("destroy", "-auto-approve").run()
 	saysOf(t, err, "nstance cannot be destroyed", "prevent_destroy set")
 	d.documented(t, "state-rm", "module.example.module.registry")
+	d.documented(t, "state-rm", "module.larder")
 	d.run(t, "destroy", "-auto-approve")
 	if left := d.addresses(t, ""); len(left) > 0 {
 		t.Errorf("there is still %v", left)

@@ -222,13 +222,11 @@ resource "aws_s3_bucket_policy" "registry" {
   }
 
   # S3 takes one change of access at a time. And what is destroyed is so in the reverse order: while the policy cannot be
-  # deleted, none of these settings goes either.
+  # deleted, none of these settings goes either, nor versioning and the public access block, which they wait for.
   depends_on = [
     aws_s3_bucket_lifecycle_configuration.registry,
     aws_s3_bucket_ownership_controls.registry,
-    aws_s3_bucket_public_access_block.registry,
     aws_s3_bucket_server_side_encryption_configuration.registry,
-    aws_s3_bucket_versioning.registry,
   ]
 }
 

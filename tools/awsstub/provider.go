@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/larder-registry/larder/tools/awsstub/schema"
 )
 
@@ -94,6 +95,23 @@ func (p *provider) UpgradeResourceState(_ context.Context, r *tfprotov5.UpgradeR
 // ReadResource finds everything as it was left.
 func (p *provider) ReadResource(_ context.Context, r *tfprotov5.ReadResourceRequest) (*tfprotov5.ReadResourceResponse, error) {
 	return &tfprotov5.ReadResourceResponse{NewState: r.CurrentState, Private: r.Private}, nil
+}
+
+// ImportResourceState finds whatever it is asked for, of which it knows no more than the id.
+func (p *provider) ImportResourceState(_ context.Context, r *tfprotov5.ImportResourceStateRequest) (*tfprotov5.ImportResourceStateResponse, error) {
+	s := p.resources[r.TypeName]
+	found := fields{}
+	for name, kind := range s.ValueType().(tftypes.Object).AttributeTypes {
+		found[name] = tftypes.NewValue(kind, nil)
+	}
+	for _, b := range s.Block.BlockTypes {
+		if b.Nesting != tfprotov5.SchemaNestedBlockNestingModeSingle {
+			found[b.TypeName] = tftypes.NewValue(found[b.TypeName].Type(), []tftypes.Value{})
+		}
+	}
+	found["id"] = tftypes.NewValue(tftypes.String, r.ID)
+	state, err := dynamic(s, found)
+	return &tfprotov5.ImportResourceStateResponse{ImportedResources: []*tfprotov5.ImportedResource{{TypeName: r.TypeName, State: state}}}, err
 }
 
 // PlanResourceChange says what is not known before it is applied.

@@ -122,5 +122,6 @@ func (a Attribute) kind() (tftypes.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tftypes.ParseJSONType(text) //nolint:staticcheck // it is for what a provider is given, and here it is the provider
+	//lint:ignore SA1019 providers are not to call it, for they are given types in other words; these come as they are printed
+	return tftypes.ParseJSONType(text)
 }
