@@ -325,8 +325,9 @@ func TestUploads(t *testing.T) {
 		if name == "gone" {
 			w.erase("modules/acme/vpc/aws/1.7.0.zip", versions)
 		}
-		if failures := w.invoke(payload); failures != want.failures {
-			t.Errorf("%s: %d messages failed, want %d", name, failures, want.failures)
+		w.postponed = 0
+		if failures := w.invoke(payload); failures != want.failures || w.postponed != failures {
+			t.Errorf("%s: %d messages failed, want %d, and %d are tried again half an hour later", name, failures, want.failures, w.postponed)
 		}
 		for key, status := range want.statuses {
 			if name == "gone" {

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -96,6 +97,7 @@ type world struct {
 
 	mu        sync.Mutex
 	sent      []string          // to the queue
+	postponed int               // messages of it
 	announced map[string]string // to the topic: the last status of each key
 }
 
@@ -144,8 +146,16 @@ func newCatalog(t testing.TB, table string) *dynamocatalog.Catalog {
 
 // receive is the queue: it takes a message as SQS does.
 func (w *world) receive(answer http.ResponseWriter, r *http.Request) {
-	var in struct{ QueueUrl, MessageBody string }
+	var in struct{ QueueUrl, MessageBody, ReceiptHandle string }
 	err := json.NewDecoder(r.Body).Decode(&in)
+	if err == nil && in.QueueUrl == queueURL && in.ReceiptHandle != "" && r.Header.Get("X-Amz-Target") == "AmazonSQS.ChangeMessageVisibility" {
+		w.mu.Lock()
+		w.postponed++
+		w.mu.Unlock()
+		answer.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		_, _ = io.WriteString(answer, "{}")
+		return
+	}
 	if err != nil || in.QueueUrl != queueURL || r.Header.Get("X-Amz-Target") != "AmazonSQS.SendMessage" {
 		http.Error(answer, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist"}`, http.StatusBadRequest)
 		return

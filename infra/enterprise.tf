@@ -123,7 +123,7 @@ locals {
       dimensions  = { FunctionName = aws_lambda_function.this["publish"].function_name }
       statistic   = "Maximum"
       comparison  = "GreaterThanOrEqualToThreshold"
-      threshold   = 240000 # milliseconds
+      threshold   = 480000 # milliseconds
       period      = 300
       evaluations = 1
       missing     = "notBreaching"

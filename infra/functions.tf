@@ -42,7 +42,7 @@ locals {
     publish = {
       description = "Takes uploads to listed versions"
       memory      = 1769 # one whole processor, which hashing and unpacking use up; a second would idle
-      timeout     = 300
+      timeout     = 600  # an upload of 5 GiB, with as much to spare; docs/aws.md, "How large an upload may be"
       storage     = 6144 # an upload of 5 GiB, a module of 256 MiB unpacked and packed again, and room to spare
       environment = {
         LARDER_TABLE     = aws_dynamodb_table.catalog.name

@@ -127,9 +127,10 @@ locals {
 
     publish = [
       {
-        Sid    = "TakeEvents" # the event source mapping
+        Sid    = "TakeEvents" # the event source mapping; and publish itself, which says when to try again
         Effect = "Allow"
         Action = [
+          "sqs:ChangeMessageVisibility",
           "sqs:DeleteMessage",
           "sqs:GetQueueAttributes",
           "sqs:ReceiveMessage",

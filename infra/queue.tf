@@ -4,7 +4,7 @@ resource "aws_sqs_queue" "uploads" {
   name                       = "${var.bucket_name}-uploads"
   sqs_managed_sse_enabled    = local.queue_managed_sse # S3 cannot send to a queue that is encrypted with AWS's own KMS key
   kms_master_key_id          = local.queue_key
-  visibility_timeout_seconds = 1800 # six times the function's timeout
+  visibility_timeout_seconds = 3600 # six times the function's timeout; publish itself says to try again sooner
   message_retention_seconds  = 1209600
   receive_wait_time_seconds  = 20
   tags                       = local.tags

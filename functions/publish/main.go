@@ -66,5 +66,6 @@ func newIntake(logger *slog.Logger) (*intake.Intake, error) {
 		})
 		return attended{publisher, control.New(control.Config{Publisher: publisher})}, nil // a deployment changes the key
 	}
-	return intake.New(intake.Config{Bucket: cfg.Bucket, Open: open, Send: queue.New(cfg, cfg.QueueURL).Send, Log: logger}), nil
+	uploads := queue.New(cfg, cfg.QueueURL)
+	return intake.New(intake.Config{Bucket: cfg.Bucket, Open: open, Send: uploads.Send, Postpone: uploads.Postpone, Log: logger}), nil
 }

@@ -21,7 +21,7 @@ func TestTwinsSeesChanges(t *testing.T) {
 	}
 	for _, c := range []struct{ old, changed string }{
 		{"MemorySize: 1769", "MemorySize: 1024"},
-		{"Timeout: 300", "Timeout: 200"},
+		{"Timeout: 600", "Timeout: 200"},
 		{"Size: 6144", "Size: 10240"},
 		{"Architectures: [arm64]", "Architectures: [x86_64]"},
 		{"LARDER_AUTH: !Ref ReadAccess", "LARDER_AUTH: closed"},
@@ -46,7 +46,7 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"{ AttributeName: SK, AttributeType: S }", "{ AttributeName: SK, AttributeType: N }"},
 		{"KeySpec: RSA_4096", "KeySpec: RSA_2048"},
 		{"Action: kms:Sign", "Action: kms:Verify"},
-		{"VisibilityTimeout: 1800", "VisibilityTimeout: 300"},
+		{"VisibilityTimeout: 3600", "VisibilityTimeout: 300"},
 		{"maxReceiveCount: 5", "maxReceiveCount: 1"},
 		{"TopicName: !Sub ${BucketName}-outcomes", "TopicName: outcomes"},
 		{"Topics: [!Ref OutcomesTopic]", "Topics: [!Ref Queue]"},
@@ -104,7 +104,7 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"kms:ViaService: !Sub \"sqs.", "kms:ViaService: !Sub \"s3."},
 		{"lambda:SourceFunctionArn: ", "aws:SourceArn: "},
 		{"      EvaluationPeriods: 2\n", "      EvaluationPeriods: 1\n"},
-		{"Threshold: 240000", "Threshold: 299000"},
+		{"Threshold: 480000", "Threshold: 599000"},
 		{"FetchErrors: !If [HasUpstreams, ", "FetchErrors: !If [HasNoUpstreams, "},
 		{"  DiscoveryPermission:\n", "  Extra:\n    Type: AWS::SSM::Parameter\n  DiscoveryPermission:\n"},
 	} {

@@ -118,6 +118,8 @@ func TestRights(t *testing.T) {
 		{"publish", "s3:ListBucketVersions", bucketARN, nil, true},
 		{"publish", "sqs:SendMessage", queueARN, nil, true},
 		{"publish", "sqs:ReceiveMessage", queueARN, nil, true},
+		{"publish", "sqs:ChangeMessageVisibility", queueARN, nil, true},
+		{"publish", "sqs:ChangeMessageVisibility", fetchARN, nil, false},
 		{"publish", "sqs:PurgeQueue", queueARN, nil, false},
 		{"publish", "sns:Publish", topicARN, nil, true},
 		{"publish", "sns:Publish", topicARN, map[string]string{"aws:SecureTransport": "false"}, false},

@@ -28,9 +28,19 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// lastWords is what is left of an invocation's time when its work is given up, to say
-// why.
-const lastWords = 5 * time.Second
+const (
+	// lastWords is what is left of an invocation's time when its work is
+	// given up, to say why.
+	lastWords = 5 * time.Second
+
+	// reserve is what is left of an invocation's time at least when a
+	// reconcile begins no other step. A step is far shorter.
+	reserve = time.Minute
+
+	// retryAfter is when a message that failed is delivered again. The queue
+	// by itself would wait for six times as long as the function may take.
+	retryAfter = 30 * time.Minute
+)
 
 // Publisher publishes uploads and answers operators: a [publish.Publisher] and a
 // [control.Handler] of it.
@@ -51,6 +61,9 @@ type Config struct {
 
 	// Send sends a message to the queue.
 	Send func(ctx context.Context, body string) error
+
+	// Postpone has the queue deliver a message that fails again after a while.
+	Postpone func(ctx context.Context, receipt string, by time.Duration) error
 
 	Log *slog.Logger
 }
@@ -130,10 +143,21 @@ func (i *Intake) batch(ctx context.Context, messages []events.SQSMessage) *event
 		if err := i.handle(ctx, m.Body); err != nil {
 			i.Log.ErrorContext(ctx, "a message failed: the queue delivers it again, and at last to the dead-letter queue",
 				"message_id", m.MessageId, "receives", m.Attributes["ApproximateReceiveCount"], "error", err)
+			i.postpone(ctx, m)
 			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 		}
 	}
 	return response
+}
+
+// postpone has a message that failed delivered again, also where it failed for lack of
+// time.
+func (i *Intake) postpone(ctx context.Context, m events.SQSMessage) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords/2)
+	defer cancel()
+	if err := i.Postpone(ctx, m.ReceiptHandle, retryAfter); err != nil {
+		i.Log.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", m.MessageId, "error", err)
+	}
 }
 
 func (i *Intake) handle(ctx context.Context, body string) error {
@@ -188,9 +212,9 @@ func (i *Intake) reconcile(ctx context.Context, r Reconcile) error {
 	}
 	until := time.Now().Add(time.Hour)
 	if deadline, ok := ctx.Deadline(); ok {
-		// A step is far shorter than the other half. And an invocation that takes most of its time is an upload's, which
-		// an alarm goes by.
-		until = time.Now().Add(time.Until(deadline) / 2)
+		// The other half is for the step that is under way. And an invocation that takes most of its time is an
+		// upload's, which an alarm goes by.
+		until = deadline.Add(-max(reserve, time.Until(deadline)/2))
 	}
 	next, err := publisher.Reconcile(ctx, after, until, i.sendMissed)
 	if err != nil {

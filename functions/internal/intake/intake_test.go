@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,10 @@ type world struct {
 	openError error
 	sent      []string
 	sendError error
+	postponed []string
 	log       bytes.Buffer
+
+	postponeError error
 }
 
 func newWorld() *world {
@@ -83,6 +87,10 @@ func newWorld() *world {
 			w.sent = append(w.sent, body)
 			return w.sendError
 		},
+		Postpone: func(ctx context.Context, receipt string, by time.Duration) error {
+			w.postponed = append(w.postponed, fmt.Sprint(receipt, " ", by))
+			return cmp.Or(ctx.Err(), w.postponeError)
+		},
 		Log: slog.New(slog.NewJSONHandler(&w.log, nil)),
 	})
 	return w
@@ -93,7 +101,7 @@ func (w *world) deliver(t *testing.T, bodies ...string) (failed []string) {
 	t.Helper()
 	var event Event
 	for i, body := range bodies {
-		event.Messages = append(event.Messages, events.SQSMessage{MessageId: fmt.Sprint(i), Body: body})
+		event.Messages = append(event.Messages, events.SQSMessage{MessageId: fmt.Sprint(i), ReceiptHandle: fmt.Sprint("receipt-", i), Body: body})
 	}
 	response, err := w.Handle(t.Context(), event)
 	if err != nil || response.SQSEventResponse == nil || response.BatchItemFailures == nil {
@@ -316,9 +324,27 @@ func TestAnUploadThatTakesTooLong(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), lastWords)
 	defer cancel()
 	w := newWorld()
-	response, err := w.Handle(ctx, Event{Messages: []events.SQSMessage{{MessageId: "0", Body: uploadOf("a")}}})
-	if err != nil || len(response.BatchItemFailures) != 1 || ctx.Err() != nil || !strings.Contains(w.log.String(), "deadline exceeded") {
+	response, err := w.Handle(ctx, Event{Messages: []events.SQSMessage{{MessageId: "0", ReceiptHandle: "receipt-0", Body: uploadOf("a")}}})
+	if err != nil || len(response.BatchItemFailures) != 1 || ctx.Err() != nil || strings.Count(w.log.String(), "deadline exceeded") != 1 {
 		t.Errorf("Handle = %v, %v, with the log %s", response, err, w.log.String())
+	}
+	if !slices.Equal(w.postponed, []string{"receipt-0 30m0s"}) {
+		t.Errorf("postponed %q", w.postponed)
+	}
+}
+
+// What fails is tried again half an hour later, and nothing else is.
+func TestPostponed(t *testing.T) {
+	w := newWorld()
+	if failed := w.deliver(t, uploadOf("a"), uploadOf("fail"), `hello`); !slices.Equal(failed, []string{"1", "2"}) {
+		t.Errorf("failed %q", failed)
+	}
+	if !slices.Equal(w.postponed, []string{"receipt-1 30m0s", "receipt-2 30m0s"}) {
+		t.Errorf("postponed %q", w.postponed)
+	}
+	w.postponeError = errStorage
+	if failed := w.deliver(t, uploadOf("fail")); !slices.Equal(failed, []string{"0"}) || !strings.Contains(w.log.String(), "it cannot be told when") {
+		t.Errorf("failed %q, with the log %s", failed, w.log.String())
 	}
 }
 
