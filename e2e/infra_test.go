@@ -70,6 +70,14 @@ resource "terraform_data" "later" {
 resource "aws_kms_key" "own" {}
 `
 
+// infraWrong is not what the schema says: an argument that there is not, one that is missing and one of another type.
+const infraWrong = `
+resource "aws_sqs_queue_policy" "wrong" {
+  queue_url = []
+  polcy     = "{}"
+}
+`
+
 // TestInfra takes infra/ from nothing to destroyed by the real clients, with a stub of the AWS provider that has the
 // published schema. The functions' zips are played by texts.
 func TestInfra(t *testing.T) {
@@ -80,13 +88,16 @@ func TestInfra(t *testing.T) {
 		}
 		t.Parallel()
 		d := newDeployer(t, c)
-		d.configure(t, infraRoot+infraOther)
+		d.configure(t, infraRoot+infraOther+infraWrong)
 		d.run(t, "init")
+		_, err := d.command("validate").run()
+		saysOf(t, err, `An argument named "polcy" is not expected here.`, `The argument "policy" is required`, `Inappropriate value for attribute "queue_url": string required.`)
+		d.configure(t, infraRoot+infraOther)
 		d.run(t, "validate")
 		d.run(t, "plan", "-out", "plan")
 
 		d = d.cleanJob(t)
-		_, err := d.command("apply", "plan").run()
+		_, err = d.command("apply", "plan").run()
 		saysOf(t, err, "There is no ../infra/../build/publish.zip: run \"make build\" first, or say with build_dir where", "There is no ../other/login.zip: run")
 
 		d = d.cleanJob(t)
