@@ -91,7 +91,7 @@ func TestInfra(t *testing.T) {
 		d.configure(t, infraRoot+infraOther+infraWrong)
 		d.run(t, "init")
 		_, err := d.command("validate").run()
-		saysOf(t, err, `An argument named "polcy" is not expected here.`, `The argument "policy" is required`, `Inappropriate value for attribute "queue_url": string required.`)
+		saysOf(t, err, `An argument named "polcy" is not expected here.`, `The argument "policy" is required`, `Inappropriate value for attribute "queue_url": string required`)
 		d.configure(t, infraRoot+infraOther)
 		d.run(t, "validate")
 		d.run(t, "plan", "-out", "plan")
