@@ -44,6 +44,7 @@ func (n *node) openRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.ownKey = registry.OwnKeyKey(signer.PublicKey().Fingerprint)
 	scratch, err := n.dir.Folder(datadir.Scratch)
 	if err != nil {
 		return err
@@ -138,5 +139,5 @@ func (n *node) newHandler() (http.Handler, error) {
 	if n.mirror != nil {
 		c.Origins = n.mirror.puller
 	}
-	return protocol.New(c), nil
+	return n.newHealth(n.ownKey, protocol.New(c)), nil
 }

@@ -59,6 +59,8 @@ type node struct {
 	// network, to those that the system's roots vouch for.
 	toIssuers http.RoundTripper
 
+	ownKey string // the object with the registry's public key
+
 	rotation sync.Mutex // held while the signing key is changed
 	env      sync.Mutex // held while the file to source is written
 
