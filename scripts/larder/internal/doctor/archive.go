@@ -3,10 +3,13 @@ package doctor
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -24,8 +27,8 @@ type archive struct {
 func (v *visit) checkArchive(ctx context.Context, section string, u *url.URL, sha256 string) *archive {
 	got, encoding, err := v.client.download(ctx, u)
 	if err != nil {
-		v.Fail(section+".archive", "see that the object is in the bucket, and that whoever signs the URL may read it; the clock of the machine that signs must be right",
-			"%s: %v", place(u), err)
+		const advice = "see that the object is in the bucket, and that whoever signs the URL may read it; the clock of the machine that signs must be right, and a proxy before the bucket must pass on path and Host header as they are"
+		v.Fail(section+".archive", v.adviceOnBucket(u, err, advice), "%s: %v", place(u), err)
 		return nil
 	}
 	v.OK(section+".archive", "%d bytes from %s", got.size, u.Host)
@@ -105,6 +108,29 @@ func (s *start) Write(p []byte) (int, error) {
 	const most = 8
 	s.bytes = append(s.bytes, p[:min(len(p), most-len(s.bytes))]...)
 	return len(p), nil
+}
+
+// adviceOnBucket is what to do about an error from the address of the bucket: where it
+// gave no answer, that it must be reached; else what is advised for its answer.
+func (v *visit) adviceOnBucket(u *url.URL, err error, answered string) string {
+	var silent *noAnswerError
+	var distrusted *tls.CertificateVerificationError
+	switch {
+	case !errors.As(err, &silent):
+		return answered
+	case errors.As(err, &distrusted):
+		return fmt.Sprintf("modules and providers are downloaded from the bucket, so trust the certificate at https://%s on every machine, too (SSL_CERT_FILE, or its system's store)", u.Host)
+	case isLoopback(u.Hostname()) && !isLoopback(v.client.serverName()):
+		return fmt.Sprintf("modules and providers are downloaded from the bucket, and %s leads every machine to itself: set LARDER_S3_ADDR to an address that others reach, or LARDER_S3_URL to the URL at which they reach it", u.Host)
+	default:
+		return fmt.Sprintf("modules and providers are downloaded from the bucket, so this machine must reach %s: look at name server, firewall and proxy; a single node says by LARDER_S3_URL at which URL others reach its bucket", u.Host)
+	}
+}
+
+// isLoopback says whether a host is the machine itself that asks for it.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
 // place is where a URL leads, without its query.

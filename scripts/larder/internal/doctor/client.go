@@ -101,10 +101,17 @@ func send(ctx context.Context, hc *http.Client, method string, u *url.URL, heade
 	}
 	resp, err := hc.Do(req)
 	if err != nil {
-		return nil, cause(err)
+		return nil, &noAnswerError{cause(err)}
 	}
 	return resp, nil
 }
+
+// noAnswerError says that no answer came from an address.
+type noAnswerError struct{ err error }
+
+func (e *noAnswerError) Error() string { return e.err.Error() }
+
+func (e *noAnswerError) Unwrap() error { return e.err }
 
 // cause is an error without the URL that net/http puts before it, for that may
 // hold a signature.

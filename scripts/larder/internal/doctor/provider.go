@@ -259,7 +259,7 @@ func (v *visit) checkTrust(ctx context.Context, d *packageDocument) {
 	case errors.Is(err, signing.ErrKeyExpired):
 		v.Warn(check, "extend the key for what is published from now on", "%v; the clients install with it, but for OpenTofu with OPENTOFU_ENFORCE_GPG_EXPIRATION", err)
 	case err != nil:
-		v.Fail(check, "find out who changed SHA256SUMS, its signature or the key: they must be as they were published", "%v", err)
+		v.Fail(check, v.adviceOnBucket(d.signature, err, "find out who changed SHA256SUMS, its signature or the key: they must be as they were published"), "%v", err)
 	default:
 		v.OK(check, "valid, by key %s", by.KeyID)
 	}
@@ -298,7 +298,7 @@ func (v *visit) checkSums(ctx context.Context, d *packageDocument) (document []b
 		sums, err = shasums.Parse(document)
 	}
 	if err != nil {
-		v.Fail(check, "one line per package: 64 lower-case hexadecimal digits, two spaces, the file name, a line feed", "%v", err)
+		v.Fail(check, v.adviceOnBucket(d.shasums, err, "one line per package: 64 lower-case hexadecimal digits, two spaces, the file name, a line feed"), "%v", err)
 		return nil, false
 	}
 	v.OK(check, "%d lines", sums.Len())

@@ -54,7 +54,8 @@ type live struct {
 	objects map[string][]byte // of the bucket, by key
 	module  registry.ModuleVersion
 	widget  registry.ProviderVersion
-	closed  bool // reading wants goodToken
+	closed  bool     // reading wants goodToken
+	scopes  []string // of goodToken; nil: all
 	breaks  func(*http.Request, *reply)
 
 	lock   sync.Mutex
@@ -120,11 +121,15 @@ func (l *live) reply(w http.ResponseWriter, r *http.Request, from *httptest.Resp
 
 func (l *live) host() string { return strings.TrimPrefix(l.URL, "https://") }
 
-// Beside implements [registry.Tokens]: there is goodToken, for everything.
+// Beside implements [registry.Tokens]: there is goodToken.
 func (l *live) Beside(lookup *access.Lookup) registry.Catalog {
 	if id, err := access.ParseToken(goodToken); err == nil && id == lookup.ID {
-		everything, _ := access.ParseScopes([]string{"read *"})
-		lookup.Token = &access.Token{ID: id, Scopes: everything}
+		scopes := []string{"read *"}
+		if l.scopes != nil {
+			scopes = l.scopes
+		}
+		parsed, _ := access.ParseScopes(scopes)
+		lookup.Token = &access.Token{ID: id, Scopes: parsed}
 	}
 	return l
 }

@@ -12,11 +12,15 @@ import (
 
 // list gets the versions of a module or provider.
 func (v *visit) list(ctx context.Context, section string, base *url.URL, address fmt.Stringer) (body []byte, ok bool) {
-	got, err := v.api(ctx, http.MethodGet, base.JoinPath(address.String(), "versions"))
+	at := base.JoinPath(address.String(), "versions")
+	got, err := v.api(ctx, http.MethodGet, at)
 	check := section + ".versions"
 	switch {
 	case err != nil:
 		v.Fail(check, "see that the registry runs, and look into its log", "%v", err)
+	case got.status == http.StatusNotFound && v.wantsToken(ctx, at):
+		v.Fail(check, fmt.Sprintf("if it is published, the token's scopes are too narrow: a token with \"read %ss:%s\" sees it, and larder token list says what this one may read; else see what became of its upload: its tags say it",
+			section, address), "the registry shows no %s %s to this token", section, address)
 	case got.status == http.StatusNotFound:
 		v.Fail(check, "see what became of its upload: its tags say it", "there is no %s %s", section, address)
 	case got.status != http.StatusOK:
@@ -26,6 +30,16 @@ func (v *visit) list(ctx context.Context, section string, base *url.URL, address
 		return got.body, true
 	}
 	return nil, false
+}
+
+// wantsToken says whether the registry looks at tokens at all. What a token's scopes do
+// not match is not found, as what is not there.
+func (v *visit) wantsToken(ctx context.Context, u *url.URL) bool {
+	if v.Token == "" {
+		return false
+	}
+	got, err := v.client.ask(ctx, http.MethodGet, u)
+	return err == nil && closed(got.status)
 }
 
 // checkNumbers reads the versions of a list. Nil: no use in going on.
