@@ -30,7 +30,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(
-		newServeCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(),
+		newServeCommand(), newEnvCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(),
 		newDeprecateCommand(), newWithdrawCommand(), newRestoreCommand(),
 		newTokenCommand(), newTrustCommand(), newUploaderCommand(),
 		newKeysCommand(), newVerifyCommand(), newReindexCommand(), newMirrorCommand(),

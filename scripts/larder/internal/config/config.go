@@ -217,7 +217,7 @@ func variables(environ []string) map[string]string {
 
 // ofClients are variables for clients of a registry, which a shell may have that
 // starts one: those of the env file, and of the examples for pipelines.
-var ofClients = []string{"LARDER_BUCKET", "LARDER_HOST", "LARDER_ID_TOKEN", "LARDER_VERSION"}
+var ofClients = []string{"LARDER_BUCKET", "LARDER_ENV", "LARDER_HOST", "LARDER_ID_TOKEN", "LARDER_VERSION"}
 
 // ofKubernetes are the names of the variables that Kubernetes gives to all
 // containers beside a service whose name begins with "larder".

@@ -77,6 +77,45 @@ func removeStale(dir *datadir.Dir, ca []byte) error {
 	return nil
 }
 
+// changed are the variables that the script sets or unsets.
+var changed = []string{
+	"SSL_CERT_FILE", "AWS_CA_BUNDLE", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN",
+	"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+	"AWS_REGION", "AWS_DEFAULT_REGION", "LARDER_BUCKET", "LARDER_HOST", "LARDER_DATA",
+}
+
+// sourced is the variable that says that a shell has sourced the script.
+const sourced = "LARDER_ENV"
+
+// saved is where the script keeps a variable of before. It is not exported, so that
+// what this shell starts does not get more than it got.
+func saved(variable string) string { return "larder_was_" + variable }
+
+// save is the part of the script that keeps what the shell has, unless it has it from
+// the script.
+func save() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "if [ -z \"${%s+x}\" ]; then\n", sourced)
+	for _, variable := range changed {
+		fmt.Fprintf(&b, "\tunset %[2]s; if [ -n \"${%[1]s+x}\" ]; then %[2]s=$%[1]s; fi\n", variable, saved(variable))
+	}
+	b.WriteString("fi\n")
+	return b.String()
+}
+
+// Unset is a script that undoes in a shell what the file did that it sourced: the
+// variables are as they were before. In a shell that has sourced none, it does
+// nothing.
+func Unset() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "if [ -n \"${%s+x}\" ]; then\n", sourced)
+	for _, variable := range changed {
+		fmt.Fprintf(&b, "\tif [ -n \"${%[2]s+x}\" ]; then export %[1]s=\"$%[2]s\"; else unset %[1]s; fi; unset %[2]s\n", variable, saved(variable))
+	}
+	fmt.Fprintf(&b, "\tunset %s\nfi\n", sourced)
+	return b.String()
+}
+
 // render returns the script. It is POSIX sh, for dash, bash, zsh and the like,
 // and keeps to what set -e and set -u allow.
 //
@@ -85,7 +124,8 @@ func removeStale(dir *datadir.Dir, ca []byte) error {
 // so that sourcing the script again finds the same file and nothing grows.
 func render(dir *datadir.Dir, v Values) string {
 	return fmt.Sprintf(`# Written by larder serve, for this shell:  . %[1]s
-larder_bundle=%[2]s
+# The shell's own AWS settings come back with:  eval "$(larder env --unset)"
+%[11]slarder_bundle=%[2]s
 case ${SSL_CERT_FILE:-} in
 '' | %[2]s) ;;
 %[3]s*.pem)
@@ -110,10 +150,13 @@ export AWS_REGION=%[8]s
 export AWS_DEFAULT_REGION=%[8]s
 export LARDER_BUCKET=%[9]s
 export LARDER_HOST=%[10]s
+export LARDER_DATA=%[12]s
+export LARDER_ENV=%[1]s
 `,
 		shell.Quote(dir.Path(datadir.Env)), shell.Quote(dir.Path(datadir.Bundle)),
 		shell.Quote(dir.Path(ofShells)), shell.Quote(dir.Path(datadir.CACert)),
-		shell.Quote(v.S3URL), shell.Quote(v.AccessKeyID), shell.Quote(v.SecretAccessKey), shell.Quote(v.Region), shell.Quote(v.Bucket), shell.Quote(v.Host))
+		shell.Quote(v.S3URL), shell.Quote(v.AccessKeyID), shell.Quote(v.SecretAccessKey), shell.Quote(v.Region), shell.Quote(v.Bucket), shell.Quote(v.Host),
+		save(), shell.Quote(dir.Path("")))
 }
 
 // systemBundles are where systems keep their root certificates in one file:

@@ -96,6 +96,8 @@ func TestVariables(t *testing.T) {
 			"SSL_CERT_FILE":         dir.Path(datadir.Bundle),
 			"LARDER_BUCKET":         values.Bucket,
 			"LARDER_HOST":           values.Host,
+			"LARDER_DATA":           dir.Path(""),
+			"LARDER_ENV":            dir.Path(datadir.Env),
 		}
 		for _, shell := range shells {
 			for variable, value := range want {
@@ -117,6 +119,49 @@ func TestUnsets(t *testing.T) {
 			script := `. "$1"; echo "<${` + variable + `-unset}>"`
 			if got := run(t, shell, dir, script, variable+"=x"); got != "<unset>" {
 				t.Errorf("%v: %s is %s", shell, variable, got)
+			}
+		}
+	}
+}
+
+// After Unset a shell has what it had before, however often it sourced the file, and a
+// shell that it started has none of what is the file's.
+func TestUnset(t *testing.T) {
+	before := []string{"AWS_PROFILE=dev", "AWS_ACCESS_KEY_ID=AKIA", `AWS_SECRET_ACCESS_KEY=a'b "c" $d *`, "AWS_SESSION_TOKEN=", "LARDER_DATA=/elsewhere", "SSL_CERT_FILE=/etc/hosts", "OTHER=x"}
+	listed := func(vars ...string) (script string) { // of this environment, exported
+		return `for v in ` + strings.Join(append(vars, sourced, "OTHER"), " ") + `; do printf '%s=' "$v"; printenv "$v" || echo; done`
+	}
+	for _, name := range folderNames {
+		dir := write(t, name, nil)
+		undo := filepath.Join(t.TempDir(), "undo")
+		if err := os.WriteFile(undo, []byte(Unset()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env := append([]string{"UNDO=" + undo}, before...)
+		for _, shell := range shells {
+			had := run(t, shell, dir, listed(changed...), env...)
+			for what, script := range map[string]string{
+				"once":              `. "$1"; eval "$(cat "$UNDO")"; `,
+				"twice":             `. "$1"; . "$1"; . "$UNDO"; `,
+				"never":             `. "$UNDO"; `,
+				"again and again":   `. "$1"; . "$UNDO"; . "$1"; . "$UNDO"; . "$UNDO"; `,
+				"changed meanwhile": `. "$1"; export AWS_PROFILE=other; . "$UNDO"; `,
+			} {
+				if got := run(t, shell, dir, script+listed(changed...), env...); got != had {
+					t.Errorf("%v, folder %q, sourced %s:\n%s\nwant\n%s", shell, name, what, got, had)
+				}
+			}
+			if left := run(t, shell, dir, `. "$1"; . "$UNDO"; set`, env...); strings.Contains(left, "larder_") {
+				t.Errorf("%v: something is left:\n%s", shell, left)
+			}
+			if inherited := run(t, shell, dir, `. "$1"; printenv`, env...); strings.Contains(inherited, "AKIA") {
+				t.Errorf("%v: what is started has the key of before:\n%s", shell, inherited)
+			}
+			inner := `. "$1"; sh -euc '. "$1"; . "$UNDO"; ` + strings.ReplaceAll(listed(changed...), "'", `'\''`) + `' inner "$1"`
+			for line := range strings.Lines(run(t, shell, dir, inner, env...)) {
+				if variable, value, _ := strings.Cut(strings.TrimSpace(line), "="); value != "" && variable != "OTHER" {
+					t.Errorf("%v: a shell within has %s", shell, line)
+				}
 			}
 		}
 	}
