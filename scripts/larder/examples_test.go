@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -320,4 +321,28 @@ func valuesOf(node *yaml.Node, key string) []string {
 		values = append(values, valuesOf(child, key)...)
 	}
 	return values
+}
+
+// The unit for systemd is one, where there is a systemd to ask.
+func TestExampleUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd-analyze")
+	}
+	unit, err := os.ReadFile("../../examples/systemd/larder.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := bytes.ReplaceAll(unit, []byte("/usr/local/bin/larder"), []byte(self)) // which need not be installed
+	file := filepath.Join(t.TempDir(), "larder.service")
+	if err := os.WriteFile(file, here, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), analyze, "verify", file).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

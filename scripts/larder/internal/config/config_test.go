@@ -1,8 +1,10 @@
 package config
 
 import (
+	"errors"
 	"log/slog"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -355,5 +357,30 @@ func TestLogFormats(t *testing.T) {
 	}
 	if LogText.Logger(&out) != slog.Default() {
 		t.Error("text is not written as by default")
+	}
+}
+
+// The settings that are there to copy are settings.
+func TestSettingsToCopy(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "examples", "systemd", "larder.env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(name, "#") {
+			env[name] = value
+		}
+	}
+	got, err := load(t, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	everywhere := netip.MustParseAddr("192.0.2.1")
+	if err := errors.Join(got.CheckExposure(everywhere), got.CheckDownloads(everywhere)); err != nil {
+		t.Error(err)
+	}
+	if len(env) != 8 || got.Hostname != "registry.example.com" {
+		t.Errorf("read %q", env)
 	}
 }
