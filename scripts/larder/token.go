@@ -271,15 +271,18 @@ func newTokenRevokeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "revoke (NAME|ID... | --owner OWNER)",
 		Short: "End tokens for ever",
-		Long: `End tokens for ever, by their name or ID, or by the first 8 digits of the ID or
-more; or by the token itself, such as one that was found where it should not be,
-of which the registry is told the ID alone. With --owner all tokens of an owner
-end, as "larder token list" writes the owner: of who has left, say. Of a person who
-has logged in, what stands in parentheses is enough, and better: the rest may have
-been another name at another time.
+		Long: `End tokens for ever. Name each token by its name, by its ID, by 8 or more of the
+ID's first digits, or by the token itself. The token itself is not sent: the
+registry gets its ID.
 
-On a single node that takes effect at once, on AWS within 60 seconds. A link to an
-archive that a client has got before is good until it expires, after 15 minutes.
+--owner ends all tokens of one owner, for instance of somebody who has left. Write
+the owner as "larder token list" shows it. For people who log in, it shows a name
+and, in parentheses, what identifies them. Give the part in parentheses alone: it
+never changes, and the name may have changed.
+
+A token ends at once on a single node, and within 60 seconds on AWS. A link
+to an archive that a client already has is good until it expires: for 15 minutes,
+or on AWS for UrlLifetime.
 ` + whichAccess,
 		Example: `  larder token revoke ci
   larder token revoke 3f2a90c1 --stack acme-registry
