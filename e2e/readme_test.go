@@ -31,16 +31,20 @@ func TestREADME(t *testing.T) {
 	if err := os.Symlink(clients[at].path, filepath.Join(dir, "terraform")); err != nil {
 		t.Fatal(err)
 	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, ".cache", "bin"), 0o700), os.Symlink(larder, filepath.Join(dir, ".cache", "bin", "larder"))); err != nil {
+		t.Fatal(err)
+	}
 	shell := func(script string) string {
 		return command{
 			dir:  dir,
-			env:  map[string]string{"PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"), "CHECKPOINT_DISABLE": "1"},
+			env:  map[string]string{"PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"), "CHECKPOINT_DISABLE": "1", "AWS_PROFILE": "mine"},
 			argv: []string{"sh", "-euc", script},
 		}.must(t)
 	}
 
-	if out := shell(readmeBlock(t, "module")); !strings.Contains(out, "Hello from Larder") {
-		t.Errorf("terraform apply printed\n%s", out)
+	back := "eval \"$(larder env --unset)\"; echo \"<$AWS_PROFILE ${AWS_ENDPOINT_URL_S3-}>\"\n"
+	if out := shell(readmeBlock(t, "module") + back); !strings.Contains(out, "Hello from Larder") || !strings.HasSuffix(out, "<mine >\n") {
+		t.Errorf("terraform apply and larder env --unset printed\n%s", out)
 	}
 	n.expect(t, n.latest(t, "modules/acme/hello/null/1.0.0.tar.gz"), published)
 	if out := shell(". .larder/env\n" + readmeBlock(t, "status")); !strings.Contains(out, published) {
