@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A second start on the same data folder finds everything, with or without the catalog, and clients go on with the
-// lock files that they have.
+// A second start on the same data folder finds everything, with or without the catalog, and so does a start on what is
+// restored from a backup, by the lines of docs/operations.md. Clients go on with the lock files that they have.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -35,6 +35,7 @@ func TestRestart(t *testing.T) {
 		{"after kill -9", n.kill},
 		{"stopped and without its catalog", func() { n.stop(t); n.removeCatalog(t) }},
 		{"killed and without its catalog", func() { n.kill(); n.removeCatalog(t) }},
+		{"restored from a backup", func() { n.restoreElsewhere(t) }},
 	} {
 		interruption.end()
 		n.resume(t)
@@ -48,6 +49,29 @@ func TestRestart(t *testing.T) {
 	}
 	w.run(t, "init", "-input=false", "-lockfile=readonly")
 	checkLock(t, w, slices.Collect(maps.Values(sums)))
+}
+
+// restoreElsewhere backs the node up while it serves, stops it, and makes it be one on a data folder that is restored.
+func (n *node) restoreElsewhere(t testing.TB) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(larder, filepath.Join(dir, "larder")); err != nil {
+		t.Fatal(err)
+	}
+	path := dir + string(os.PathListSeparator) + os.Getenv("PATH")
+	run := func(data, script string) {
+		t.Helper()
+		command{dir: dir, env: map[string]string{"PATH": path, "LARDER_DATA": data}, argv: []string{"sh", "-euc", script}}.must(t)
+	}
+	run(n.data, docBlock(t, "../docs/operations.md", "backup"))
+	n.stop(t)
+	restore, serve, found := strings.Cut(docBlock(t, "../docs/operations.md", "restore"), "\n")
+	if !found || serve != "larder serve --data restored\n" {
+		t.Fatalf("after the restoration it says %q", serve)
+	}
+	run("", restore)
+	n.data = filepath.Join(dir, "restored")
+	n.named = []string{"--data", n.data}
 }
 
 // served returns all that TestRestart published as it is served now: by request, the answer without its signatures.

@@ -54,6 +54,21 @@ func TestMoveToAWS(t *testing.T) {
 	packages[key] = providerZip(t, "widget", "1.0.0", "darwin_arm64")
 	moved.publish(t, key, packages[key])
 	checkWhole(t, moved, "moved/widget", "1.0.0", packages)
+	if back, after := told(t, s.moveBack(t)), told(t, moved); !reflect.DeepEqual(back, after) {
+		t.Errorf("on AWS\n%+v\nback on one machine\n%+v", after, back)
+	}
+}
+
+// moveBack is a node that is restored from a copy of what a stack has published.
+func (s *stack) moveBack(t testing.TB) *registry {
+	t.Helper()
+	dir := t.TempDir()
+	command{dir: dir, env: s.vars, argv: []string{"aws", "s3", "sync", "--only-show-errors", "s3://" + s.Bucket + "/registry/", "copied/registry/"}}.must(t)
+	n := newNode(filepath.Join(dir, "data"))
+	command{dir: dir, argv: []string{larder, "backup", "restore", "copied", "--plain", "--data", n.data}}.must(t)
+	n.resume(t)
+	t.Cleanup(n.kill)
+	return n.registry
 }
 
 // told is what a registry tells of what is moved, with the sha256 of what is at its URLs in their place.
