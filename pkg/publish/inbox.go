@@ -19,6 +19,10 @@ const (
 	providersFolder = "providers/"
 )
 
+// InboxFolders are where uploads lie, in the order in which they are looked through: so
+// authors' keys come before what they sign.
+var InboxFolders = []string{keysFolder, mirrorFolder, modulesFolder, providersFolder}
+
 // kind is what an upload is.
 type kind int
 

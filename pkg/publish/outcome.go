@@ -174,6 +174,11 @@ func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {
 	return nil
 }
 
+// LastOutcome is the last outcome that was written for a key, or a zero one.
+func (p *Publisher) LastOutcome(ctx context.Context, key string) (Outcome, error) {
+	return p.readOutcome(ctx, key)
+}
+
 // readOutcome is the last outcome written for a key, or a zero one.
 func (p *Publisher) readOutcome(ctx context.Context, key string) (Outcome, error) {
 	data, err := p.readAll(ctx, registry.OutcomeKey(key), "", maxStateDocument)

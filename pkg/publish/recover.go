@@ -126,10 +126,10 @@ func (f *failures) count(err error) error {
 
 // Uploads is the key of every upload in the inbox that comes after another one,
 // also of those that a newer one or a delete marker hides, once each and in
-// their order. So authors' keys come before what they sign.
+// their order, folder by folder.
 func (p *Publisher) Uploads(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for _, folder := range []string{keysFolder, mirrorFolder, modulesFolder, providersFolder} {
+		for _, folder := range InboxFolders {
 			var last string
 			for object, err := range p.bucket.Versions(ctx, folder, after) {
 				if err != nil {

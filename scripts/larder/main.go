@@ -34,7 +34,7 @@ func newCommand() *cobra.Command {
 		newDeprecateCommand(), newWithdrawCommand(), newRestoreCommand(),
 		newTokenCommand(), newTrustCommand(), newUploaderCommand(),
 		newKeysCommand(), newVerifyCommand(), newReindexCommand(), newMirrorCommand(),
-		newBackupCommand(),
+		newBackupCommand(), newPruneCommand(),
 	)
 	return root
 }

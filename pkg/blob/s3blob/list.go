@@ -38,31 +38,75 @@ func (b *Bucket) List(ctx context.Context, prefix, after string) iter.Seq2[publi
 // Versions implements [publish.Bucket].
 func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
 	return func(yield func(publish.Object, error) bool) {
-		in := &s3.ListObjectVersionsInput{
-			Bucket: &b.name, Prefix: &prefix, KeyMarker: optional(after), EncodingType: types.EncodingTypeUrl,
-		}
-		for {
-			page, err := b.client.ListObjectVersions(ctx, in)
+		for page, err := range b.versionPages(ctx, prefix, after) {
 			if err != nil {
-				yield(publish.Object{}, failed("list the versions of", prefix, err))
+				yield(publish.Object{}, err)
 				return
 			}
 			for _, v := range page.Versions {
 				object, err := listed(page.EncodingType, v.Key, v.VersionId, v.Size, v.LastModified)
-				if err == nil && (object.Key <= after || repeated(object, in)) {
+				if err == nil && (object.Key <= after || repeated(object, page)) {
 					continue
 				}
 				if !yield(object, err) {
 					return
 				}
 			}
-			if !aws.ToBool(page.IsTruncated) {
+		}
+	}
+}
+
+// Markers calls do with every delete marker under a prefix, until it fails. It may
+// remove them.
+func (b *Bucket) Markers(ctx context.Context, prefix string, do func(publish.Object) error) error {
+	var all []publish.Object
+	for page, err := range b.versionPages(ctx, prefix, "") {
+		if err != nil {
+			return err
+		}
+		for _, m := range page.DeleteMarkers {
+			object, err := listed(page.EncodingType, m.Key, m.VersionId, nil, m.LastModified)
+			if err != nil {
+				return err
+			}
+			if !repeated(object, page) {
+				all = append(all, object)
+			}
+		}
+	}
+	for _, marker := range all {
+		if err := do(marker); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// versionsPage is a page of a listing, and the markers that it was asked for with.
+type versionsPage struct {
+	*s3.ListObjectVersionsOutput
+	keyMarker, versionMarker *string
+}
+
+// versionPages lists object versions and delete markers.
+func (b *Bucket) versionPages(ctx context.Context, prefix, after string) iter.Seq2[versionsPage, error] {
+	return func(yield func(versionsPage, error) bool) {
+		in := &s3.ListObjectVersionsInput{
+			Bucket: &b.name, Prefix: &prefix, KeyMarker: optional(after), EncodingType: types.EncodingTypeUrl,
+		}
+		for {
+			page, err := b.client.ListObjectVersions(ctx, in)
+			if err != nil {
+				yield(versionsPage{}, failed("list the versions of", prefix, err))
+				return
+			}
+			if !yield(versionsPage{page, in.KeyMarker, in.VersionIdMarker}, nil) || !aws.ToBool(page.IsTruncated) {
 				return
 			}
 			// The SDK's own paginator would send the marker back encoded.
 			marker, err := decodeKey(page.EncodingType, page.NextKeyMarker)
 			if err != nil {
-				yield(publish.Object{}, err)
+				yield(versionsPage{}, err)
 				return
 			}
 			in.KeyMarker, in.VersionIdMarker = &marker, page.NextVersionIdMarker
@@ -72,8 +116,8 @@ func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[p
 
 // repeated says that the page before ended with a version. Amazon's S3 goes on
 // after a marker, the Versity gateway (1.8.0) with it.
-func repeated(o publish.Object, in *s3.ListObjectVersionsInput) bool {
-	return in.KeyMarker != nil && o.Key == *in.KeyMarker && o.Version == aws.ToString(in.VersionIdMarker)
+func repeated(o publish.Object, p versionsPage) bool {
+	return p.keyMarker != nil && o.Key == *p.keyMarker && o.Version == aws.ToString(p.versionMarker)
 }
 
 func listed(encoding types.EncodingType, key, version *string, size *int64, modified *time.Time) (publish.Object, error) {

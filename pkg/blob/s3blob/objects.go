@@ -88,6 +88,16 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 	return nil
 }
 
+// Remove removes an object version, or a delete marker, for good. That there is none is
+// no error.
+func (b *Bucket) Remove(ctx context.Context, key, version string) error {
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key, VersionId: &version})
+	if err != nil && !notFound(err) {
+		return failed("remove", key, err)
+	}
+	return nil
+}
+
 // Stream is Put of a body that is read once, as it comes. Nothing but its size tells
 // the server whether it is what was sent, and what fails is not sent again: it is for
 // a server in the same process.

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
 
 // format names the layout of backups.
@@ -131,9 +132,9 @@ type Summary struct {
 // String is the summary in words.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%s, %s, %s, %s", count(s.Versions, "version"), count(s.Uploads, "upload")+" not published yet",
-		count(s.Files, "file")+" of the data folder", size(s.Bytes))
+		count(s.Files, "file")+" of the data folder", size.Of(s.Bytes))
 	if s.Added < s.Bytes {
-		text += ", of which " + size(s.Added) + " are new"
+		text += ", of which " + size.Of(s.Added) + " are new"
 	}
 	return text
 }
@@ -143,16 +144,4 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func size(n int64) string {
-	switch {
-	case n >= 10<<30:
-		return fmt.Sprintf("%d GiB", n>>30)
-	case n >= 10<<20:
-		return fmt.Sprintf("%d MiB", n>>20)
-	case n >= 10<<10:
-		return fmt.Sprintf("%d KiB", n>>10)
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

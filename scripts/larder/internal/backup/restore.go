@@ -171,7 +171,7 @@ func (r *restoration) open(ctx context.Context) (err error) {
 	if r.server, err = locals3.StartInside(ctx, locals3.Options{Dir: r.dir, Logger: r.Logger}); err != nil {
 		return err
 	}
-	r.bucket, err = newBucket(r.server.Connection())
+	r.bucket, err = r.server.Connection().Bucket()
 	return err
 }
 

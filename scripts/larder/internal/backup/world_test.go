@@ -79,7 +79,7 @@ func open(t *testing.T, path string) *world {
 	if w.server, err = locals3.StartInside(ctx, locals3.Options{Dir: dir, Logger: quiet}); err != nil {
 		t.Fatal(err)
 	}
-	if w.bucket, err = newBucket(w.server.Connection()); err != nil {
+	if w.bucket, err = w.server.Connection().Bucket(); err != nil {
 		t.Fatal(err)
 	}
 	signer, err := ownkey.Open(ctx, dir.Path(datadir.SigningKey), w.bucket)

@@ -45,6 +45,9 @@ type Config struct {
 	// S3URL is the URL at which clients reach the bucket's endpoint, without a
 	// path. Empty: the address it listens on.
 	S3URL string
+	// InboxDays is after how many days uploads are removed that came to their end.
+	// 0: never.
+	InboxDays int
 	// MirrorUpstreams are the providers of other registries that the mirror
 	// fetches when a client asks for them. Empty: none.
 	MirrorUpstreams []pullthrough.Pattern
@@ -134,6 +137,8 @@ var settings = []setting{
 		func(c *Config, v string) (err error) { c.TLSKey, err = filepath.Abs(v); return err }},
 	{"LARDER_S3_URL", "s3-url", "", "`URL` of the S3 endpoint as clients see it, if not the address it listens on",
 		func(c *Config, v string) (err error) { c.S3URL, err = parseURL(v); return err }},
+	{"LARDER_INBOX_DAYS", "inbox-days", "30", "`days` after which uploads are removed that are published, or came to another end; 0 for never",
+		func(c *Config, v string) (err error) { c.InboxDays, err = parseDays(v); return err }},
 	{"LARDER_MIRROR_UPSTREAMS", "mirror-upstreams", "", "`patterns` of other registries' providers that the mirror fetches when they are asked for, like registry.terraform.io/hashicorp/*",
 		func(c *Config, v string) (err error) {
 			c.MirrorUpstreams, err = pullthrough.ParsePatterns(v)
@@ -404,6 +409,17 @@ func checkReachable(addr string) error {
 func isEveryInterface(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "" || err == nil && addr.IsUnspecified()
+}
+
+// maxDays is the most that an operator can say, as on AWS.
+const maxDays = 3650
+
+func parseDays(value string) (int, error) {
+	days, err := strconv.Atoi(value)
+	if err != nil || days < 0 || days > maxDays {
+		return 0, fmt.Errorf("%q is not a number of days: give one from 0 to %d", value, maxDays)
+	}
+	return days, nil
 }
 
 // parseHostname normalises a hostname as Terraform does with those in source

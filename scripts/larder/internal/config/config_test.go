@@ -43,7 +43,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen, MirrorPlatforms: platforms,
+	want := Config{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen, InboxDays: 30, MirrorPlatforms: platforms,
 		Login: Login{Scopes: []string{"openid", "profile", "email"}}, Log: LogText}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -71,6 +71,8 @@ func TestAccepted(t *testing.T) {
 	for _, env := range []map[string]string{
 		{"LARDER_ADDR": "127.0.0.1:0", "LARDER_S3_ADDR": "127.0.0.1:0"},
 		{"LARDER_ADDR": "registry.example.com:443"},
+		{"LARDER_INBOX_DAYS": "0"},
+		{"LARDER_INBOX_DAYS": "3650"},
 		{"LARDER_ADDR": ":8443", "LARDER_HOSTNAME": "registry.example.com"},
 		{"LARDER_ADDR": "localhost:8443", "LARDER_HOSTNAME": "registry.example.com:8443"},
 		{"LARDER_ADDR": "[::1]:8443", "LARDER_HOSTNAME": "registry.example.com"},
@@ -122,6 +124,9 @@ func TestRefused(t *testing.T) {
 		{map[string]string{"LARDER_HOSTNAME": "registry.example.com:99999"}, []string{"LARDER_HOSTNAME", "65535"}},
 		{map[string]string{"LARDER_TLS_CERT": "c.pem"}, []string{"LARDER_TLS_CERT", "LARDER_TLS_KEY"}},
 		{map[string]string{"LARDER_TLS_KEY": "k.pem"}, []string{"LARDER_TLS_CERT", "LARDER_TLS_KEY"}},
+		{map[string]string{"LARDER_INBOX_DAYS": "-1"}, []string{"LARDER_INBOX_DAYS (--inbox-days)", `"-1" is not a number of days: give one from 0 to 3650`}},
+		{map[string]string{"LARDER_INBOX_DAYS": "3651"}, []string{"LARDER_INBOX_DAYS", "from 0 to 3650"}},
+		{map[string]string{"LARDER_INBOX_DAYS": "a week"}, []string{"LARDER_INBOX_DAYS", `"a week"`}},
 		{map[string]string{"LARDER_S3_URL": "http://s3.example.com"}, []string{"LARDER_S3_URL", "https"}},
 		{map[string]string{"LARDER_MIRROR_UPSTREAMS": "*/*/*"}, []string{"LARDER_MIRROR_UPSTREAMS", "hostname"}},
 		{map[string]string{"LARDER_MIRROR_PLATFORMS": "linux"}, []string{"LARDER_MIRROR_PLATFORMS", "linux_amd64"}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/socket"
 )
@@ -59,6 +61,38 @@ func Connect(data string) (Connection, error) {
 		return Connection{}, err
 	}
 	return Connection{insideURL, newHTTPClient(inside{address}), keys.Root}, nil
+}
+
+// Reach is the connection, with every right, to the bucket of a data folder: to the
+// endpoint of the server that runs on it, where dir is nil, or else to one of this
+// process's own, which holds the folder dir until close.
+func Reach(ctx context.Context, data string, logger *slog.Logger) (c Connection, dir *datadir.Dir, close func() error, err error) {
+	if _, err := os.Stat(filepath.Join(data, datadir.S3)); err != nil {
+		return Connection{}, nil, nil, fmt.Errorf("%s is no data folder that a registry was served from: name it with --data, or LARDER_DATA (%w)", data, err)
+	}
+	dir, err = datadir.Open(data)
+	if errors.Is(err, datadir.ErrInUse) {
+		c, err = Connect(data)
+		return c, nil, func() error { return nil }, err
+	}
+	if err != nil {
+		return Connection{}, nil, nil, err
+	}
+	s, err := StartInside(ctx, Options{Dir: dir, Logger: logger})
+	if err != nil {
+		return Connection{}, nil, nil, errors.Join(err, dir.Close())
+	}
+	return s.Connection(), dir, func() error { return errors.Join(s.Close(), dir.Close()) }, nil
+}
+
+// Bucket is the bucket as the registry sees it.
+func (c Connection) Bucket() (*s3blob.Bucket, error) {
+	return s3blob.New(s3blob.Config{
+		Bucket: Bucket, Region: Region, Endpoint: c.Endpoint, PathStyle: true,
+		Credentials: s3blob.StaticCredentials(c.Key.AccessKeyID, c.Key.SecretAccessKey),
+		URLLifetime: time.Minute, // there are none
+		Transport:   c.HTTPClient.Transport,
+	})
 }
 
 // Client returns an S3 client.

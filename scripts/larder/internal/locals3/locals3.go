@@ -83,6 +83,8 @@ type Options struct {
 	// whomever, after it can be read. It must return at once, and is called
 	// from many goroutines.
 	Notify func(key string)
+	// Room says whether the disk has room for so many bytes more of uploads.
+	Room func(size int64) bool
 	// Logger is told of what is not an answer to a request.
 	Logger *slog.Logger
 }
@@ -133,7 +135,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 func StartInside(ctx context.Context, opts Options) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	opts.Notify = func(string) {}
+	opts.Notify, opts.Room = func(string) {}, func(int64) bool { return true }
 	return open(ctx, opts, nil)
 }
 
@@ -166,7 +168,7 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 	if s.release, err = captureErrors(opts.Logger); err != nil {
 		return nil, err
 	}
-	listening := s.run(notifying{Backend: guarded{storage, keys}, notify: opts.Notify}, to.address)
+	listening := s.run(notifying{Backend: roomy{guarded{storage, keys}, opts.Room}, notify: opts.Notify}, to.address)
 	if err := s.prepare(ctx, listening, storage); err != nil {
 		s.cancel()
 		<-s.ended // could only repeat err

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +58,7 @@ type endpoint struct {
 	log            *testLog
 	mu             sync.Mutex
 	keys           []string
+	room           atomic.Int64 // on the disk
 }
 
 // Client returns a client outside of the door.
@@ -98,11 +101,13 @@ func start(t *testing.T, path string) *endpoint {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca.CertificatePEM())
 	e := &endpoint{dir: dir, log: &testLog{}}
+	e.room.Store(math.MaxInt64)
 	server, err := Start(t.Context(), Options{
 		Dir: dir, Addr: "127.0.0.1:0",
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
 		ServerName:  "127.0.0.1", Roots: roots,
 		Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+		Room:    func(size int64) bool { return size <= e.room.Load() },
 		Notify: func(key string) {
 			e.mu.Lock()
 			defer e.mu.Unlock()

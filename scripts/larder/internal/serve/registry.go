@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -75,7 +76,18 @@ func (n *node) openBucket(endpoint string, key func() locals3.Credentials) (*s3b
 
 // newIntake is the queue between the bucket and the publisher.
 func (n *node) newIntake() *intake.Intake {
-	return intake.New(func(ctx context.Context, key string) error { return n.publisher.PublishKey(ctx, key) }, n.logger)
+	return intake.New(n.publish, n.logger)
+}
+
+// errDiskFull says why an upload waits.
+var errDiskFull = errors.New("the disk is nearly full: make room on it, as larder prune does")
+
+// publish publishes what lies under a key, where the disk has room for that.
+func (n *node) publish(ctx context.Context, key string) error {
+	if !n.disk.Takes(0) {
+		return errDiskFull
+	}
+	return n.publisher.PublishKey(ctx, key)
 }
 
 // notice is told of every key that is written.
@@ -91,6 +103,8 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { n.uploads.Run(ctx) })
+	running.Go(func() { n.disk.Run(ctx) })
+	running.Go(func() { n.pruneDaily(ctx) })
 	if n.mirror != nil {
 		running.Go(func() { n.mirror.worker.Run(ctx) })
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/disk"
 	"github.com/larder-registry/larder/scripts/larder/internal/envfile"
 	"github.com/larder-registry/larder/scripts/larder/internal/front"
 	"github.com/larder-registry/larder/scripts/larder/internal/intake"
@@ -46,6 +47,7 @@ type node struct {
 	links    *s3blob.Bucket // the bucket, as clients see it who download: it signs their URLs, and nothing is asked of it
 	catalog  *boltcatalog.Catalog
 	access   *boltcatalog.Access
+	disk     *disk.Watch
 
 	publisher *publish.Publisher
 	uploads   *intake.Intake
@@ -60,6 +62,8 @@ type node struct {
 	toIssuers http.RoundTripper
 
 	ownKey string // the object with the registry's public key
+
+	firstPrune time.Duration // in place of the constant, unless it is 0
 
 	rotation sync.Mutex // held while the signing key is changed
 	env      sync.Mutex // held while the file to source is written
@@ -134,6 +138,7 @@ func (n *node) open(ctx context.Context) (err error) {
 			"where the old certificate was installed by hand, remove it and install the new one",
 			"certificate", n.dir.Path(datadir.CACert), "for", strings.Join(n.certs.hosts, ", "), "the_old_one_was_for", was)
 	}
+	n.disk = disk.New(n.dir.Path(""), n.logger)
 	n.bucket, err = locals3.Start(ctx, locals3.Options{
 		Dir:         n.dir,
 		Addr:        n.config.S3Addr,
@@ -143,6 +148,7 @@ func (n *node) open(ctx context.Context) (err error) {
 		Untrusted:   n.certs.adviceOfBucket(),
 		Proxies:     n.config.TrustedProxies,
 		Notify:      n.notice,
+		Room:        n.disk.Takes,
 		Logger:      n.logger,
 	})
 	return err

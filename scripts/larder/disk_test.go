@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// onSmallDisk is set in a process whose temporary folder is a small disk.
+const onSmallDisk = "TEST_ON_SMALL_DISK"
+
+// A disk that is nearly full takes no upload, and says so; what is published is served
+// and can be pruned. With room again, all goes on.
+func TestNearlyFullDisk(t *testing.T) {
+	if os.Getenv(onSmallDisk) == "" {
+		onDisk(t, "64m")
+		return
+	}
+	n := newNode(t)
+	n.publish(t)
+	const again = `. .larder/env; larder publish network --module acme/network/aws --version `
+	ballast := filepath.Join(n.dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 62<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.mustFail(t, again+"1.3.0", "The disk of the registry has no room for it: nothing was kept.")
+	var listed struct {
+		Modules []struct{ Versions []struct{ Version string } }
+	}
+	n.get(t, "/v1/modules/acme/network/aws/versions", &listed)
+	if len(listed.Modules) != 1 || len(listed.Modules[0].Versions) != 1 {
+		t.Errorf("listed: %+v", listed)
+	}
+	n.awaitOutcomes(t, "2 objects of ")
+	n.must(t, "larder verify", "nothing is wrong")
+	n.must(t, "larder prune --older-than 0", "2 objects of ")
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	n.must(t, again+"1.3.0", "published")
+	n.stop()
+	for _, want := range []string{"the disk is nearly full: uploads are refused", "there is room on the disk again: uploads are taken"} {
+		if strings.Count(n.log.String(), want) != 1 {
+			t.Errorf("the log does not say once %q:\n%s", want, &n.log)
+		}
+	}
+}
+
+// onDisk runs the test again with a small disk as the folder for temporary files.
+func onDisk(t *testing.T, size string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	mount := `mount -t tmpfs -o "size=$1" none "$2"; `
+	if out, err := exec.Command("unshare", "-rm", "sh", "-euc", mount, "sh", size, folder).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be mounted here: %v\n%s", err, out)
+	}
+	command := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-euc", mount+`shift 2; exec "$@"`, "sh", size, folder, self, "-test.run=^"+t.Name()+"$")
+	command.Env = append(os.Environ(), onSmallDisk+"=1", "TMPDIR="+folder)
+	command.WaitDelay = time.Minute
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

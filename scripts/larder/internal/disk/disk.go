@@ -1,0 +1,99 @@
+// Package disk watches how much room there is on the disk of a data folder, so that a
+// registry stops taking uploads before there is none: what is written last then is
+// records, not halves of archives.
+package disk
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// maxReserve and shareOfDisk say how much of a disk uploads leave free, in bytes:
+	// so much, and of small disks one part in so many. Records, outcomes and the
+	// databases are a few KiB for each upload.
+	maxReserve  = 1 << 30
+	shareOfDisk = 20
+
+	// lookEvery is how often the disk is looked at while nothing is uploaded.
+	lookEvery = 10 * time.Second
+)
+
+// Space is how much room there is, in bytes.
+type Space struct {
+	Free    int64 // what its user can write
+	Total   int64
+	Reserve int64 // what uploads leave free
+}
+
+// Of looks at the disk that a folder is on.
+func Of(folder string) (Space, error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(folder, &stat); err != nil {
+		return Space{}, fmt.Errorf("look how much room there is at %s: %w", folder, err)
+	}
+	block := int64(stat.Bsize)
+	s := Space{Free: int64(stat.Bavail) * block, Total: int64(stat.Blocks) * block}
+	s.Reserve = min(maxReserve, s.Total/shareOfDisk)
+	return s, nil
+}
+
+// Takes says whether there is room for so many bytes, and for the reserve beside them.
+func (s Space) Takes(size int64) bool { return s.Free-size >= s.Reserve }
+
+// Watch watches the disk of a folder. It is safe for concurrent use.
+type Watch struct {
+	folder string
+	log    *slog.Logger
+	full   atomic.Bool
+}
+
+// New watches the disk of a folder. What changes is logged.
+func New(folder string, log *slog.Logger) *Watch { return &Watch{folder: folder, log: log} }
+
+// Full says whether there was too little room for uploads when it was last looked at.
+func (w *Watch) Full() bool { return w.full.Load() }
+
+// Takes looks whether there is room for an upload of so many bytes. A disk that cannot
+// be looked at is not full.
+func (w *Watch) Takes(size int64) bool {
+	s, err := Of(w.folder)
+	if err != nil {
+		w.log.Warn("the disk cannot be watched", "error", err)
+		return true
+	}
+	w.note(s)
+	return s.Takes(size)
+}
+
+// note logs when the disk becomes full, and when there is room again.
+func (w *Watch) note(s Space) {
+	full := !s.Takes(0)
+	if w.full.Swap(full) == full {
+		return
+	}
+	if full {
+		w.log.Error("the disk is nearly full: uploads are refused, and nothing is published, until there is room again; larder prune removes uploads that are published",
+			"free", s.Free, "reserve", s.Reserve, "folder", w.folder)
+		return
+	}
+	w.log.Info("there is room on the disk again: uploads are taken", "free", s.Free, "folder", w.folder)
+}
+
+// Run looks at the disk now and then, until the context ends.
+func (w *Watch) Run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		w.Takes(0)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package disk
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestTakes(t *testing.T) {
+	s := Space{Free: 100, Total: 1000, Reserve: 50}
+	for size, want := range map[int64]bool{0: true, 50: true, 51: false, 1 << 40: false} {
+		if got := s.Takes(size); got != want {
+			t.Errorf("%d bytes: %v", size, got)
+		}
+	}
+}
+
+func TestOf(t *testing.T) {
+	s, err := Of(t.TempDir())
+	if err != nil || s.Free <= 0 || s.Total < s.Free || s.Reserve != min(1<<30, s.Total/20) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	missing := filepath.Join(t.TempDir(), "none")
+	if _, err := Of(missing); err == nil || !strings.HasPrefix(err.Error(), "look how much room there is at "+missing+": ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// onSmallDisk names the folder of a small disk, in a process that has one.
+const onSmallDisk = "TEST_ON_SMALL_DISK"
+
+// A small disk that fills up, and has room again, says so, once each.
+func TestWatch(t *testing.T) {
+	folder := os.Getenv(onSmallDisk)
+	if folder == "" {
+		inNamespace(t)
+		return
+	}
+	var log bytes.Buffer
+	w := New(folder, slog.New(slog.NewTextHandler(&log, nil)))
+	const mib = 1 << 20
+	if !w.Takes(14*mib) || w.Takes(20*mib) || w.Full() || log.Len() > 0 {
+		t.Errorf("at first: full %v, %s", w.Full(), &log)
+	}
+	file := filepath.Join(folder, "large")
+	if err := os.WriteFile(file, make([]byte, 16*mib), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if w.Takes(0) || !w.Full() {
+			t.Error("a full disk takes more")
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if !w.Takes(mib) || w.Full() {
+			t.Error("a disk with room takes nothing")
+		}
+	}
+	want := regexp.MustCompile(`^time=\S+ level=ERROR msg="the disk is nearly full: uploads are refused, and nothing is published, until there is room again; ` +
+		`larder prune removes uploads that are published" free=\d+ reserve=838860 folder=\S+\n` +
+		`time=\S+ level=INFO msg="there is room on the disk again: uploads are taken" free=\d+ folder=\S+\n$`)
+	if !want.MatchString(log.String()) {
+		t.Errorf("it logged\n%s", &log)
+	}
+}
+
+// inNamespace runs the test again where it may mount a disk of 16 MiB.
+func inNamespace(t *testing.T) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if out, err := exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "-o", "size=16m", "none", folder).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be mounted here: %v\n%s", err, out)
+	}
+	command := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-euc",
+		`mount -t tmpfs -o size=16m none "$1"; exec "$2" -test.run='^TestWatch$'`, "sh", folder, self)
+	command.Env = append(os.Environ(), onSmallDisk+"="+folder)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

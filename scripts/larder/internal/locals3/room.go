@@ -1,0 +1,126 @@
+package locals3
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/backend/meta"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+)
+
+// errDiskFull is the endpoint's own answer for a disk without room, before there is
+// none.
+var errDiskFull = s3err.APIError{Code: "InsufficientStorage", HTTPStatusCode: http.StatusInsufficientStorage,
+	Description: "The disk of the registry has no room for it: nothing was kept. Upload it again when its operator has made room."}
+
+// roomy is a storage that takes no upload, and no copy of one, for which the disk has no
+// room. Records, outcomes and signatures are written all the same: the room that is kept
+// free is for them.
+type roomy struct {
+	backend.Backend
+	takes func(size int64) bool
+}
+
+// refuses says whether so many bytes more are too much under a key.
+func (r roomy) refuses(key *string, size int64) bool {
+	return !strings.HasPrefix(aws.ToString(key), RegistryFolder+"/") && !r.takes(size)
+}
+
+// PutObject implements backend.Backend.
+func (r roomy) PutObject(ctx context.Context, in s3response.PutObjectInput) (s3response.PutObjectOutput, error) {
+	if r.refuses(in.Key, aws.ToInt64(in.ContentLength)) {
+		return s3response.PutObjectOutput{}, errDiskFull
+	}
+	return r.Backend.PutObject(ctx, in)
+}
+
+// UploadPart implements backend.Backend.
+func (r roomy) UploadPart(ctx context.Context, in *s3.UploadPartInput) (*s3.UploadPartOutput, error) {
+	if r.refuses(in.Key, aws.ToInt64(in.ContentLength)) {
+		return nil, errDiskFull
+	}
+	return r.Backend.UploadPart(ctx, in)
+}
+
+// UploadPartCopy implements backend.Backend.
+func (r roomy) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput) (s3response.CopyPartResult, error) {
+	if !r.takes(sourceSize(in.CopySource)) {
+		return s3response.CopyPartResult{}, errDiskFull
+	}
+	return r.Backend.UploadPartCopy(ctx, in)
+}
+
+// CompleteMultipartUpload implements backend.Backend: the parts, which have their room,
+// are copied together.
+func (r roomy) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput) (s3response.CompleteMultipartUploadResult, string, error) {
+	if r.refuses(in.Key, aws.ToInt64(in.MpuObjectSize)) {
+		return s3response.CompleteMultipartUploadResult{}, "", errDiskFull
+	}
+	return r.Backend.CompleteMultipartUpload(ctx, in)
+}
+
+// CopyObject implements backend.Backend. What is copied below registry/ is an archive.
+func (r roomy) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (s3response.CopyObjectOutput, error) {
+	if !r.takes(sourceSize(in.CopySource)) {
+		return s3response.CopyObjectOutput{}, errDiskFull
+	}
+	return r.Backend.CopyObject(ctx, in)
+}
+
+// sourceSize is the size of the current version of what is to be copied, or none: then
+// only the reserve counts.
+func sourceSize(copySource *string) int64 {
+	bucket, object, _, err := backend.ParseCopySource(aws.ToString(copySource))
+	if err != nil || bucket != Bucket || !filepath.IsLocal(object) {
+		return 0
+	}
+	info, err := os.Stat(filepath.Join(bucket, object)) // below the working directory, as for the storage
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}
+
+// DeleteObject implements backend.Backend. What the storage marks as deleted it has kept
+// as an earlier version, and the file that says so needs no bytes of its own.
+func (r roomy) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
+	marker := openMarker(in)
+	out, err := r.Backend.DeleteObject(ctx, in)
+	if marker != nil {
+		if err == nil && aws.ToBool(out.DeleteMarker) && isMarker(marker) {
+			_ = marker.Truncate(0) // it is a marker all the same
+		}
+		_ = marker.Close()
+	}
+	return out, err
+}
+
+// openMarker opens the file that a deletion may make a marker. It is opened before that:
+// a new upload under the key is another file.
+func openMarker(in *s3.DeleteObjectInput) *os.File {
+	key := aws.ToString(in.Key)
+	if aws.ToString(in.VersionId) != "" || aws.ToString(in.Bucket) != Bucket || !filepath.IsLocal(key) {
+		return nil
+	}
+	file, err := os.OpenFile(filepath.Join(Bucket, key), os.O_WRONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil // which is for the storage to say
+	}
+	return file
+}
+
+// markerTag is the attribute that every delete marker has.
+const markerTag = "delete-marker"
+
+func isMarker(file *os.File) bool {
+	_, err := (meta.XattrMeta{}).RetrieveAttribute(file, "", "", markerTag)
+	return err == nil
+}

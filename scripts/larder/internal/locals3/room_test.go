@@ -1,0 +1,147 @@
+package locals3
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+)
+
+// What the disk has no room for is refused in whichever way it comes, with a code after
+// which clients do not try again; what the registry notes of the rest is not.
+func TestNoRoomOnTheDisk(t *testing.T) {
+	e := start(t, t.TempDir())
+	client, own := e.Client(e.Uploader), e.Server.Client(e.Root)
+	bucket := aws.String(Bucket)
+	put := func(c *s3.Client, key string) func() error {
+		return func() error {
+			_, err := c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: &key, Body: strings.NewReader("12345")})
+			return err
+		}
+	}
+	copies := func(c *s3.Client, to string) func() error {
+		return func() error {
+			_, err := c.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: bucket, Key: &to, CopySource: aws.String(Bucket + "/modules/a")})
+			return err
+		}
+	}
+	if err := put(client, "modules/a")(); err != nil {
+		t.Fatal(err)
+	}
+	upload, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: bucket, Key: aws.String("modules/p")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := func() error {
+		_, err := client.UploadPart(t.Context(), &s3.UploadPartInput{
+			Bucket: bucket, Key: upload.Key, UploadId: upload.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("12345")})
+		return err
+	}
+	partCopy := func() error {
+		_, err := client.UploadPartCopy(t.Context(), &s3.UploadPartCopyInput{
+			Bucket: bucket, Key: upload.Key, UploadId: upload.UploadId, PartNumber: aws.Int32(1), CopySource: aws.String(Bucket + "/modules/a")})
+		return err
+	}
+	for _, c := range []struct {
+		name string
+		do   func() error
+		room int64 // with which it is taken, and one less is refused; 0: it is always
+	}{
+		{"an upload", put(client, "modules/b"), 5},
+		{"what lies elsewhere", put(client, "registryx/b"), 5},
+		{"a part", part, 5},
+		{"a copied part", partCopy, 5},
+		{"a copy", copies(client, "modules/c"), 5},
+		{"what is published", copies(own, "registry/modules/c"), 5},
+		{"a record", put(own, "registry/records/r"), 0},
+	} {
+		for room := range int64(6) {
+			e.room.Store(room)
+			err := c.do()
+			want := room < c.room
+			if refused := code(err) == "InsufficientStorage"; refused != want || !want && err != nil {
+				t.Errorf("%s, with room for %d bytes: %v", c.name, room, err)
+			}
+			if want && !strings.Contains(fmt.Sprint(err), "StatusCode: 507, ") {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+	}
+	complete := func() error {
+		_, err := client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{Bucket: bucket, Key: upload.Key, UploadId: upload.UploadId})
+		return err
+	}
+	e.room.Store(-1)
+	if err := complete(); err != nil { // which makes room
+		t.Error(err)
+	}
+}
+
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// An object that is deleted takes no more room than before, comes back when its marker is
+// removed, and can be uploaded again.
+func TestDeletionTakesNoRoom(t *testing.T) {
+	e := start(t, t.TempDir())
+	client := e.Client(e.Uploader)
+	bucket, key := aws.String(Bucket), aws.String("modules/a")
+	put := func(content string) {
+		t.Helper()
+		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: key, Body: strings.NewReader(content)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func() string {
+		t.Helper()
+		out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: bucket, Key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(out.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	put("its content")
+	deleted, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key})
+	if err != nil || !aws.ToBool(deleted.DeleteMarker) {
+		t.Fatalf("%+v, %v", deleted, err)
+	}
+	if info, err := os.Stat(filepath.Join(Bucket, *key)); err != nil || info.Size() != 0 {
+		t.Errorf("the marker's file: %+v, %v", info, err)
+	}
+	if _, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: bucket, Key: key}); code(err) != "NoSuchKey" {
+		t.Errorf("a deleted object: %v", err)
+	}
+	if _, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key, VersionId: deleted.VersionId}); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(); got != "its content" {
+		t.Errorf("without its marker it is %q", got)
+	}
+	if _, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key}); err != nil {
+		t.Fatal(err)
+	}
+	put("other content")
+	if got := get(); got != "other content" {
+		t.Errorf("uploaded again it is %q", got)
+	}
+	versions, err := client.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: bucket, Prefix: key})
+	if err != nil || len(versions.Versions) != 2 || len(versions.DeleteMarkers) != 1 {
+		t.Errorf("%+v, %v", versions, err)
+	}
+}

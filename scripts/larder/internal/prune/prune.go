@@ -1,0 +1,159 @@
+// Package prune removes from the inbox of a single node what nobody needs any more, as
+// the lifecycle rules of the bucket do on AWS. What is published is a copy below
+// registry/, which stays.
+package prune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// OthersDays is for how many days uploads are kept at least that are not published: as
+// long as on AWS, unless that is set otherwise there.
+const OthersDays = 30
+
+// day is what ages are counted in.
+const day = 24 * time.Hour
+
+// Bucket is the bucket whose inbox is pruned.
+type Bucket interface {
+	publish.Bucket
+	// Remove removes an object version, or a delete marker, for good.
+	Remove(ctx context.Context, key, version string) error
+	// Markers calls do with every delete marker under a prefix, until it fails.
+	Markers(ctx context.Context, prefix string, do func(publish.Object) error) error
+}
+
+// Options say what is removed.
+type Options struct {
+	Bucket    Bucket
+	Publisher *publish.Publisher // says what became of uploads
+
+	// Days is how old what is published, ignored or overwritten must be, and what was
+	// rejected or is pending if it is more than OthersDays.
+	Days int
+	Now  time.Time
+
+	DryRun bool
+	// Each is told of everything that goes.
+	Each func(Item) error
+}
+
+// Item is something that goes.
+type Item struct {
+	publish.Object
+	What string // "published", or another status of an upload; "overwritten" or "deleted"
+}
+
+// Total is what has gone, or would go.
+type Total struct {
+	Objects int
+	Bytes   int64 // as the objects' sizes are
+}
+
+// Run prunes the inbox. An upload of which it is not known what became of it stays.
+func Run(ctx context.Context, o Options) (Total, error) {
+	p := &pruning{Options: o, gone: map[string]bool{}}
+	for key, err := range o.Publisher.Uploads(ctx, "") {
+		if err == nil {
+			err = p.key(ctx, key)
+		}
+		if err := cmp.Or(ctx.Err(), err); err != nil {
+			return p.total, err
+		}
+	}
+	for _, folder := range publish.InboxFolders {
+		err := o.Bucket.Markers(ctx, folder, func(marker publish.Object) error { return p.marker(ctx, marker) })
+		if err := cmp.Or(ctx.Err(), err); err != nil {
+			return p.total, err
+		}
+	}
+	return p.total, nil
+}
+
+type pruning struct {
+	Options
+	total Total
+	gone  map[string]bool // the versions that went, which a dry run still finds
+}
+
+// key prunes what lies under a key: the oldest first, for where a newer version goes the
+// bucket puts the one before it in its place.
+func (p *pruning) key(ctx context.Context, key string) error {
+	last, err := p.Publisher.LastOutcome(ctx, key)
+	if err != nil || last.Version == "" {
+		return err
+	}
+	var goes []Item
+	var newer time.Time // when the next newer version came; zero before the one with the outcome
+	for o, err := range p.Bucket.Versions(ctx, key, "") {
+		switch {
+		case err != nil:
+			return fmt.Errorf("list the versions of %s: %w", key, err)
+		case o.Key == key && o.Version == last.Version && p.isOver(o.Modified, last.Status):
+			goes = append(goes, Item{o, string(last.Status)})
+		case o.Key == key && !newer.IsZero() && p.isOver(newer, publish.Published):
+			goes = append(goes, Item{o, "overwritten"})
+		}
+		if o.Key != key {
+			break
+		}
+		if o.Version == last.Version || !newer.IsZero() {
+			newer = o.Modified
+		}
+	}
+	for _, item := range slices.Backward(goes) {
+		if err := p.remove(ctx, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isOver says whether so much time has gone by since something came to its end.
+func (p *pruning) isOver(since time.Time, status publish.Status) bool {
+	days := p.Days
+	if status == publish.Pending || status == publish.Rejected {
+		days = max(days, OthersDays)
+	}
+	return !since.Add(time.Duration(days) * day).After(p.Now)
+}
+
+// marker removes a delete marker under which nothing is left.
+func (p *pruning) marker(ctx context.Context, marker publish.Object) error {
+	if !p.isOver(marker.Modified, publish.Published) {
+		return nil
+	}
+	for o, err := range p.Bucket.Versions(ctx, marker.Key, "") {
+		if err != nil {
+			return fmt.Errorf("list the versions of %s: %w", marker.Key, err)
+		}
+		if o.Key != marker.Key {
+			break
+		}
+		if !p.gone[o.Version] {
+			return nil
+		}
+	}
+	return p.remove(ctx, Item{marker, "deleted"})
+}
+
+func (p *pruning) remove(ctx context.Context, item Item) error {
+	if err := cmp.Or(ctx.Err(), p.Each(item)); err != nil {
+		return err
+	}
+	if !p.DryRun {
+		if err := p.Bucket.Remove(ctx, item.Key, item.Version); err != nil {
+			return err
+		}
+	}
+	p.gone[item.Version] = true
+	p.total.Objects++
+	p.total.Bytes += item.Size
+	return nil
+}

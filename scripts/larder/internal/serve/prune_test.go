@@ -1,0 +1,72 @@
+package serve
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
+)
+
+// A node removes by itself what has been in the inbox for as long as it is told to keep
+// it, and nothing where it is told to keep all.
+func TestInboxIsPruned(t *testing.T) {
+	const key = "modules/acme/vpc/aws/README.md" // which is ignored
+	cfg := localConfig(t)
+	n := &node{config: cfg}
+	r := startNode(t, n)
+	if err := n.blobs.Put(t.Context(), key, strings.NewReader("x"), 1); err != nil {
+		t.Fatal(err)
+	}
+	awaitLog(t, r, "upload ignored")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // the outcome's document comes last
+		if _, err := n.blobs.Head(t.Context(), registry.OutcomeKey(key)); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("there is no outcome")
+		}
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(cfg.Data, datadir.S3, locals3.Bucket, key)
+	old := time.Now().Add(-7*24*time.Hour - time.Minute)
+	if err := os.Chtimes(file, old, old); err != nil {
+		t.Fatal(err)
+	}
+	for _, days := range []int{0, 8, 7} {
+		cfg.InboxDays = days
+		r = startNode(t, &node{config: cfg, firstPrune: time.Millisecond})
+		if days == 7 {
+			awaitLog(t, r, "the inbox was pruned")
+		} else {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) != (days == 7) {
+			t.Errorf("kept for %d days: %v", days, err)
+		}
+	}
+	if want := regexp.MustCompile(`level=INFO msg="the inbox was pruned" removed=1 bytes=1 older_than_days=7\n`); !want.MatchString(r.log.String()) {
+		t.Errorf("it logged\n%s", r.log)
+	}
+}
+
+// awaitLog waits until a node has logged something.
+func awaitLog(t *testing.T, r *running, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(r.log.String(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log does not say %q:\n%s", text, r.log)
+		}
+	}
+}
