@@ -3,6 +3,7 @@ package backup
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -142,12 +143,19 @@ func TestSecondBackup(t *testing.T) {
 		t.Errorf("between: %+v, %v", between, err)
 	}
 
+	left := filepath.Join(folder, registry.Prefix, "left"+partial)
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	second, err := Create(t.Context(), o, folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if second.Versions != 3 || second.Added >= second.Bytes || !second.Time.After(first.Time) {
 		t.Errorf("the second backup has %+v", second)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what the second backup does not name is there: %v", err)
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != 3 {
@@ -158,7 +166,6 @@ func TestSecondBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := restored(contents(t, data))
-	delete(want, "modules/acme/network/aws/1.1.0.tar.gz")
 	if d := differences(contents(t, again), want); len(d) > 0 {
 		t.Error(strings.Join(d, "\n"))
 	}
@@ -208,7 +215,9 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 	if err != nil || summary.Versions != 3 || summary.Uploads != 2 {
 		t.Fatalf("%+v, %v", summary, err)
 	}
-	if d := differences(contents(t, again), restored(contents(t, data))); len(d) > 0 {
+	want := restored(contents(t, data))
+	delete(want, freshKey+" "+publish.StatusTag) // it was backed up before that
+	if d := differences(contents(t, again), want); len(d) > 0 {
 		t.Error(strings.Join(d, "\n"))
 	}
 }
@@ -232,6 +241,15 @@ func (b *busyBucket) List(ctx context.Context, prefix, after string) iter.Seq2[p
 			}
 		}
 	}
+}
+
+func mustVersion(t *testing.T, version string) registry.Version {
+	t.Helper()
+	v, err := registry.ParseVersion(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 // What is wrong with a backup is said, with its place, and nothing is made of it.
@@ -278,12 +296,24 @@ func TestDamagedBackups(t *testing.T) {
 		damage func(*testing.T, string)
 		says   string // a pattern
 	}{
-		"no manifest":           {remove(manifestName), `has no manifest.json: it is no backup, or one that was not finished; what  aws s3 sync  has copied of registry/ is restored with --plain$`},
-		"a cut manifest":        {change(manifestName, func(b []byte) []byte { return b[:len(b)-2] }), `^manifest.json is not readable: unexpected EOF$`},
-		"a newer format":        {change(manifestName, func(b []byte) []byte { return bytes.Replace(b, []byte("backup 1"), []byte("backup 2"), 1) }), `^manifest.json is of the format "larder backup 2", and this larder reads "larder backup 1"$`},
-		"a missing archive":     {remove(archive), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is missing$`},
-		"a changed archive":     {change(archive, flip), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it has sha256 [0-9a-f]{64}, and was written with [0-9a-f]{64}$`},
-		"a cut archive":         {change(archive, func(b []byte) []byte { return b[1:] }), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it has [0-9]+ bytes, and was written with [0-9]+$`},
+		"no manifest":       {remove(manifestName), `has no manifest.json: it is no backup, or one that was not finished; what  aws s3 sync  has copied of registry/ is restored with --plain$`},
+		"a cut manifest":    {change(manifestName, func(b []byte) []byte { return b[:len(b)-2] }), `^manifest.json is not readable: unexpected EOF$`},
+		"a newer format":    {change(manifestName, func(b []byte) []byte { return bytes.Replace(b, []byte("backup 1"), []byte("backup 2"), 1) }), `^manifest.json is of the format "larder backup 2", and this larder reads "larder backup 1"$`},
+		"a missing archive": {remove(archive), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is missing$`},
+		"a changed archive": {change(archive, flip), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it has sha256 [0-9a-f]{64}, and was written with [0-9a-f]{64}$`},
+		"a cut archive":     {change(archive, func(b []byte) []byte { return b[1:] }), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it has [0-9]+ bytes, and was written with [0-9]+$`},
+		"another archive": {func(t *testing.T, folder string) {
+			name := path(t, folder, archive)
+			content, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, is := sha256.Sum256(content), sha256.Sum256(flip(bytes.Clone(content)))
+			change(archive, flip)(t, folder)
+			change(manifestName, func(b []byte) []byte {
+				return bytes.Replace(b, fmt.Appendf(nil, `"sha256": "%x"`, was), fmt.Appendf(nil, `"sha256": "%x"`, is), 1)
+			})(t, folder)
+		}, `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it has sha256 [0-9a-f]{64}, and registry/records/modules/acme/network/aws/1.0.0/00000001.json says [0-9a-f]{64}$`},
 		"changed tokens":        {change("state-*/data/access.db", flip), `^the backup is damaged:\n  state-[0-9TZ.]+/data/access.db: it has sha256 `},
 		"a missing upload":      {remove("state-*/inbox/00000002"), `^the backup is damaged:\n  state-[0-9TZ.]+/inbox/00000002: it is missing$`},
 		"an archive not listed": {unlist(`registry/modules/acme/network/aws/1\.0\.0/[0-9a-f]*\.tar\.gz`), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is missing, and registry/records/modules/acme/network/aws/1.0.0/00000001.json names it$`},
@@ -470,7 +500,20 @@ func TestRestorePlain(t *testing.T) {
 	if d := differences(got, want); len(d) > 0 {
 		t.Error(strings.Join(d, "\n"))
 	}
-	if err := os.RemoveAll(filepath.Join(copied, "registry/modules")); err != nil {
+	w := open(t, again)
+	if m, err := w.catalog.ModuleVersion(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}, mustVersion(t, "1.0.0")); err != nil || m.Archive.Size == 0 {
+		t.Errorf("the catalog has %+v, %v", m, err)
+	}
+	w.close(t)
+	record := filepath.Join(copied, "registry/records/modules/acme/network/aws/1.0.0/00000002.json")
+	if err := os.WriteFile(record, []byte(`{"kind":"from the future","version":"1.0.0"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unknown := "what is restored is not whole:\n  module acme/network/aws 1.0.0: "
+	if _, err := RestorePlain(t.Context(), restoreOptions(filepath.Join(t.TempDir(), "data")), copied); err == nil || !strings.HasPrefix(err.Error(), unknown) {
+		t.Errorf("with a record of a newer version: %v, want %q", err, unknown)
+	}
+	if err := errors.Join(os.Remove(record), os.RemoveAll(filepath.Join(copied, "registry/modules"))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := RestorePlain(t.Context(), restoreOptions(filepath.Join(t.TempDir(), "data")), copied); err == nil || !strings.Contains(err.Error(), "it is missing, and registry/records/modules/acme/network/aws/1.0.0/00000001.json names it") {

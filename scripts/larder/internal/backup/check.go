@@ -24,10 +24,7 @@ type check struct {
 type named struct {
 	by     string // the key of the record
 	sha256 string
-	size   int64 // or anySize
 }
-
-const anySize = -1
 
 func newCheck() *check {
 	return &check{wanted: map[string]named{}, have: map[string]entry{}, last: map[string]int{}}
@@ -70,15 +67,15 @@ func (c *check) record(key string, document []byte) {
 	}
 	prefix := parsed.LogPrefix()
 	c.last[prefix] = max(c.last[prefix], parsed.Sequence)
-	want := func(object, sha256 string, size int64) { c.wanted[object] = named{key, sha256, size} }
+	want := func(object, sha256 string) { c.wanted[object] = named{key, sha256} }
 	switch module, provider := parsed.Module, parsed.Provider; {
 	case module != nil && record.Module != nil:
-		want(module.ArchiveKey(record.Version, *record.Module), record.Module.SHA256, record.Module.Size)
+		want(module.ArchiveKey(record.Version, *record.Module), record.Module.SHA256)
 	case provider != nil && record.Package != nil:
-		want(provider.PackageKey(record.Version, *record.Package), record.Package.SHA256, record.Package.Size)
+		want(provider.PackageKey(record.Version, *record.Package), record.Package.SHA256)
 	case provider != nil && record.Release != nil:
-		want(provider.SHA256SUMSKey(record.Version, *record.Release), record.Release.SHA256, anySize)
-		want(provider.SignatureKey(record.Version, *record.Release), record.Release.Signature, anySize)
+		want(provider.SHA256SUMSKey(record.Version, *record.Release), record.Release.SHA256)
+		want(provider.SignatureKey(record.Version, *record.Release), record.Release.Signature)
 	}
 }
 
@@ -97,8 +94,6 @@ func (c *check) end() (Summary, error) {
 		switch {
 		case have.Path == "":
 			c.problems = append(c.problems, fmt.Sprintf("%s: it is missing, and %s names it", key, want.by))
-		case want.size != anySize && have.Size != want.size:
-			c.problems = append(c.problems, fmt.Sprintf("%s: it has %d bytes, and %s says %d", key, have.Size, want.by, want.size))
 		case have.SHA256 != want.sha256:
 			c.problems = append(c.problems, fmt.Sprintf("%s: it has sha256 %s, and %s says %s", key, have.SHA256, want.by, want.sha256))
 		}

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 	"github.com/larder-registry/larder/scripts/larder/internal/ownkey"
@@ -208,6 +210,16 @@ func contents(t *testing.T, data string) map[string]string {
 			t.Fatal(err)
 		}
 		all[o.Key] = aws.ToString(got.ContentType) + " " + got.Metadata["source"] + " " + string(body)
+		if strings.HasPrefix(o.Key, registry.Prefix) {
+			continue
+		}
+		tags, err := client.GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: aws.String(locals3.Bucket), Key: &o.Key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tag := range tags.TagSet {
+			all[o.Key+" "+aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+		}
 	}
 	files, err := readFiles(data)
 	if err != nil {
@@ -234,12 +246,9 @@ func contents(t *testing.T, data string) map[string]string {
 // restored is what a data folder has that is restored from a backup of another one.
 func restored(of map[string]string) map[string]string {
 	want := maps.Clone(of)
-	for _, gone := range []string{ // what was published, or rejected
-		"modules/acme/network/aws/1.0.0.tar.gz", "modules/acme/network/aws/1.0.0+other.tar.gz",
-		"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip",
-	} {
-		delete(want, gone)
-	}
+	maps.DeleteFunc(want, func(name, _ string) bool { // what was published, or rejected
+		return strings.HasPrefix(name, "modules/acme/network/") || strings.HasPrefix(name, "providers/acme/widget/terraform-provider-widget_1.0.0_")
+	})
 	return want
 }
 
