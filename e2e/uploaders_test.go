@@ -76,6 +76,57 @@ func TestUploaders(t *testing.T) {
 	refused("upload with a key that is revoked", copyTo(acme, "modules/acme/hello/null/1.3.0.tar.gz"), "InvalidAccessKeyId")
 }
 
+// A pipeline uploads with nothing but its identity token, by AWS's own clients, which ask the bucket's address for an
+// access key. It may upload to the namespaces of its rule, and nobody else may by it.
+func TestPipelinesPublishWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	n := startNode(t)
+	n.stop(t)
+	n.more = map[string]string{"SSL_CERT_FILE": ca.file}
+	n.resume(t)
+	hosts := startIssuer(t, ca)
+	n.operate(t, "trust", "add", "release", "--issuer", hosts.url, "--audience", "https://"+n.host, "--claim", "repository_owner=acme", "--upload", "acme")
+	archive := filepath.Join(t.TempDir(), "1.0.0.tar.gz")
+	writeFile(t, archive, string(tarGzOf(t, entry{name: "main.tf", body: []byte("# nothing\n")})))
+	jobOf := func(owner string) *registry {
+		identity, err := hosts.identity("https://"+n.host, gitHubClaims(owner, "hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "identity")
+		writeFile(t, file, identity)
+		vars := maps.Clone(n.vars)
+		delete(vars, "AWS_ACCESS_KEY_ID")
+		delete(vars, "AWS_SECRET_ACCESS_KEY")
+		maps.Copy(vars, map[string]string{
+			"AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ENDPOINT_URL_STS": n.vars["AWS_ENDPOINT_URL_S3"],
+			"AWS_ROLE_ARN": "arn:aws:iam::000000000000:role/larder", "AWS_ROLE_SESSION_NAME": "somebody-else",
+		})
+		return &registry{bucket: n.bucket, host: n.host, vars: vars}
+	}
+	acme := jobOf("acme")
+	copyTo := func(r *registry, key string) command {
+		return r.awsCommand("s3", "cp", "--only-show-errors", archive, "s3://"+r.bucket+"/"+key)
+	}
+	copyTo(acme, "modules/acme/hello/null/1.0.0.tar.gz").must(t)
+	acme.mustPublish(t, "--module", "acme/hello/null", "--version", "1.1.0", archive)
+	for r, code := range map[*registry]string{acme: "AccessDenied", jobOf("acme-evil"): "its sub is repo:acme-evil/hello:ref:refs/heads/main"} {
+		if _, err := copyTo(r, "modules/acme-evil/hello/null/1.0.0.tar.gz").run(); err == nil || !strings.Contains(err.Error(), code) {
+			t.Errorf("%v, want %s", err, code)
+		}
+	}
+	const by = "release repo:acme/hello:ref:refs/heads/main"
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		key := "modules/acme/hello/null/" + version + ".tar.gz"
+		n.expect(t, n.latest(t, key), published)
+		if outcome := n.outcome(t, key); outcome["by"] != by {
+			t.Errorf("the outcome of %s is %v, want it to be by %s", version, outcome, by)
+		}
+	}
+	checkSays(t, string(n.wholeLog()), `what="access key for uploads to acme" allowed=true why="by rule release, access key LARDERT`, `by="`+by+`"`)
+}
+
 // as is the registry as somebody has it who sets other variables.
 func (n *node) as(t testing.TB, variables string) *registry {
 	t.Helper()

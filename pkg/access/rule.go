@@ -29,8 +29,9 @@ type Rule struct {
 	Issuer   string   `json:"issuer,omitempty"`   // exactly the iss claim; empty for people: it is the one that the registry sends them to
 	Audience string   `json:"audience,omitempty"` // exactly one of the aud claim; likewise
 	Claims   []Claim  `json:"claims"`             // all of them must fit
-	Scopes   Scopes   `json:"scopes"`
-	Lifetime Duration `json:"lifetime"` // of the tokens that it gives
+	Scopes   Scopes   `json:"scopes"`             // what the tokens may read that it gives
+	Uploads  []string `json:"uploads,omitempty"`  // the namespaces to which pipelines may upload
+	Lifetime Duration `json:"lifetime"`           // of the tokens and access keys that it gives
 }
 
 // Claim is what one claim must be.
@@ -83,8 +84,13 @@ func (r Rule) Validate() error {
 			return err
 		}
 	}
-	if len(r.Scopes) == 0 || len(r.Scopes) > MaxScopes {
+	if len(r.Scopes) > MaxScopes || len(r.Scopes) == 0 && len(r.Uploads) == 0 {
 		return fmt.Errorf("there must be 1 to %d scopes, and there are %d", MaxScopes, len(r.Scopes))
+	}
+	if len(r.Uploads) > 0 {
+		if err := CheckNamespaces(r.Uploads); err != nil {
+			return fmt.Errorf("uploads: %w", err)
+		}
 	}
 	switch r.Use {
 	case ForPeople:
@@ -96,9 +102,21 @@ func (r Rule) Validate() error {
 	}
 }
 
+// Gives is what a rule gives, in the words of a [Decision].
+func (r Rule) Gives() string {
+	all := slices.DeleteFunc([]string{r.Scopes.String()}, func(scopes string) bool { return scopes == "" })
+	if len(r.Uploads) > 0 {
+		all = append(all, "upload to "+strings.Join(r.Uploads, ", "))
+	}
+	return strings.Join(all, ", ")
+}
+
 func (r Rule) validateForPeople() error {
 	if r.Issuer != "" || r.Audience != "" {
 		return errors.New("a rule for people has neither issuer nor audience: they log in with the provider that the registry is set to")
+	}
+	if len(r.Uploads) > 0 {
+		return errors.New("a rule for people lets nobody upload: make an uploader for who does, with \"larder uploader create\"")
 	}
 	return r.checkLifetime(MaxPersonLifetime)
 }
@@ -282,11 +300,12 @@ func (r Rule) Fits(claims Claims) bool {
 type Grant struct {
 	Rules    []string // their names
 	Scopes   Scopes   // all of them
+	Uploads  []string // all namespaces
 	Lifetime time.Duration
 }
 
-// Granted is what those of the rules give together that fit: the scopes of all,
-// for the shortest of their lifetimes. It has no rules if none fits.
+// Granted is what those of the rules give together that fit: the scopes and uploads
+// of all, for the shortest of their lifetimes. It has no rules if none fits.
 func Granted(rules []Rule, claims Claims) Grant {
 	var g Grant
 	for _, rule := range rules {
@@ -297,6 +316,11 @@ func Granted(rules []Rule, claims Claims) Grant {
 		for _, scope := range rule.Scopes {
 			if !slices.ContainsFunc(g.Scopes, func(s Scope) bool { return s.String() == scope.String() }) {
 				g.Scopes = append(g.Scopes, scope)
+			}
+		}
+		for _, namespace := range rule.Uploads {
+			if !slices.Contains(g.Uploads, namespace) {
+				g.Uploads = append(g.Uploads, namespace)
 			}
 		}
 		if d := time.Duration(rule.Lifetime); g.Lifetime == 0 || d < g.Lifetime {

@@ -147,6 +147,7 @@ func TestRules(t *testing.T) {
 		func(*Rule) {}, claims("sub=repo:acme/*"), claims("sub=repo:acme/widget:*"), claims("repository=acme/*"), claims("repository_id=1"), claims("ref=x", "repository_owner=acme"),
 		gitlab("namespace_path=acme"), gitlab("sub=project_path:acme/*"), gitlab("project_id=1"),
 		func(r *Rule) { r.Claims = manyClaims(maxClaims) }, func(r *Rule) { r.Scopes = manyScopes(t, MaxScopes) },
+		func(r *Rule) { r.Uploads = []string{"acme", "labs"} }, func(r *Rule) { r.Scopes, r.Uploads = nil, []string{"acme"} },
 		func(r *Rule) { r.Lifetime = Duration(MinLifetime) }, func(r *Rule) { r.Lifetime = Duration(MaxPipelineLifetime) },
 		func(r *Rule) { people(r); r.Lifetime = Duration(MaxPersonLifetime) },
 		func(r *Rule) { r.Issuer = "https://gitlab.example.com"; r.Claims = []Claim{{"ref", "main"}} },
@@ -201,11 +202,14 @@ func TestRules(t *testing.T) {
 			func(r *Rule) { r.Issuer = "https://u:p@gitlab.com" }, func(r *Rule) { r.Issuer = "https://gitlab.com?x" },
 			func(r *Rule) { r.Issuer = "https://gitlab.example.com#x" }, func(r *Rule) { r.Issuer = "https:///x" }, func(r *Rule) { r.Issuer = "https://[::1" }, func(r *Rule) { r.Issuer = "https://" + strings.Repeat("a", maxText) },
 		},
-		"no audience":        {func(r *Rule) { r.Audience = "" }, func(r *Rule) { r.Audience = "a\nb" }},
-		"scopes":             {func(r *Rule) { r.Scopes = nil }, func(r *Rule) { r.Scopes = manyScopes(t, MaxScopes+1) }},
-		"lifetime":           {func(r *Rule) { r.Lifetime = 0 }, func(r *Rule) { r.Lifetime = Duration(MinLifetime - 1) }, func(r *Rule) { r.Lifetime = Duration(MaxPipelineLifetime + 1) }, func(r *Rule) { people(r); r.Lifetime = Duration(MaxPersonLifetime + 1) }},
-		"for pipelines":      {func(r *Rule) { r.Use = "x" }},
-		"neither issuer nor": {func(r *Rule) { people(r); r.Issuer = "https://gitlab.com" }, func(r *Rule) { people(r); r.Audience = "x" }},
+		"no audience":                       {func(r *Rule) { r.Audience = "" }, func(r *Rule) { r.Audience = "a\nb" }},
+		"scopes":                            {func(r *Rule) { r.Scopes = nil }, func(r *Rule) { r.Scopes = manyScopes(t, MaxScopes+1) }},
+		"lifetime":                          {func(r *Rule) { r.Lifetime = 0 }, func(r *Rule) { r.Lifetime = Duration(MinLifetime - 1) }, func(r *Rule) { r.Lifetime = Duration(MaxPipelineLifetime + 1) }, func(r *Rule) { people(r); r.Lifetime = Duration(MaxPersonLifetime + 1) }},
+		"for pipelines":                     {func(r *Rule) { r.Use = "x" }},
+		"uploads: \"*\" is not a namespace": {func(r *Rule) { r.Uploads = []string{"acme", "*"} }},
+		"uploads: there must be 1 to 20":    {func(r *Rule) { r.Uploads = make([]string, MaxNamespaces+1) }},
+		"lets nobody upload":                {func(r *Rule) { people(r); r.Uploads = []string{"acme"} }},
+		"neither issuer nor":                {func(r *Rule) { people(r); r.Issuer = "https://gitlab.com" }, func(r *Rule) { people(r); r.Audience = "x" }},
 	} {
 		for i, change := range changes {
 			if err := rule(t, change).Validate(); err == nil || !strings.Contains(err.Error(), want) {
@@ -280,19 +284,28 @@ func TestGranted(t *testing.T) {
 			r.Name = "long" // and comes after a shorter one
 			r.Claims = []Claim{{"ref", "main"}}
 		}),
+		rule(t, func(r *Rule) {
+			r.Name, r.Scopes, r.Uploads = "release", nil, []string{"acme", "labs"}
+			r.Claims = []Claim{{"ref_type", "tag"}}
+		}),
+		rule(t, func(r *Rule) {
+			r.Name, r.Uploads = "both", []string{"labs", "x"}
+			r.Claims = []Claim{{"ref_type", "tag"}}
+		}),
 		rule(t, func(r *Rule) { r.Name = "other"; r.Claims = []Claim{{"repository_owner", "other"}} }),
 	}
 	for _, tt := range []struct {
 		claims Claims
 		want   string
 	}{
-		{Claims{"repository_owner": "acme", "ref": "x"}, "[acme] read providers:acme/* 15m0s"},
-		{Claims{"repository_owner": "acme", "ref": "main"}, "[acme main long] read providers:acme/*, read modules:* 1m0s"},
-		{Claims{"repository_owner": "stranger"}, "[]  0s"},
-		{nil, "[]  0s"},
+		{Claims{"repository_owner": "acme", "ref": "x"}, "[acme] read providers:acme/* [] 15m0s"},
+		{Claims{"repository_owner": "acme", "ref": "main"}, "[acme main long] read providers:acme/*, read modules:* [] 1m0s"},
+		{Claims{"ref_type": "tag"}, "[release both] read providers:acme/* [acme labs x] 15m0s"},
+		{Claims{"repository_owner": "stranger"}, "[]  [] 0s"},
+		{nil, "[]  [] 0s"},
 	} {
 		g := Granted(rules, tt.claims)
-		if got := "[" + strings.Join(g.Rules, " ") + "] " + g.Scopes.String() + " " + g.Lifetime.String(); got != tt.want {
+		if got := "[" + strings.Join(g.Rules, " ") + "] " + g.Scopes.String() + " [" + strings.Join(g.Uploads, " ") + "] " + g.Lifetime.String(); got != tt.want {
 			t.Errorf("%v: %s, want %s", tt.claims, got, tt.want)
 		}
 	}

@@ -18,36 +18,62 @@ const (
 	typeJWT      = "urn:ietf:params:oauth:token-type:jwt"
 )
 
-// exchange gives a token for the identity token of a pipeline: RFC 8693. Nothing
-// is asked of an issuer that no rule names.
+// exchange gives a token for the identity token of a pipeline: RFC 8693.
 func (h *handler) exchange(r *http.Request, f fields) (tokenDocument, error) {
-	ctx := r.Context()
 	if err := checkExchange(f); err != nil {
 		return tokenDocument{}, err
 	}
-	raw := strings.TrimRight(f["subject_token"], "\r\n") // with which a file ends
-	issuer, err := identity.Issuer(raw)
-	if err != nil { // it is no identity that anything is decided of
-		return tokenDocument{}, err
-	}
-	if err := h.admit(r); err != nil {
-		return tokenDocument{}, err
-	}
-	rules, err := h.rules(ctx, func(rule access.Rule) bool { return rule.Use == access.ForPipelines && rule.Issuer == issuer })
+	p, err := h.identify(r, f["subject_token"], wish{"token for an identity", func(rule access.Rule) bool { return len(rule.Scopes) > 0 }})
 	if err != nil {
 		return tokenDocument{}, err
+	}
+	return h.give(r.Context(), p)
+}
+
+// wish is what somebody wants for an identity.
+type wish struct {
+	what string                 // for the audit
+	give func(access.Rule) bool // says which rules give something of it
+}
+
+// identified is a pipeline that has shown who it is.
+type identified struct {
+	wish
+	subject, issuer string
+	access.Grant    // what the rules give that fit it
+}
+
+func (p identified) who() string { return "pipeline " + p.subject + " of " + p.issuer }
+
+// identify finds out who a pipeline is, by its identity token, and what rules give
+// it. Nothing is asked of an issuer that no rule names.
+func (h *handler) identify(r *http.Request, raw string, wanted wish) (identified, error) {
+	ctx := r.Context()
+	raw = strings.TrimRight(raw, "\r\n") // with which a file ends
+	issuer, err := identity.Issuer(raw)
+	if err != nil { // it is no identity that anything is decided of
+		return identified{}, err
+	}
+	if err := h.admit(r); err != nil {
+		return identified{}, err
+	}
+	rules, err := h.rules(ctx, func(rule access.Rule) bool {
+		return rule.Use == access.ForPipelines && rule.Issuer == issuer && wanted.give(rule)
+	})
+	if err != nil {
+		return identified{}, err
 	}
 	who := "a pipeline of " + printable(issuer, access.MaxName) // as it says itself, so far
 	if len(rules) == 0 {
-		h.decide(ctx, who, "token for an identity", false, "no rule trusts the issuer")
-		return tokenDocument{}, refuse(http.StatusBadRequest, invalidGrant, "no rule of this registry trusts the issuer of the identity token")
+		h.decide(ctx, who, wanted.what, false, "no rule trusts the issuer")
+		return identified{}, refuse(http.StatusBadRequest, invalidGrant, "no rule of this registry trusts the issuer of the identity token")
 	}
 	claims, err := h.Identities.Verify(ctx, raw, issuer, audiences(rules))
 	if err != nil {
-		h.decide(ctx, who, "token for an identity", false, whyNot(err))
-		return tokenDocument{}, err
+		h.decide(ctx, who, wanted.what, false, whyNot(err))
+		return identified{}, err
 	}
-	return h.give(ctx, issuer, rules, trusted(claims))
+	return h.match(ctx, identified{wish: wanted, issuer: issuer}, rules, trusted(claims))
 }
 
 // checkExchange refuses what would be asked in vain.
@@ -89,30 +115,34 @@ func whyNot(err error) string {
 	return "who it is could not be found out"
 }
 
-// give gives what those rules give that fit what an issuer said, and to whom.
-func (h *handler) give(ctx context.Context, issuer string, rules []access.Rule, claims access.Claims) (tokenDocument, error) {
-	subject := printable(claims["sub"], access.MaxName)
-	if subject == "" {
-		h.decide(ctx, "a pipeline of "+issuer, "token for an identity", false, errNoSubject.text)
-		return tokenDocument{}, errNoSubject
+// match finds what those rules give that fit what an issuer said, and to whom.
+func (h *handler) match(ctx context.Context, p identified, rules []access.Rule, claims access.Claims) (identified, error) {
+	p.subject = printable(claims["sub"], access.MaxName)
+	if p.subject == "" {
+		h.decide(ctx, "a pipeline of "+p.issuer, p.what, false, errNoSubject.text)
+		return p, errNoSubject
 	}
-	who := "pipeline " + subject + " of " + issuer
 	told := identity.Audiences(claims)
-	given := access.Granted(slices.DeleteFunc(rules, func(rule access.Rule) bool { return !slices.Contains(told, rule.Audience) }), claims)
-	if len(given.Rules) == 0 {
-		h.decide(ctx, who, "token for an identity", false, "no rule fits its claims")
-		return tokenDocument{}, refuse(http.StatusBadRequest, invalidGrant,
-			"the identity token is good, but no rule of this registry fits its claims; its sub is "+subject)
+	p.Grant = access.Granted(slices.DeleteFunc(rules, func(rule access.Rule) bool { return !slices.Contains(told, rule.Audience) }), claims)
+	if len(p.Rules) == 0 {
+		h.decide(ctx, p.who(), p.what, false, "no rule fits its claims")
+		return p, refuse(http.StatusBadRequest, invalidGrant,
+			"the identity token is good, but no rule of this registry fits its claims; its sub is "+p.subject)
 	}
-	if len(given.Scopes) > access.MaxScopes {
-		h.decide(ctx, who, "token for an identity", false, errTooMuch.text)
+	return p, nil
+}
+
+// give gives a pipeline a token.
+func (h *handler) give(ctx context.Context, p identified) (tokenDocument, error) {
+	if len(p.Scopes) > access.MaxScopes {
+		h.decide(ctx, p.who(), p.what, false, errTooMuch.text)
 		return tokenDocument{}, errTooMuch
 	}
-	document, id, err := h.create(ctx, access.Token{Name: printable(strings.Join(given.Rules, ", "), access.MaxName), Owner: subject, Origin: access.ByExchange, Scopes: given.Scopes}, given.Lifetime)
+	document, id, err := h.create(ctx, access.Token{Name: printable(strings.Join(p.Rules, ", "), access.MaxName), Owner: p.subject, Origin: access.ByExchange, Scopes: p.Scopes}, p.Lifetime)
 	if err != nil {
 		return tokenDocument{}, err
 	}
-	h.decide(ctx, who, "token for "+given.Scopes.String(), true, byRules(given.Rules)+", token "+id.Short())
+	h.decide(ctx, p.who(), "token for "+p.Scopes.String(), true, byRules(p.Rules)+", token "+id.Short())
 	document.IssuedTokenType = typeAccess
 	return document, nil
 }

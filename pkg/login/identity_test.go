@@ -344,8 +344,12 @@ func TestExchangedMost(t *testing.T) {
 	w.rule(access.Rule{Name: "most", Use: access.ForPipelines, Issuer: i.URL, Audience: audience}, "repository_owner=acme", scopes...)
 	raw := i.token(t, pipeline)
 	w.wantToken(newForm("/v1/token", exchanging(raw).Encode()), 200, "")
+	one, err := access.ParseScopes(scopes[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := w.store.AddRule(t.Context(), access.Rule{ // which is not valid
-		Name: "never", Use: access.ForPipelines, Issuer: i.URL, Audience: audience, Claims: []access.Claim{{Name: "repository_owner", Pattern: "acme"}}, Lifetime: -1,
+		Name: "never", Scopes: one, Use: access.ForPipelines, Issuer: i.URL, Audience: audience, Claims: []access.Claim{{Name: "repository_owner", Pattern: "acme"}}, Lifetime: -1,
 	}); err != nil {
 		t.Fatal(err)
 	}

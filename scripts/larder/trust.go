@@ -32,12 +32,16 @@ func newTrustAddCommand() *cobra.Command {
 	var o reach.Options
 	var r ruleFlags
 	command := &cobra.Command{
-		Use:   "add NAME (--issuer URL --audience TEXT | --login) --claim NAME=PATTERN --scope SCOPE",
+		Use:   "add NAME (--issuer URL --audience TEXT | --login) --claim NAME=PATTERN (--scope SCOPE | --upload NAMESPACE)",
 		Short: "Trust what an issuer says of some pipelines, or the provider of some people",
 		Long: `Trust what an issuer of identity tokens says of some pipelines, or with --login what
 the company's identity provider says of some people; and give those whom all
 claims of a rule fit a token with its scopes. Whom several rules fit gets the
 scopes of all, for the shortest of their lifetimes.
+
+With --upload, pipelines get an access key for uploads to a namespace, too: on a single
+node, by AWS's own clients, for up to an hour. Docs/ci.md says how. On AWS, who uploads
+is up to the trust policy of an IAM role.
 
 A claim's pattern is its value, letter by letter. Of the parts between slashes and
 colons each may be a * for any one part, and at the end for one or more:
@@ -49,6 +53,7 @@ colons each may be a * for any one part, and at the end for one or more:
 ` + scopeText + whichAccess,
 		Example: `  larder trust add github --github --audience https://registry.example.com --claim repository_owner=acme --scope "read *"
   larder trust add gitlab --gitlab --audience https://registry.example.com --claim namespace_path=acme --scope "read modules:acme/*"
+  larder trust add release --github --audience https://registry.example.com --claim repository=acme/widget --claim ref_type=tag --upload acme
   larder trust add platform --login --claim groups=platform --scope "read *"`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,16 +61,31 @@ colons each may be a * for any one part, and at the end for one or more:
 			if err != nil {
 				return err
 			}
+			if len(rule.Uploads) > 0 && o.Stack != "" {
+				return errors.New("--upload is for a single node: on AWS, pipelines upload with an IAM role, whose trust policy says which do; docs/ci.md says more")
+			}
 			if _, err := askAccess(cmd, o, admin.Request{AddRule: &rule}); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rule %s gives %s tokens that are good for %s\n", rule.Name, rule.Use, formatLifetime(rule.Lifetime))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rule %s gives %s %s that are good for %s\n", rule.Name, rule.Use, given(rule), formatLifetime(rule.Lifetime))
 			return err
 		},
 	}
 	r.add(command)
 	addRegistryFlags(command, &o)
 	return command
+}
+
+// given is what a rule gives.
+func given(rule access.Rule) string {
+	switch {
+	case len(rule.Uploads) == 0:
+		return "tokens"
+	case len(rule.Scopes) == 0:
+		return "access keys"
+	default:
+		return "tokens and access keys"
+	}
 }
 
 // askAccess asks the registry that the flags name.
@@ -91,7 +111,7 @@ const (
 type ruleFlags struct {
 	issuer, audience, lifetime string
 	github, gitlab, login      bool
-	claims, scopes             []string
+	claims, scopes, uploads    []string
 }
 
 func (r *ruleFlags) add(command *cobra.Command) {
@@ -103,8 +123,9 @@ func (r *ruleFlags) add(command *cobra.Command) {
 	flags.StringVar(&r.audience, "audience", "", "`what` pipelines ask their identity tokens to be for, such as https:// and the registry's host")
 	flags.StringArrayVar(&r.claims, "claim", nil, "what a claim must be, as `name=pattern`; several flags for several, which all must fit")
 	flags.StringArrayVar(&r.scopes, "scope", nil, "a `scope` that the tokens have; several flags for several")
-	flags.StringVar(&r.lifetime, "lifetime", "", "`how long` a token is good, in days, hours or minutes; without it, 15m for pipelines and 90d for people")
-	checkFlags(command, oneOf("issuer", "github", "gitlab", "login"), notTogether("audience", "login"), needed("claim"), needed("scope"))
+	flags.StringArrayVar(&r.uploads, "upload", nil, "a `namespace` to which pipelines may upload; several flags for several")
+	flags.StringVar(&r.lifetime, "lifetime", "", "`how long` a token or access key is good, in days, hours or minutes; without it, 15m for pipelines and 90d for people")
+	checkFlags(command, oneOf("issuer", "github", "gitlab", "login"), notTogether("audience", "login"), needed("claim"), someOf("scope", "upload"))
 }
 
 func (r *ruleFlags) rule(name string) (rule access.Rule, err error) {
@@ -131,9 +152,12 @@ func (r *ruleFlags) rule(name string) (rule access.Rule, err error) {
 		}
 		rule.Claims = append(rule.Claims, claim)
 	}
-	if rule.Scopes, err = access.ParseScopes(r.scopes); err != nil {
-		return rule, fmt.Errorf("--scope: %w", err)
+	if len(r.scopes) > 0 {
+		if rule.Scopes, err = access.ParseScopes(r.scopes); err != nil {
+			return rule, fmt.Errorf("--scope: %w", err)
+		}
 	}
+	rule.Uploads = r.uploads
 	return rule, rule.Validate()
 }
 
@@ -165,14 +189,14 @@ func newTrustListCommand() *cobra.Command {
 
 func writeRules(out io.Writer, rules []access.Rule) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, err := fmt.Fprintln(table, "NAME\tFOR\tISSUER\tAUDIENCE\tCLAIMS\tSCOPES\tLIFETIME")
+	_, err := fmt.Fprintln(table, "NAME\tFOR\tISSUER\tAUDIENCE\tCLAIMS\tSCOPES\tUPLOADS\tLIFETIME")
 	for _, r := range rules {
 		claims := make([]string, len(r.Claims))
 		for i, claim := range r.Claims {
 			claims[i] = claim.String()
 		}
-		_, failed := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			r.Name, r.Use, r.Issuer, r.Audience, strings.Join(claims, ", "), r.Scopes, formatLifetime(r.Lifetime))
+		_, failed := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			r.Name, r.Use, r.Issuer, r.Audience, strings.Join(claims, ", "), r.Scopes, strings.Join(r.Uploads, ", "), formatLifetime(r.Lifetime))
 		err = errors.Join(err, failed)
 	}
 	return errors.Join(err, table.Flush())
@@ -185,7 +209,8 @@ func newTrustRemoveCommand() *cobra.Command {
 		Short: "Trust nobody by a rule any more",
 		Long: `Trust nobody by a rule any more. The tokens that it has given stay good until they
 expire; "larder token list --all" lists them, and "larder token revoke" ends them
-sooner.
+sooner. Access keys that it has given are good for an hour at most, and "larder keys
+rotate-access" ends those.
 ` + whichAccess,
 		Example: `  larder trust remove github`,
 		Args:    arguments(1, 1),
@@ -196,6 +221,11 @@ sooner.
 			}
 			answer, err := askAccess(cmd, o, admin.Request{RemoveRule: &request})
 			if err != nil {
+				return err
+			}
+			if len(answer.Rule.Scopes) == 0 {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rule %s is removed; access keys that it gave are good until they expire, in an hour at the latest: "+
+					"\"larder keys rotate-access\" ends them\n", args[0])
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rule %s is removed; tokens that it gave are good until they expire, in %s at the latest: "+

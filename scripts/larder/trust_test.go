@@ -59,13 +59,64 @@ func TestTrustAddRefuses(t *testing.T) {
 	}
 }
 
-const oneRule = `{"name":"github","use":"pipelines","issuer":"https://ci.example","audience":"a","claims":[{"name":"sub","pattern":"b"},{"name":"c","pattern":"d"}],"scopes":["read *"],"lifetime":"15m0s"}`
+const oneRule = `{"name":"github","use":"pipelines","issuer":"https://ci.example","audience":"a","claims":[{"name":"sub","pattern":"b"},{"name":"c","pattern":"d"}],"scopes":["read *"],"uploads":["acme","labs"],"lifetime":"15m0s"}`
+
+// Who may upload to a deployment is not up to its rules, and to a single node it is.
+func TestTrustUploads(t *testing.T) {
+	line := strings.Fields("trust add x --github --audience a --claim repository=acme/x --upload acme --upload labs")
+	asked := startStack(t)
+	_, _, err := run(t, line...)
+	if want := "--upload is for a single node: on AWS, pipelines upload with an IAM role, whose trust policy says which do; docs/ci.md says more"; err == nil || err.Error() != want || len(*asked) > 0 {
+		t.Errorf("%v, and asked %q", err, *asked)
+	}
+	for _, test := range []struct {
+		use  access.Use
+		more string
+		want string
+	}{
+		{access.ForPipelines, "--upload acme", "access keys"},
+		{access.ForPipelines, "--scope all --upload acme", "tokens and access keys"},
+		{access.ForPipelines, "--scope all", "tokens"},
+	} {
+		r := ruleFlags{github: true, audience: "a", claims: []string{"repository=acme/x"}}
+		if strings.Contains(test.more, "--scope") {
+			r.scopes = []string{"read *"}
+		}
+		if strings.Contains(test.more, "--upload") {
+			r.uploads = []string{"acme"}
+		}
+		rule, err := r.rule("x")
+		if err != nil || given(rule) != test.want {
+			t.Errorf("%s: gives %s, %v, want %s", test.more, given(rule), err, test.want)
+		}
+	}
+	for want, more := range map[string]string{
+		"say --scope or --upload": "",
+		`uploads: "acme*" is not a namespace: write all of it, up to 64 lower-case letters, digits, hyphens and underscores, and no *`: "--upload acme*",
+	} {
+		asked := startStack(t)
+		_, _, err := run(t, strings.Fields("trust add x --github --audience a --claim repository=acme/x "+more)...)
+		if err == nil || err.Error() != want || len(*asked) > 0 {
+			t.Errorf("%q: %v, want %s", more, err, want)
+		}
+	}
+	startStack(t)
+	if _, _, err := run(t, strings.Fields("trust add x --login --claim groups=x --upload acme")...); err == nil ||
+		err.Error() != `a rule for people lets nobody upload: make an uploader for who does, with "larder uploader create"` {
+		t.Errorf("for people: %v", err)
+	}
+	startStack(t, `{"rule":{"name":"x","use":"pipelines","claims":[],"uploads":["acme"],"lifetime":"15m0s"}}`)
+	out, _, err := run(t, "trust", "remove", "x")
+	if want := "the rule x is removed; access keys that it gave are good until they expire, in an hour at the latest: \"larder keys rotate-access\" ends them\n"; err != nil || out != want {
+		t.Errorf("%q, %v", out, err)
+	}
+}
 
 func TestTrustList(t *testing.T) {
 	startStack(t, `{"rules":{"rules":[`+oneRule+`]}}`)
 	out, _, err := run(t, "trust", "list")
-	want := "NAME    FOR        ISSUER              AUDIENCE  CLAIMS      SCOPES  LIFETIME\n" +
-		"github  pipelines  https://ci.example  a         sub=b, c=d  read *  15m\n"
+	want := "NAME    FOR        ISSUER              AUDIENCE  CLAIMS      SCOPES  UPLOADS     LIFETIME\n" +
+		"github  pipelines  https://ci.example  a         sub=b, c=d  read *  acme, labs  15m\n"
 	if err != nil || out != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
 	}

@@ -69,6 +69,17 @@ func oneOf(names ...string) flagRule {
 	}
 }
 
+// someOf says that at least one of some flags is needed.
+func someOf(names ...string) flagRule {
+	return func(flags *pflag.FlagSet) error {
+		if len(changed(flags, names)) > 0 {
+			return nil
+		}
+		last := len(names) - 1
+		return errors.New("say --" + strings.Join(names[:last], ", --") + " or --" + names[last])
+	}
+}
+
 // notTogether says that at most one of some flags may be set.
 func notTogether(names ...string) flagRule {
 	return func(flags *pflag.FlagSet) error {

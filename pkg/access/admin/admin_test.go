@@ -320,6 +320,20 @@ func TestRules(t *testing.T) {
 	if want := (access.Decision{Who: "operator", What: `add rule "ci": read *`, Allowed: true}); !slices.Equal(w.decisions, []access.Decision{want}) {
 		t.Errorf("the audit is told %+v, want %+v", w.decisions, want)
 	}
+	uploads := rule(t, "release")
+	uploads.Uploads = []string{"acme", "labs"}
+	w.must(t, Request{AddRule: uploads})
+	uploads = rule(t, "uploads")
+	uploads.Scopes, uploads.Uploads = nil, []string{"acme"}
+	w.must(t, Request{AddRule: uploads})
+	w.must(t, Request{AddRule: uploads}) // the same again, whose answer was lost
+	for i, want := range []string{`add rule "release": read *, upload to acme, labs`, `add rule "uploads": upload to acme`} {
+		if got := w.decisions[1+i]; got != (access.Decision{Who: "operator", What: want, Allowed: true}) {
+			t.Errorf("the audit is told %+v, want %s", got, want)
+		}
+	}
+	w.must(t, Request{RemoveRule: &RemoveRule{"release"}})
+	w.must(t, Request{RemoveRule: &RemoveRule{"uploads"}})
 	w.must(t, Request{AddRule: rule(t, "ci")}) // the same again, whose answer was lost
 	other := rule(t, "ci")
 	other.Audience = "https://elsewhere.example"

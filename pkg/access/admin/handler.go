@@ -92,7 +92,7 @@ func (h *Handler) tell(ctx context.Context, what string, a Answer, err error) {
 	case a.Token != nil:
 		d.What += fmt.Sprintf(" of %s (%s): %s", a.Token.Owner, a.Token.ID.Short(), a.Token.Scopes)
 	case a.Rule != nil:
-		d.What += ": " + a.Rule.Scopes.String()
+		d.What += ": " + a.Rule.Gives()
 	}
 	h.audit(ctx, d)
 }

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -41,17 +42,20 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.Met
 // door is what clients talk to: it passes on to the endpoint what is signed with
 // an access key that there is, and refuses all else before anything of its body
 // is read. The endpoint checks signatures itself, and who may do what, but reads
-// bodies, and keeps them, before it knows whose they are.
+// bodies, and keeps them, before it knows whose they are. Whoever asks for an access
+// key has none to sign with, and is answered by somebody else.
 type door struct {
 	verifier sigv4.Verifier
+	issuer   *atomic.Pointer[http.Handler] // of access keys; nil while there is none
 	slots    *front.Slots
 	proxy    *httputil.ReverseProxy
 }
 
 // newDoor returns the door to the endpoint at a socket.
-func newDoor(keys *Keys, slots *front.Slots, inside http.RoundTripper, logger *slog.Logger) http.Handler {
+func newDoor(keys *Keys, issuer *atomic.Pointer[http.Handler], slots *front.Slots, inside http.RoundTripper, logger *slog.Logger) http.Handler {
 	d := &door{
 		verifier: sigv4.Verifier{Region: Region, Secret: keys.secret},
+		issuer:   issuer,
 		slots:    slots,
 		proxy: &httputil.ReverseProxy{
 			Rewrite:        rewrite,
@@ -67,23 +71,9 @@ func newDoor(keys *Keys, slots *front.Slots, inside http.RoundTripper, logger *s
 
 // ServeHTTP implements http.Handler.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if no := misshapen(r); no != nil {
+	next, no := d.admit(w, r)
+	if no != nil {
 		no.answer(w, r)
-		return
-	}
-	if err := d.verifier.Verify(r, time.Now()); err != nil {
-		unauthenticated(err).answer(w, r)
-		return
-	}
-	if !isUpload(r) {
-		if r.ContentLength > maxDocument {
-			tooLarge.answer(w, r)
-			return
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxDocument)
-	}
-	if hasNoLength(r) {
-		noLength.answer(w, r)
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -98,7 +88,38 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
-	d.proxy.ServeHTTP(w, r.WithContext(ctx))
+	next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// admit returns who answers a request, or why nobody does.
+func (d *door) admit(w http.ResponseWriter, r *http.Request) (http.Handler, *refusal) {
+	if no := misshapen(r); no != nil {
+		return nil, no
+	}
+	if issuer := d.issuer.Load(); issuer != nil && asksForKeys(r) {
+		return *issuer, nil
+	}
+	if err := d.verifier.Verify(r, time.Now()); err != nil {
+		return nil, unauthenticated(err)
+	}
+	if !isUpload(r) {
+		if r.ContentLength > maxDocument {
+			return nil, &tooLarge
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxDocument)
+	}
+	if hasNoLength(r) {
+		return nil, &noLength
+	}
+	return d.proxy, nil
+}
+
+// asksForKeys says whether a request is none of S3, but of AWS's STS, by whose
+// protocol clients ask for access keys.
+func asksForKeys(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return r.Method == http.MethodPost && r.URL.Path == "/" && r.Header.Get("Authorization") == "" &&
+		err == nil && kind == "application/x-www-form-urlencoded"
 }
 
 // errMadeRoom reports that a request was ended for one of a client who had fewer.

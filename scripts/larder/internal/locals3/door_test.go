@@ -333,7 +333,7 @@ func TestDoorMakesRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := newDoor(e.Keys, front.NewSlots(2, 2), inside{address}, slog.New(slog.NewTextHandler(e.log, nil)))
+	door := newDoor(e.Keys, &e.issuer, front.NewSlots(2, 2), inside{address}, slog.New(slog.NewTextHandler(e.log, nil)))
 	var under atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		under.Add(1)

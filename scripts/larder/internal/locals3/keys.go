@@ -39,6 +39,7 @@ type storedKeys struct {
 	Operator  Credentials      `json:"uploader"`
 	Uploaders []storedUploader `json:"uploaders,omitempty"`
 	Replaced  []replacedRoot   `json:"replaced,omitempty"`
+	Sessions  []byte           `json:"sessions,omitempty"` // the key of which all keys of sessions are made
 }
 
 type storedUploader struct {
@@ -75,6 +76,9 @@ func (s storedKeys) check() error {
 	}
 	for _, r := range s.Replaced {
 		all = append(all, r.Credentials)
+	}
+	if len(s.Sessions) != 0 && len(s.Sessions) != sessionKeySize {
+		return errors.New("the key of sessions is damaged")
 	}
 	seen := map[string]bool{}
 	for _, key := range all {
@@ -116,7 +120,7 @@ type holder struct {
 // loadKeys returns the access keys of the data folder, made on the first start.
 func loadKeys(dir *datadir.Dir) (*Keys, error) {
 	data, err := dir.LoadOrCreate(datadir.S3Credentials, func() ([]byte, error) {
-		return marshalKeys(storedKeys{Root: newCredentials(), Operator: newCredentials()})
+		return marshalKeys(storedKeys{Root: newCredentials(), Operator: newCredentials(), Sessions: newSessionKey()})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("access keys of the bucket: %w", err)
@@ -125,6 +129,10 @@ func loadKeys(dir *datadir.Dir) (*Keys, error) {
 	k := &Keys{dir: dir, now: time.Now}
 	if err == nil {
 		err = k.use(stored)
+	}
+	if err == nil && stored.Sessions == nil { // an earlier version made none
+		stored.Sessions = newSessionKey()
+		return k, k.store(stored)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("access keys of the bucket in %s: %w; remove the file to have new ones made, and make the uploaders anew",
@@ -171,15 +179,19 @@ func (k *Keys) use(s storedKeys) error {
 	return nil
 }
 
-// holder is who has an access key that is good.
-func (k *Keys) holder(accessKeyID string) (holder, bool) {
+// holder is who has an access key that is good: that of a session together with its
+// token, and any other one with none.
+func (k *Keys) holder(accessKeyID, sessionToken string) (holder, bool) {
+	if sessionToken != "" {
+		return k.session(accessKeyID, sessionToken)
+	}
 	h, ok := k.set.Load().holders[accessKeyID]
 	return h, ok && (h.expires.IsZero() || k.now().Before(h.expires))
 }
 
 // secret returns the secret of an access key that is good.
-func (k *Keys) secret(accessKeyID string) (string, bool) {
-	h, ok := k.holder(accessKeyID)
+func (k *Keys) secret(accessKeyID, sessionToken string) (string, bool) {
+	h, ok := k.holder(accessKeyID, sessionToken)
 	return h.SecretAccessKey, ok
 }
 
@@ -258,8 +270,8 @@ func (k *Keys) RevokeUploader(which string) (access.Uploader, error) {
 
 // Rotate makes a new key for the operator, and a new one for the registry itself.
 // The operator's old one is good for nothing from then on, and the registry's for
-// downloads until the URLs have died that it signed, which live so long. Uploaders
-// keep theirs.
+// downloads until the URLs have died that it signed, which live so long. The keys of
+// sessions end. Uploaders keep theirs.
 func (k *Keys) Rotate(lifetime time.Duration) error {
 	k.change.Lock()
 	defer k.change.Unlock()
@@ -267,7 +279,7 @@ func (k *Keys) Rotate(lifetime time.Duration) error {
 	replaced := slices.DeleteFunc(slices.Clone(next.Replaced), func(r replacedRoot) bool { return !now.Before(r.Until) })
 	replaced = append(replaced, replacedRoot{next.Root, now.Add(lifetime).UTC()})
 	next.Replaced = replaced[max(0, len(replaced)-maxReplaced):]
-	next.Root, next.Operator = newCredentials(), newCredentials()
+	next.Root, next.Operator, next.Sessions = newCredentials(), newCredentials(), newSessionKey()
 	return k.store(next)
 }
 

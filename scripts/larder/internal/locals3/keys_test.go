@@ -207,7 +207,7 @@ func TestUploadersExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := keys.secret(want.AccessKeyID); !ok || got != secret {
+	if got, ok := keys.secret(want.AccessKeyID, ""); !ok || got != secret {
 		t.Errorf("its secret is %q, %v", got, ok)
 	}
 	if want.Created != at || want.Expires != end {
@@ -223,7 +223,7 @@ func TestUploadersExpire(t *testing.T) {
 		{end.Add(access.KeepExpired), false, false},
 	} {
 		at = test.now
-		if _, good := keys.holder(want.AccessKeyID); good != test.good {
+		if _, good := keys.holder(want.AccessKeyID, ""); good != test.good {
 			t.Errorf("at %v it is good: %v", at, good)
 		}
 		if got := keys.Uploaders(); test.listed != (len(got) == 1) || test.listed && !reflect.DeepEqual(got[0], want) {

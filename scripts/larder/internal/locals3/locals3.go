@@ -24,6 +24,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/versity/versitygw/backend"
@@ -105,6 +106,7 @@ type Server struct {
 
 	opts     Options
 	door     *front.Server
+	issuer   atomic.Pointer[http.Handler] // of access keys
 	cancel   context.CancelFunc
 	release  func() // of standard error
 	ended    chan struct{}
@@ -177,7 +179,7 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 	if listener == nil {
 		return s, nil
 	}
-	s.openDoor(listener, newDoor(keys, front.NewSlots(maxClientRequests, maxSourceRequests), to, opts.Logger))
+	s.openDoor(listener, newDoor(keys, &s.issuer, front.NewSlots(maxClientRequests, maxSourceRequests), to, opts.Logger))
 	if err := s.probe(ctx, listener.Addr()); err != nil {
 		_ = s.Close() // could only repeat err
 		return nil, err
@@ -257,6 +259,11 @@ func (s *Server) probe(ctx context.Context, addr net.Addr) error {
 	}
 	return conn.Close()
 }
+
+// IssueBy has a handler answer who asks for an access key, with a form and without a
+// signature. It must bound what it reads, and how often it is asked. Until then, such
+// a request is refused as any that is not signed.
+func (s *Server) IssueBy(handler http.Handler) { s.issuer.Store(&handler) }
 
 // Done is closed when the endpoint has ended, be it by Close or by a failure,
 // which Err then tells.

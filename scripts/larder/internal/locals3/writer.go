@@ -60,11 +60,10 @@ func (g guarded) signed(ctx context.Context, bucket, key string, metadata map[st
 // writer is who makes a request. A key that was good when the request began, and is
 // not any more, writes nothing.
 func (g guarded) writer(ctx context.Context) (string, error) {
-	id := caller(ctx)
-	if id == nodeKeyID {
+	if caller(ctx).Access == nodeKeyID {
 		return access.RegistryName, nil
 	}
-	h, ok := g.keys.holder(id)
+	h, ok := g.caller(ctx)
 	if !ok || h.name == "" {
 		return "", s3err.GetAPIError(s3err.ErrAccessDenied)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
-// newSignIn gives tokens to pipelines, and to people where they can log in.
+// newSignIn gives tokens to pipelines, and to people where they can log in. It has
+// the bucket give access keys to pipelines.
 func (n *node) newSignIn() (http.Handler, error) {
 	identities := identity.NewVerifier(identity.Config{Transport: n.toIssuers})
 	c := login.Config{
@@ -26,6 +27,7 @@ func (n *node) newSignIn() (http.Handler, error) {
 		Admit:      admission(),
 		Logger:     n.logger,
 	}
+	n.bucket.IssueBy(login.NewSTS(c, sessions{n.bucket.Keys}))
 	at := n.config.Login
 	if at.Issuer == "" {
 		return login.New(c), nil

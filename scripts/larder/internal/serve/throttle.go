@@ -31,9 +31,13 @@ type limit struct {
 	allBurst  int
 }
 
+// keysPath is the path, at the bucket's address, at which access keys are asked for.
+const keysPath = "/"
+
 var limits = map[string]limit{
 	protocol.LoginPath: {each: 5, eachBurst: 20, all: 15, allBurst: 60},
 	protocol.TokenPath: {each: 20, eachBurst: 50, all: 100, allBurst: 200},
+	keysPath:           {each: 20, eachBurst: 50, all: 100, allBurst: 200},
 }
 
 // admission says for which requests of those who have no token there is room, by

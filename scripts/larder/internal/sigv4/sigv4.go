@@ -27,6 +27,8 @@ const (
 	timeFormat      = "20060102T150405Z"
 	dateFormat      = "20060102"
 	unsignedPayload = "UNSIGNED-PAYLOAD"
+	contentHash     = "X-Amz-Content-Sha256"
+	securityToken   = "X-Amz-Security-Token"
 
 	// maxSkew is how far a client's clock may be from the server's, as on AWS.
 	maxSkew = 15 * time.Minute
@@ -60,13 +62,15 @@ var (
 // Verifier knows the access keys of one region.
 type Verifier struct {
 	Region string
-	// Secret returns the secret of an access key, if there is that key.
-	Secret func(accessKeyID string) (string, bool)
+	// Secret returns the secret of an access key, if there is that key: of one that
+	// is good for a session, with the session's token, and of others with none.
+	Secret func(accessKeyID, sessionToken string) (string, bool)
 }
 
 // claim is what a request says of its signature.
 type claim struct {
 	accessKeyID   string
+	sessionToken  string // empty: none
 	date          string // of the scope
 	region        string
 	at            time.Time
@@ -90,7 +94,7 @@ func (v Verifier) Verify(r *http.Request, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	secret, known := v.Secret(c.accessKeyID)
+	secret, known := v.Secret(c.accessKeyID, c.sessionToken)
 	if !known {
 		return ErrUnknownKey
 	}
@@ -147,11 +151,17 @@ func readAuthorization(authorization string, header http.Header) (claim, error) 
 	if at == "" {
 		at = header.Get("Date")
 	}
-	c := claim{payload: header.Get("X-Amz-Content-Sha256")}
+	c := claim{payload: header.Get(contentHash), sessionToken: header.Get(securityToken)}
+	if len(header.Values(securityToken)) > 1 {
+		return claim{}, fmt.Errorf("%w: %s must be there once", ErrMalformed, securityToken)
+	}
 	if !slices.Contains(special, c.payload) && !hash.MatchString(c.payload) {
 		return claim{}, fmt.Errorf("%w: X-Amz-Content-Sha256 must be %s or a SHA-256", ErrMalformed, strings.Join(special, ", "))
 	}
 	err := c.read(fields["Credential"], at, fields["SignedHeaders"], fields["Signature"])
+	if err == nil && c.sessionToken != "" && !slices.Contains(c.signedHeaders, strings.ToLower(securityToken)) {
+		err = fmt.Errorf("%w: the header %s must be signed", ErrMalformed, securityToken)
+	}
 	return c, err
 }
 
@@ -182,6 +192,10 @@ func readPresigned(query []parameter) (claim, error) {
 		return claim{}, fmt.Errorf("%w: X-Amz-Expires must be a number of seconds, at most %d", ErrMalformed, int(maxLifetime.Seconds()))
 	}
 	c := claim{payload: unsignedPayload, presigned: true, lifetime: lifetime}
+	var once bool
+	if c.sessionToken, once = get(query, securityToken); !once && hasAny(query, securityToken) {
+		return claim{}, fmt.Errorf("%w: %s must be there once", ErrMalformed, securityToken)
+	}
 	err = c.read(values["X-Amz-Credential"], values["X-Amz-Date"], values["X-Amz-SignedHeaders"], values["X-Amz-Signature"])
 	return c, err
 }
@@ -228,12 +242,18 @@ func (c claim) checkTime(now time.Time) error {
 func (c claim) sign(secret, canonical string) string {
 	scope := strings.Join([]string{c.date, c.region, service, terminal}, "/")
 	hash := sha256.Sum256([]byte(canonical))
+	text := strings.Join([]string{algorithm, c.at.Format(timeFormat), scope, hex.EncodeToString(hash[:])}, "\n")
+	return hex.EncodeToString(mac(SigningKey(secret, c.date, c.region, service), text))
+}
+
+// SigningKey is what AWS's documentation calls so: with what a secret signs requests
+// of a day to a service in a region.
+func SigningKey(secret, date, region, service string) []byte {
 	key := []byte("AWS4" + secret)
-	for _, part := range strings.Split(scope, "/") {
+	for _, part := range []string{date, region, service, terminal} {
 		key = mac(key, part)
 	}
-	text := strings.Join([]string{algorithm, c.at.Format(timeFormat), scope, hex.EncodeToString(hash[:])}, "\n")
-	return hex.EncodeToString(mac(key, text))
+	return key
 }
 
 func mac(key []byte, text string) []byte {

@@ -24,7 +24,7 @@ const (
 )
 
 var (
-	verifier = sigv4.Verifier{Region: "us-east-1", Secret: func(id string) (string, bool) { return secret, id == keyID }}
+	verifier = sigv4.Verifier{Region: "us-east-1", Secret: func(id, token string) (string, bool) { return secret, id == keyID && token == "" }}
 	signer   = v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	keys     = aws.Credentials{AccessKeyID: keyID, SecretAccessKey: secret}
 	now      = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -215,6 +215,56 @@ func authorization(r *http.Request, old, replacement string) {
 	r.Header.Set("Authorization", strings.Replace(r.Header.Get("Authorization"), old, replacement, 1))
 }
 
+// A session's token is told to whoever knows secrets, and must be signed.
+func TestSessionTokens(t *testing.T) {
+	session := sigv4.Verifier{Region: "us-east-1", Secret: func(id, token string) (string, bool) { return secret, id == keyID && token == "the/token+of=it" }}
+	with := keys
+	with.SessionToken = "the/token+of=it"
+	header := func(token string) *http.Request {
+		r := request(t, "GET", "/larder/x")
+		with := keys
+		with.SessionToken = token
+		r.Header.Set("X-Amz-Content-Sha256", unsigned)
+		if err := signer.SignHTTP(t.Context(), with, r, unsigned, "s3", "us-east-1", now); err != nil {
+			t.Fatal(err)
+		}
+		return onWire(t, r)
+	}
+	link := func(token string) *http.Request {
+		with := keys
+		with.SessionToken = token
+		target, _, err := signer.PresignHTTP(t.Context(), with, request(t, "GET", "/larder/x?X-Amz-Expires=60"), unsigned, "s3", "us-east-1", now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return onWire(t, request(t, "GET", strings.TrimPrefix(target, "https://127.0.0.1:9443")))
+	}
+	for _, r := range []*http.Request{header(with.SessionToken), link(with.SessionToken)} {
+		if err := session.Verify(r, now); err != nil {
+			t.Errorf("%s: %v", r.RequestURI, err)
+		}
+		if err := verifier.Verify(r, now); !errors.Is(err, sigv4.ErrUnknownKey) {
+			t.Errorf("a token of a key without sessions: %v", err)
+		}
+	}
+	for _, r := range []*http.Request{header(""), link(""), header("x"), link("x")} {
+		if err := session.Verify(r, now); !errors.Is(err, sigv4.ErrUnknownKey) {
+			t.Errorf("%s: %v", r.RequestURI, err)
+		}
+	}
+	unsignedToken := header("")
+	unsignedToken.Header.Set("X-Amz-Security-Token", with.SessionToken)
+	twice := header(with.SessionToken)
+	twice.Header.Add("X-Amz-Security-Token", with.SessionToken)
+	twiceInLink := link(with.SessionToken)
+	twiceInLink.RequestURI += "&X-Amz-Security-Token=x"
+	for what, r := range map[string]*http.Request{"not signed": unsignedToken, "twice": twice, "twice in a link": twiceInLink} {
+		if err := session.Verify(r, now); !errors.Is(err, sigv4.ErrMalformed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	header := func(change func(r *http.Request)) *http.Request {
 		r := signed(t, "GET", "/larder/x")
@@ -322,7 +372,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(link.RequestURI, "", "", "", "")
 	f.Add(header.RequestURI, header.Header.Get("Authorization"), header.Header.Get("X-Amz-Date"), unsigned, "a  b")
 	f.Add("/?%&=;+&a=%20", "AWS4-HMAC-SHA256 Credential=a/b/c/s3/aws4_request,SignedHeaders=host;;,Signature=", "20261122T120000Z", unsigned, "\t")
-	another := sigv4.Verifier{Region: "us-east-1", Secret: func(string) (string, bool) { return "another", true }}
+	another := sigv4.Verifier{Region: "us-east-1", Secret: func(string, string) (string, bool) { return "another", true }}
 	f.Fuzz(func(t *testing.T, target, authorization, date, payload, value string) {
 		r := &http.Request{Method: "GET", Host: "127.0.0.1:9443", RequestURI: target, Header: http.Header{
 			"X-Amz-Date": {date}, "X-Amz-Content-Sha256": {payload}, "X-Amz-Meta": {value},
