@@ -76,7 +76,7 @@ func TestTheLogSaysWhatHappens(t *testing.T) {
 	}
 	key := packageKey("1.0.0", "linux_amd64")
 	version = upload(key, widget("a"), full)
-	want("beside ten tags", fmt.Sprintf(`level=WARN msg="the upload has no room for the tags of its outcome" key=%s version_id=%s`, key, version),
+	want("beside ten tags", fmt.Sprintf(`level=WARN msg="the upload has no room for the tags of its outcome" key=%s version_id=%s by=ci`, key, version),
 		line("INFO", publish.Published, key, version, "provider acme/widget 1.0.0 for linux_amd64", "[]", widget("a")))
 
 	for _, to := range []registry.Standing{deprecate("use 2.0.0"), deprecate("use 2.0.0"), restore} {

@@ -137,7 +137,7 @@ func (p *Publisher) tag(ctx context.Context, o Outcome) error {
 	err := p.bucket.Tag(ctx, o.Key, o.Version, tags)
 	switch {
 	case errors.Is(err, ErrTagsFull):
-		p.log.WarnContext(ctx, "the upload has no room for the tags of its outcome", "key", o.Key, "version_id", o.Version)
+		p.log.WarnContext(ctx, "the upload has no room for the tags of its outcome", "key", o.Key, "version_id", o.Version, "by", o.By)
 	case errors.Is(err, registry.ErrNotFound): // deleted meanwhile
 	case err != nil:
 		return fmt.Errorf("tag %s: %w", o.Key, err)

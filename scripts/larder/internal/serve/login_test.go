@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"encoding/xml"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/larder-registry/larder/pkg/access"
@@ -23,6 +27,7 @@ import (
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 )
 
 // issuer is an OpenID Connect provider, as far as its documents go.
@@ -163,6 +168,66 @@ func TestPipelinesGetTokens(t *testing.T) {
 	}
 	if want := "pipeline repo:acme/x of " + i.URL; !strings.Contains(log, want) {
 		t.Errorf("the log does not say %q:\n%s", want, log)
+	}
+}
+
+// Pipelines get access keys where the bucket is, by the same rules, and neither key nor
+// identity is in the log.
+func TestPipelinesGetAccessKeys(t *testing.T) {
+	i := newIssuer(t)
+	r := startNode(t, &node{config: localConfig(t), toIssuers: i.Client().Transport})
+	r.ask(t, control.Request{Access: &admin.Request{AddRule: &access.Rule{
+		Name: "ci", Use: access.ForPipelines, Issuer: i.URL, Audience: "https://larder", Uploads: []string{"acme"},
+		Claims: []access.Claim{{Name: "repository", Pattern: "acme/*"}}, Lifetime: access.Duration(15 * time.Minute),
+	}}})
+	assume := func(identity string) (key aws.Credentials, status int) {
+		t.Helper()
+		response, err := r.client(t).PostForm(r.env(t, "AWS_ENDPOINT_URL_S3"), url.Values{
+			"Action": {"AssumeRoleWithWebIdentity"}, "RoleArn": {"arn:aws:iam::000000000000:role/larder"}, "WebIdentityToken": {identity}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var answer struct {
+			Key struct{ AccessKeyId, SecretAccessKey, SessionToken string } `xml:"AssumeRoleWithWebIdentityResult>Credentials"`
+		}
+		if err := xml.NewDecoder(response.Body).Decode(&answer); err != nil {
+			t.Fatal(err)
+		}
+		return aws.Credentials{AccessKeyID: answer.Key.AccessKeyId, SecretAccessKey: answer.Key.SecretAccessKey, SessionToken: answer.Key.SessionToken}, response.StatusCode
+	}
+	if key, status := assume(i.identity(t, "https://larder", "evil/x")); key.AccessKeyID != "" || status != http.StatusForbidden {
+		t.Errorf("a stranger's identity is answered %d", status)
+	}
+	identity := i.identity(t, "https://larder", "acme/x")
+	key, status := assume(identity)
+	if status != http.StatusOK {
+		t.Fatalf("answered %d", status)
+	}
+	upload := func(name string) error {
+		_, err := s3.New(s3.Options{Region: locals3.Region, BaseEndpoint: aws.String(r.env(t, "AWS_ENDPOINT_URL_S3")), UsePathStyle: true, HTTPClient: r.client(t),
+			Credentials: credentials.StaticCredentialsProvider{Value: key}}).PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: aws.String(locals3.Bucket), Key: &name, Body: strings.NewReader("x")})
+		return err
+	}
+	if err := upload("modules/acme/README.md"); err != nil {
+		t.Error(err)
+	}
+	r.waitForLog(t, `msg="upload ignored" key=modules/acme/README.md`, `by="ci repo:acme/x"`)
+	if err := upload("modules/evil/README.md"); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+		t.Errorf("for another namespace: %v", err)
+	}
+	for _, secret := range []string{identity, strings.Split(identity, ".")[2], key.SecretAccessKey, key.SessionToken} {
+		if strings.Contains(r.log.String(), secret) {
+			t.Error("a secret is in the log")
+		}
+	}
+	admit, request := admission(), httptest.NewRequest(http.MethodPost, keysPath, nil)
+	for range limits[keysPath].eachBurst {
+		admit(request)
+	}
+	if admit(request) {
+		t.Error("there is room for any number")
 	}
 }
 

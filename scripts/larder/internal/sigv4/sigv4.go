@@ -49,7 +49,7 @@ var (
 	// ErrMalformed reports that what should say who signed cannot be read.
 	ErrMalformed = errors.New("the request's signature cannot be read")
 	// ErrUnknownKey reports an access key that there is not.
-	ErrUnknownKey = errors.New("the access key does not exist")
+	ErrUnknownKey = errors.New("there is no such access key, or not any more, or its session token is missing")
 	// ErrSkewed reports that the request was signed at another time than now.
 	ErrSkewed = errors.New("the difference between the request time and the current time is too large")
 	// ErrExpired reports that a presigned URL was good once.
