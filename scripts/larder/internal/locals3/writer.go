@@ -38,17 +38,21 @@ func (s *Server) WrittenBy(ctx context.Context, key, version string) (string, er
 	return out.Metadata[writerMetadata], nil
 }
 
-// signed is the metadata of an upload with who makes it, whatever the client says
-// of that. What the registry keeps for itself has no need of it.
+// signed is the metadata of an upload with who makes it, whatever a client says of
+// that: the node alone, which restores what others have made, may say it. What the
+// registry keeps for itself has no need of it.
 func (g guarded) signed(ctx context.Context, bucket, key string, metadata map[string]string) (map[string]string, error) {
-	metadata = maps.Clone(metadata)
-	maps.DeleteFunc(metadata, func(name, _ string) bool { return strings.EqualFold(name, writerMetadata) })
-	if first, _, _ := strings.Cut(g.NormalizeObjectKey(bucket, key), "/"); first == RegistryFolder {
-		return metadata, nil
-	}
 	name, err := g.writer(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if said := metadata[writerMetadata]; said != "" && caller(ctx).Access == nodeKeyID {
+		name = said
+	}
+	metadata = maps.Clone(metadata)
+	delete(metadata, writerMetadata) // the endpoint has names in lower case
+	if first, _, _ := strings.Cut(g.NormalizeObjectKey(bucket, key), "/"); first == RegistryFolder {
+		return metadata, nil
 	}
 	if metadata == nil {
 		metadata = map[string]string{}

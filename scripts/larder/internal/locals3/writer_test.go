@@ -157,9 +157,21 @@ func TestTheRegistrysOwnHasNoWriter(t *testing.T) {
 	node := e.Server.Client(e.Node)
 	put(t, node, "mirror/pulled", "x")
 	e.checkWriter(t, "what the node pulled through", "mirror/pulled", "registry", map[string]string{})
+	_, err := node.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("modules/acme/restored"), Body: strings.NewReader("x"), Metadata: map[string]string{"larder-by": "acme-ci"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.checkWriter(t, "what the node restored", "modules/acme/restored", "acme-ci", map[string]string{})
+	for _, client := range []*s3.Client{node, e.Client(e.Root)} {
+		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("registry/x"), Body: strings.NewReader("x"), Metadata: map[string]string{"larder-by": "mallory"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.checkWriter(t, "a record by somebody", "registry/x", "", map[string]string{})
+	}
 	put(t, node, "registry/x", "x")
 	e.checkWriter(t, "a record", "registry/x", "", map[string]string{})
-	_, err := node.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: aws.String(Bucket), Key: aws.String("registry/y"), CopySource: aws.String(Bucket + "/mirror/pulled")})
+	_, err = node.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: aws.String(Bucket), Key: aws.String("registry/y"), CopySource: aws.String(Bucket + "/mirror/pulled")})
 	if err != nil {
 		t.Fatal(err)
 	}
