@@ -75,7 +75,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"trust add x --login --audience a --claim a=b --scope x":  "--audience and --login do not go together: say one of them",
 		"trust add x --login --scope x":                           "--claim is missing: what a claim must be, as name=pattern",
 		"trust add x --login --claim a --scope x":                 "NAME=PATTERN",
-		"trust add x --login --claim a=b":                         "--scope is missing: a scope that the tokens have",
+		"trust add x --login --claim a=b":                         "say --scope or --upload",
 		"trust add x --login --claim a=b --scope x":               "is not a scope",
 		"trust add x --login --claim a=b --scope x --lifetime 1y": "--lifetime",
 		"trust add": "too few arguments: use larder trust add NAME (",

@@ -120,10 +120,6 @@ func (s *Server) prepareBucket(ctx context.Context, storage ownership) error {
 	if err != nil {
 		return fmt.Errorf("enable versioning of the bucket: %w", err)
 	}
-	// An earlier version kept it there.
-	if err := storage.DeleteBucketPolicy(ctx, Bucket); err != nil {
-		return fmt.Errorf("remove the bucket's old policy: %w", err)
-	}
 	s.abortStaleUploads(ctx, client, time.Now().Add(-staleAfter))
 	return nil
 }
@@ -131,11 +127,11 @@ func (s *Server) prepareBucket(ctx context.Context, storage ownership) error {
 // ownership is the part of the storage that says whose a bucket is.
 type ownership interface {
 	ChangeBucketOwner(ctx context.Context, bucket, owner string) error
-	DeleteBucketPolicy(ctx context.Context, bucket string) error
 }
 
 // createBucket makes the bucket, or takes it over from an access key that an earlier
-// version of the node had: the one bucket of the data folder is the node's.
+// version of the node had: the one bucket of the data folder is the node's. The policy that
+// such a version kept with it goes away then.
 func (s *Server) createBucket(ctx context.Context, client *s3.Client, storage ownership) error {
 	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
 	var owned *types.BucketAlreadyOwnedByYou
