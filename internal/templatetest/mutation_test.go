@@ -26,6 +26,7 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"Architectures: [arm64]", "Architectures: [x86_64]"},
 		{"LARDER_AUTH: !Ref ReadAccess", "LARDER_AUTH: closed"},
 		{"LARDER_QUEUE_URL: !Ref Queue", "LARDER_QUEUE_URL: !Ref DeadLetterQueue"},
+		{"    Metadata: { SkipBuild: true }\n", ""},
 		{"CodeUri: build/versions/", "CodeUri: build/download/"},
 		{"RouteKey: ANY /.well-known", "RouteKey: GET /.well-known"},
 		{"Target: !Sub integrations/${DownloadIntegration}", "Target: !Sub integrations/${VersionsIntegration}"},

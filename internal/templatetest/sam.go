@@ -110,6 +110,9 @@ func (s *samTemplate) functions() map[string]Function {
 			Groups:       p.at("VpcConfig", "SecurityGroupIds").or([]any{}).texts(),
 			Role:         p.at("Role").text(),
 		}
+		if !r.at("Metadata", "SkipBuild").or(false).flag() {
+			r.failf("sam build would build it, and has no way to")
+		}
 		f.Trust, f.Policy, f.Boundary = s.role(f.Role)
 		for _, permission := range s.all("AWS::Lambda::Permission") {
 			if m := permission.at("Properties"); m.at("FunctionName").text() == f.Name {
