@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -40,6 +41,7 @@ type vital struct {
 // health answers whether the node is ready, and passes on all other requests.
 type health struct {
 	parts  []vital
+	lasts  time.Duration // how long an answer is given again
 	next   http.Handler
 	logger *slog.Logger
 
@@ -51,7 +53,7 @@ type health struct {
 // newHealth looks after the node's own parts. Key is an object that is in the bucket
 // as long as this is whole.
 func (n *node) newHealth(key string, next http.Handler) *health {
-	return &health{next: next, logger: n.logger, parts: []vital{
+	return &health{lasts: cmp.Or(n.healthLasts, healthLasts), next: next, logger: n.logger, parts: []vital{
 		{"bucket", func(ctx context.Context) error {
 			_, err := n.blobs.Head(ctx, key)
 			return err
@@ -107,7 +109,7 @@ func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *health) look(ctx context.Context) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if time.Since(h.looked) < healthLasts {
+	if time.Since(h.looked) < h.lasts {
 		return h.missing
 	}
 	// The answer is for others, too, so it does not end with who asked first.

@@ -49,7 +49,7 @@ const (
 func TestHealth(t *testing.T) {
 	cfg := localConfig(t)
 	cfg.Auth = config.AuthRequired
-	n := &node{config: cfg}
+	n := &node{config: cfg, healthLasts: time.Millisecond}
 	r := startNode(t, n)
 	client, at := r.client(t), "https://"+r.env(t, "LARDER_HOST")
 	for question, want := range map[string]string{
@@ -125,7 +125,7 @@ func TestHealth(t *testing.T) {
 func TestHealthIsCheap(t *testing.T) {
 	var looks atomic.Int64
 	var broken error
-	h := &health{logger: slog.New(slog.DiscardHandler), parts: []vital{{"part", func(ctx context.Context) error {
+	h := &health{lasts: healthLasts, logger: slog.New(slog.DiscardHandler), parts: []vital{{"part", func(ctx context.Context) error {
 		looks.Add(1)
 		if end, ok := ctx.Deadline(); !ok || time.Until(end) > healthTimeout {
 			t.Error("a look takes as long as it likes")

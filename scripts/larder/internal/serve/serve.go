@@ -73,6 +73,10 @@ type node struct {
 	// lookEvery is how often the certificates are looked after. Zero:
 	// certificateCheck.
 	lookEvery time.Duration
+
+	// healthLasts is for how long an answer about health is given again. Zero:
+	// healthLasts.
+	healthLasts time.Duration
 }
 
 // Run serves until ctx ends or a part of the node fails, and then stops what
