@@ -1,7 +1,7 @@
-// Package access says who may do what: tokens and the scopes that they have, the
-// rules by which a registry trusts what other issuers say of people and
-// pipelines, and the decisions that follow. All of it is rules and data; where
-// they are kept is behind [Tokens], [Rules] and [Tickets].
+// Package access says who may do what: tokens and the scopes that they have,
+// uploaders and their namespaces, the rules by which a registry trusts what other
+// issuers say of people and pipelines, and the decisions that follow. All of it is
+// rules and data; where they are kept is behind [Tokens], [Rules] and [Tickets].
 //
 // Whoever has no scope for something may not do it: there is nothing that takes
 // a scope away, and nothing that stands for a scope that is missing.

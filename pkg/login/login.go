@@ -1,6 +1,7 @@
 // Package login gives tokens to those who can say who they are: to people, whom
 // "terraform login" and "tofu login" send here with a browser, and to pipelines,
-// which bring an identity token of their own.
+// which bring an identity token of their own. With that, pipelines get access keys
+// for uploads, too, where the registry keeps the bucket itself ([NewSTS]).
 //
 // A person comes from the client (GET /v1/login), is sent on to the company's
 // provider of identities and comes back (GET /v1/login/callback), sees what the

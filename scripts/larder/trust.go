@@ -40,8 +40,8 @@ claims of a rule fit a token with its scopes. Whom several rules fit gets the
 scopes of all, for the shortest of their lifetimes.
 
 With --upload, pipelines get an access key for uploads to a namespace, too: on a single
-node, by AWS's own clients, for up to an hour. Docs/ci.md says how. On AWS, who uploads
-is up to the trust policy of an IAM role.
+node, by AWS's own clients, for up to an hour, as docs/ci.md says. On AWS, the trust policy
+of an IAM role says who uploads.
 
 A claim's pattern is its value, letter by letter. Of the parts between slashes and
 colons each may be a * for any one part, and at the end for one or more:
