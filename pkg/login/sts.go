@@ -114,7 +114,7 @@ func checkAssume(f fields) (most time.Duration, err error) {
 		}
 	}
 	most = maxSession
-	if text, ok := f["DurationSeconds"]; ok && wrong == "" {
+	if text, ok := f["DurationSeconds"]; ok {
 		seconds, err := strconv.ParseUint(text, 10, 16)
 		most = time.Duration(seconds) * time.Second
 		if err != nil || most < minSession {

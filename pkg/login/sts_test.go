@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,7 @@ func (s *sts) ask(r *http.Request) (a stsAnswer) {
 	s.Helper()
 	w := httptest.NewRecorder()
 	s.handler.ServeHTTP(w, r)
-	if err := xml.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Header().Get("Content-Type") != "text/xml" || w.Header().Get("Cache-Control") != "no-store" {
+	if err := xml.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Header().Get("Content-Type") != "text/xml" || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("Content-Length") != strconv.Itoa(w.Body.Len()) {
 		s.Errorf("answered %v %s: %v", w.Header(), w.Body, err)
 	}
 	a.status, a.header = w.Code, w.Header()
@@ -143,6 +144,7 @@ func TestAssumeRoleIsRefused(t *testing.T) {
 		"a policy by its ARN": {assuming(good, "PolicyArns.member.1.arn", "x"), 400, "ValidationError", "there can be no PolicyArns.member.1.arn: the rules of the registry say what a session may do"},
 		"too short":           {assuming(good, "DurationSeconds", "899"), 400, "ValidationError", "DurationSeconds must be a number of 900 or more"},
 		"no number":           {assuming(good, "DurationSeconds", "1h"), 400, "ValidationError", "DurationSeconds must be a number of 900 or more"},
+		"beyond numbers":      {assuming(good, "DurationSeconds", "65536"), 400, "ValidationError", "DurationSeconds must be a number of 900 or more"},
 		"no identity token":   {assuming("mallory"), 400, "InvalidIdentityToken", "there is no identity token"},
 		"another issuer":      {assuming(s.token(t, pipeline, access.Claims{"iss": "https://example.com"})), 403, "AccessDenied", "no rule of this registry trusts the issuer of the identity token"},
 		"another audience":    {assuming(s.token(t, pipeline, access.Claims{"aud": "x"})), 400, "InvalidIdentityToken", "and must be for"},
@@ -218,6 +220,9 @@ func TestAssumeRoleForMany(t *testing.T) {
 	if got := s.ask(newForm("/", assuming(raw).Encode())); got.status != 403 || got.Code != "AccessDenied" || !strings.Contains(got.Message, "more than 20 namespaces") || len(s.sessions.made) != 1 {
 		t.Errorf("for more: %+v", got)
 	}
+	who := "pipeline repo:acme/widget:ref:refs/heads/main of " + s.URL
+	s.wantAudit(who+" | access key for uploads to "+strings.Join(names, ", ")+" | true | by rule most, access key LARDERT1",
+		who+" | access key for an identity | false | the rules that fit give uploads to more than 20 namespaces: ask those who run the registry to give fewer")
 }
 
 func TestWriter(t *testing.T) {
