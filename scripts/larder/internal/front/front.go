@@ -6,6 +6,9 @@
 // opens thousands and sends nothing so closes their own, whatever they come as.
 // Where none waits, whoever has most of them makes room for who has far fewer.
 //
+// Who somebody is, is the address that connects, or the one that a proxy names which
+// an operator trusts.
+//
 // HTTP/1.1 is all that is spoken, so that a connection is a request at most, and
 // who counts connections has counted requests. By HTTP/2 one connection has
 // hundreds, each with a body that a handler holds until the rest of it comes.
