@@ -35,6 +35,14 @@ func TestNearlyFullDisk(t *testing.T) {
 		t.Errorf("listed: %+v", listed)
 	}
 	n.awaitOutcomes(t, "2 objects of ")
+	n.stop()
+	n.start(t) // and looks at what is in the inbox
+	waits := "the disk is nearly full: make room on it, as larder prune does"
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(n.log.String(), waits); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log does not say %q:\n%s", waits, &n.log)
+		}
+	}
 	n.must(t, "larder verify", "nothing is wrong")
 	n.must(t, "larder prune --older-than 0", "2 objects of ")
 	if err := os.Remove(ballast); err != nil {
@@ -42,9 +50,9 @@ func TestNearlyFullDisk(t *testing.T) {
 	}
 	n.must(t, again+"1.3.0", "published")
 	n.stop()
-	for _, want := range []string{"the disk is nearly full: uploads are refused", "there is room on the disk again: uploads are taken"} {
-		if strings.Count(n.log.String(), want) != 1 {
-			t.Errorf("the log does not say once %q:\n%s", want, &n.log)
+	for text, want := range map[string]int{"the disk is nearly full: uploads are refused": 2, "there is room on the disk again: uploads are taken": 1} {
+		if got := strings.Count(n.log.String(), text); got != want {
+			t.Errorf("the log says %d times, and not %d: %q\n%s", got, want, text, &n.log)
 		}
 	}
 }

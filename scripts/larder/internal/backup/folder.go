@@ -14,7 +14,7 @@ import (
 )
 
 // flush has all that was written be on the disk: one call, for files may be many.
-var flush = syscall.Sync
+var flush = func() { syscall.Sync() }
 
 // partial is how the names of files end that are being written.
 const partial = ".part"

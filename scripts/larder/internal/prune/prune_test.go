@@ -148,6 +148,9 @@ func (w *world) run(t *testing.T, o Options) (gone []string, total Total) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if newest := slices.Index(gone, "published "+againKey); newest >= 0 && newest < slices.Index(gone, "overwritten "+againKey) {
+		t.Error("the newest version went first")
+	}
 	slices.Sort(gone)
 	return gone, total
 }
