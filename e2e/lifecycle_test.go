@@ -74,6 +74,7 @@ func TestLifeOfAVersion(t *testing.T) {
 	r.publish(t, key, tinyModule(t, "life 1.1.0"))
 	publishTimeAs(t, r, "life", "1.1.0")
 	r.checkLife(t, "1.0.0") // as it was, although it was uploaded again
+	checkListOfLife(t, r)
 	forEachClient(t, func(t *testing.T, c client) {
 		checkWithdrawn(t, workspaces[c])
 		checkNewcomers(t, c, r)
@@ -91,6 +92,33 @@ func TestLifeOfAVersion(t *testing.T) {
 		}
 		w.checkLabel(t, "1.1.0")
 	})
+}
+
+// checkListOfLife wants operators to be told what there is, and what became of uploads.
+func checkListOfLife(t testing.TB, r *registry) {
+	t.Helper()
+	words := func(text string) (lines []string) {
+		for line := range strings.Lines(text) {
+			lines = append(lines, strings.Join(strings.Fields(line), " "))
+		}
+		return lines
+	}
+	want := []string{
+		"KIND ADDRESS VERSION STANDING PLATFORMS MESSAGE",
+		"module life/label/null 1.0.0 deprecated - Use 1.1.0",
+		"module life/label/null 1.1.0 withdrawn - It opens port 22",
+		"provider life/time 1.0.0 deprecated " + hostPlatform + " It is slow: use 1.1.0",
+		"provider life/time 1.1.0 withdrawn " + hostPlatform + " -",
+	}
+	if got := words(r.operate(t, "list", "life")); !slices.Equal(got, want) {
+		t.Errorf("listed is %q, want %q", got, want)
+	}
+	checkSays(t, r.operate(t, "uploads", "modules/life/"), "there is no such upload")
+	checkSays(t, r.operate(t, "uploads", "--status", "all", "--json", "modules/life/"), `"key": "modules/life/label/null/1.0.0.tar.gz"`, `"status": "published"`)
+	r.expect(t, r.put(t, "modules/life/label/null/v2.tar.gz", tinyModule(t, "no version"), ""), rejected)
+	if got := words(r.operate(t, "uploads", "--status", "rejected", "modules/life/")); len(got) != 2 || !strings.HasPrefix(got[0], "rejected ") || !strings.HasSuffix(got[0], " modules/life/label/null/v2.tar.gz") || !strings.Contains(got[1], "leading v") {
+		t.Errorf("rejected is %q", got)
+	}
 }
 
 // checkLife wants these versions to be listed, and both to be served.

@@ -351,7 +351,7 @@ func TestStrayFilesAreIgnored(t *testing.T) {
 // On one machine that is also said of what lies outside the inbox; on AWS no event tells of it.
 func TestStrayFilesOutsideTheInboxAreIgnored(t *testing.T) {
 	t.Parallel()
-	checkIgnored(t, startNode(t).registry, "README.md", "backup/terraform-provider-widget_1.0.0_linux_amd64.zip")
+	checkIgnored(t, startNode(t).registry, "README.md", "backup/terraform-provider-widget_1.0.0_linux_amd64.zip", "provider/stray/widget/terraform-provider-widget_1.0.0_linux_amd64.zip")
 }
 
 // checkIgnored uploads under each key what is to be ignored.
@@ -362,6 +362,7 @@ func checkIgnored(t testing.TB, r *registry, keys ...string) {
 		if tags["team"] != "platform" || tags["cost"] != "42" {
 			t.Errorf("%s: the user's own tags are gone: %v", key, tags)
 		}
+		checkReason(t, tags, "")
 	}
 	if got := r.moduleVersions(t, "stray/label/null"); len(got) != 0 {
 		t.Errorf("listed: %v", got)

@@ -655,8 +655,8 @@ func TestWrongFiles(t *testing.T) {
 		{"garbage after gzip", TarGz, append(bytes.Clone(tarball), "much more bytes"...), "data in or around its gzip stream that is not gzip"},
 		{"gzip without its header", TarGz, []byte("\x1f\x8b and no more"), "data in or around its gzip stream that is not gzip"},
 		{"beginning of gzip", TarGz, tarball[:5], "ends before its first entry"},
-		{"damaged gzip", TarGz, append(bytes.Clone(tarball[:10]), "\xff\xff\xff\xff\xff\xff\xff\xff"...), "The archive is damaged at its beginning (flate: corrupt"},
-		{"second header that is none", TarGz, gzipOf(t, append(tarOf(t, files("main.tf")...)[:1024], bytes.Repeat([]byte("x"), 2048)...)), `The archive is damaged in or after "main.tf" (archive/tar: invalid tar header).`},
+		{"damaged gzip", TarGz, append(bytes.Clone(tarball[:10]), "\xff\xff\xff\xff\xff\xff\xff\xff"...), "The archive is damaged at its beginning."},
+		{"second header that is none", TarGz, gzipOf(t, append(tarOf(t, files("main.tf")...)[:1024], bytes.Repeat([]byte("x"), 2048)...)), `The archive is damaged in or after "main.tf".`},
 		{"second tar", TarGz, append(bytes.Clone(tarball), tarball...), "data after the end of its tar"},
 	} {
 		t.Run(test.rule+"/"+test.format.String(), func(t *testing.T) {
@@ -933,7 +933,7 @@ func TestRefusedOnce(t *testing.T) {
 		"file that is there already": {rawZip(t, []byte("x"), stored("main.tf", "x"), damaged("main.tf")), `"main.tf" appears more than once.`},
 		"folder of a bad name":       {lost(zipOf(t, files("main.tf", "../x/")...)), `"../x/" has a ".." segment in its name; names lead straight down from the root of the archive.`},
 		"file without a header":      {lost(zipOf(t, files("main.tf", "x.tf")...)), `The content of "x.tf" does not lie within the archive: it is truncated or damaged.`},
-		"folder without a header":    {lost(zipOf(t, files("main.tf", "x/")...)), `The content of "x/" is damaged (zip: not a valid zip file).`},
+		"folder without a header":    {lost(zipOf(t, files("main.tf", "x/")...)), `The content of "x/" is damaged.`},
 		"folder behind the end":      {farFolder(t), `The content of "x/" is cut short: the archive is truncated or damaged.`},
 	} {
 		t.Run(name, func(t *testing.T) {

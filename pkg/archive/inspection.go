@@ -237,7 +237,7 @@ func (in *inspection) damaged(name string, err error) {
 		in.violate("The content of %s is cut short: the archive is truncated or damaged.", quote(name))
 		return
 	}
-	in.violate("The content of %s is damaged (%v).", quote(name), err)
+	in.violate("The content of %s is damaged.", quote(name))
 }
 
 // bytesText writes a number of bytes in the largest unit that it is whole in.

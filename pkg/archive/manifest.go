@@ -37,7 +37,7 @@ func ParseManifest(data []byte) (protocols []string, err error) {
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, fmt.Errorf("it is not the JSON that is expected: %w", err)
+		return nil, errors.New("it is not the JSON that is expected" + whereJSON(err))
 	}
 	if doc.Version != 1 {
 		return nil, fmt.Errorf(`"version" is %d or missing; it must be 1`, doc.Version)
@@ -46,6 +46,20 @@ func ParseManifest(data []byte) (protocols []string, err error) {
 		return nil, errors.New(`"metadata.protocol_versions" is empty or missing; it names at least one, such as "5.0"`)
 	}
 	return highestMinors(doc.Metadata.ProtocolVersions)
+}
+
+// whereJSON says where a document is not what is expected.
+func whereJSON(err error) string {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Sprintf(": it is no JSON from byte %d on", syntax.Offset)
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Sprintf(": %q is of another kind", kind.Field)
+	default:
+		return ""
+	}
 }
 
 func highestMinors(versions []string) ([]string, error) {

@@ -153,7 +153,7 @@ func (in *inspection) brokenTar(last string, err error) {
 	case errors.Is(err, tar.ErrHeader) && last == "":
 		in.violate("The file is gzip, but what it compresses is not a tar archive.")
 	default:
-		in.violate("The archive is damaged %s (%v).", where, err)
+		in.violate("The archive is damaged %s.", where)
 	}
 }
 

@@ -13,6 +13,7 @@ package control
 import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
+	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -25,6 +26,8 @@ type Request struct {
 	Resign   *Part          `json:"resign,omitempty"`   // sign anew what an older key of the registry signed
 	Reindex  *Part          `json:"reindex,omitempty"`  // rebuild the catalog from the records
 	Verify   *Verify        `json:"verify,omitempty"`   // compare everything with everything
+	List     *List          `json:"list,omitempty"`     // say which versions there are
+	Uploads  *Uploads       `json:"uploads,omitempty"`  // say what became of uploads
 	Access   *admin.Request `json:"access,omitempty"`   // tokens and rules of trust, on a single node
 
 	// Access keys of the bucket, on a single node.
@@ -61,6 +64,22 @@ type Verify struct {
 	Quick bool `json:"quick,omitempty"` // look at the sizes of archives, and do not read them
 }
 
+// List asks for the next part of all versions.
+type List struct {
+	Part
+	Of string `json:"of,omitempty"` // a namespace, an address or a mirrored hostname; empty: all
+}
+
+// Uploads asks for the next part of all outcomes.
+type Uploads struct {
+	Part
+	Prefix string         `json:"prefix,omitempty"` // that the keys of the uploads begin with
+	Status publish.Status `json:"status,omitempty"` // that they have. Empty: all but published. [AnyStatus]: all
+}
+
+// AnyStatus stands for all statuses.
+const AnyStatus publish.Status = "all"
+
 // Answer is what became of a request. Unless it has an error, the field is set
 // that the request's kind has.
 type Answer struct {
@@ -68,7 +87,7 @@ type Answer struct {
 	Standing   *Stood        `json:"standing,omitempty"`
 	Rotated    *Key          `json:"rotated,omitempty"`
 	Distrusted *TrustEnded   `json:"distrusted,omitempty"`
-	Walked     *Walked       `json:"walked,omitempty"` // of Keys, Resign, Reindex and Verify
+	Walked     *Walked       `json:"walked,omitempty"` // of Keys, Resign, Reindex, Verify, List and Uploads
 	Access     *admin.Answer `json:"access,omitempty"` // without an error of its own
 
 	AccessRotated   *AccessRotated   `json:"access_rotated,omitempty"`
@@ -92,14 +111,50 @@ type Stood struct {
 
 // Walked is a part of a walk.
 type Walked struct {
-	Next     string         `json:"next,omitempty"`     // to go on after; empty when all is done
-	Last     string         `json:"last,omitempty"`     // the subject that the part ended with, to show how far it is
-	Steps    map[string]int `json:"steps"`              // how much was looked at: of "records" (versions), and for some walks of the "catalog" and the "inbox"
-	Changed  int            `json:"changed"`            // how much of it the walk changed
-	Findings []Finding      `json:"findings,omitempty"` // what is wrong
-	Notes    []Finding      `json:"notes,omitempty"`    // what is not wrong, and should be known
-	Keys     []Key          `json:"keys,omitempty"`     // of Keys alone; what this part knows of them. The first parts have all keys, also those that signed nothing
+	Next     string            `json:"next,omitempty"`     // to go on after; empty when all is done
+	Last     string            `json:"last,omitempty"`     // the subject that the part ended with, to show how far it is
+	Steps    map[string]int    `json:"steps"`              // how much was looked at: of "records" (versions), and for some walks of the "catalog" and the "inbox"
+	Changed  int               `json:"changed"`            // how much of it the walk changed
+	Findings []Finding         `json:"findings,omitempty"` // what is wrong
+	Notes    []Finding         `json:"notes,omitempty"`    // what is not wrong, and should be known
+	Versions []Version         `json:"versions,omitempty"` // of List alone, in the order of their keys
+	Uploads  []publish.Outcome `json:"uploads,omitempty"`  // of Uploads alone
+	Keys     []Key             `json:"keys,omitempty"`     // of Keys alone; what this part knows of them. The first parts have all keys, also those that signed nothing
 }
+
+// Version is a version that the registry has.
+type Version struct {
+	Kind      VersionKind    `json:"kind"`
+	Address   string         `json:"address"` // as [Standing] has it
+	Version   string         `json:"version"`
+	Standing  registry.State `json:"standing"`            // [Listed], [Unlisted], or deprecated or withdrawn
+	Message   string         `json:"message,omitempty"`   // to those who use it
+	Platforms []string       `json:"platforms,omitempty"` // of a provider, those that it has packages for
+	Source    string         `json:"source,omitempty"`    // of a module: the URL of its repository
+}
+
+// VersionKind is what a version is of.
+type VersionKind string
+
+// The kinds of versions.
+const (
+	Module   VersionKind = "module"
+	Provider VersionKind = "provider"
+	Mirrored VersionKind = "mirrored" // a provider of another registry
+)
+
+// How a version stands that nobody has said anything of.
+const (
+	Listed   registry.State = "listed"
+	Unlisted registry.State = "unlisted" // nothing of it can be served
+)
+
+// MaxAnswer is after how many bytes a part ends that lists versions or outcomes, and
+// MaxReasons how many reasons it has of an outcome.
+const (
+	MaxAnswer  = 1 << 20
+	MaxReasons = 10
+)
 
 // MaxFindings is after how many findings and notes a part ends, with the step that
 // has the last of them.

@@ -29,6 +29,37 @@ type registryDouble struct {
 	asked  []string
 
 	authors []publish.AuthorKey
+
+	held []publish.Held
+	told []publish.Told
+}
+
+func (d *registryDouble) Inventory(_ context.Context, of, after string) iter.Seq2[publish.Held, error] {
+	d.asked = append(d.asked, fmt.Sprintf("inventory %q %q", of, after))
+	return func(yield func(publish.Held, error) bool) {
+		for _, held := range d.held {
+			if held.After > after && !yield(held, nil) {
+				return
+			}
+		}
+		if err := d.errs[""]; err != nil {
+			yield(publish.Held{}, err)
+		}
+	}
+}
+
+func (d *registryDouble) Outcomes(_ context.Context, prefix, after string) iter.Seq2[publish.Told, error] {
+	d.asked = append(d.asked, fmt.Sprintf("outcomes %q %q", prefix, after))
+	return func(yield func(publish.Told, error) bool) {
+		for _, told := range d.told {
+			if told.After > after && !yield(told, d.errs[told.After]) {
+				return
+			}
+		}
+		if err := d.errs[""]; err != nil {
+			yield(publish.Told{}, err)
+		}
+	}
 }
 
 func (d *registryDouble) SetModuleStanding(_ context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (registry.ModuleVersion, bool, error) {
@@ -429,7 +460,11 @@ func TestAWalkThatIsCutOff(t *testing.T) {
 	inStep.signed = []publish.Signed{{Step: inStep.steps[0]}}
 	for where, d := range map[string]*registryDouble{"in a step": inStep, "before the next": {}} {
 		h := New(Config{Publisher: d})
-		for _, r := range []Request{{Reindex: &Part{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}} {
+		d.held, d.told = []publish.Held{{After: "1", Module: &registry.ModuleAddress{}}}, []publish.Told{{After: "1"}}
+		if where != "in a step" {
+			d.held, d.told = nil, nil
+		}
+		for _, r := range []Request{{Reindex: &Part{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}, {List: &List{}}, {Uploads: &Uploads{}}} {
 			if a := h.Handle(ctx, r); a.Error != context.Canceled.Error() || a.Walked != nil {
 				t.Errorf("%s, %+v is answered %+v", where, r, a)
 			}

@@ -32,6 +32,8 @@ type Publisher interface {
 	AuthorKeys(ctx context.Context, after string) iter.Seq2[publish.AuthorKey, error]
 	DistrustKey(ctx context.Context, fingerprint string) (changed bool, err error)
 	PublicKey() signing.PublicKey
+	Inventory(ctx context.Context, of, after string) iter.Seq2[publish.Held, error]
+	Outcomes(ctx context.Context, prefix, after string) iter.Seq2[publish.Told, error]
 }
 
 // Config is what a handler works with.
@@ -85,6 +87,10 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 		a.Walked, err = h.walk(ctx, h.config.Publisher.Reindex(ctx, r.Reindex.After))
 	case r.Verify != nil:
 		a.Walked, err = h.walk(ctx, h.config.Publisher.Verify(ctx, r.Verify.After, r.Verify.Quick))
+	case r.List != nil:
+		a.Walked, err = h.list(ctx, *r.List)
+	case r.Uploads != nil:
+		a.Walked, err = h.uploads(ctx, *r.Uploads)
 	case r.Access != nil:
 		a.Access, err = h.access(ctx, *r.Access)
 	case r.RotateAccess != nil:
@@ -258,12 +264,13 @@ func (h *Handler) authorKeys(ctx context.Context, after string, part *part) (end
 // part is a part of a walk that is being taken.
 type part struct {
 	Walked
-	end time.Time
-	at  map[string]int // in Keys, by ID
+	end  time.Time
+	at   map[string]int // in Keys, by ID
+	size int            // of versions and outcomes, in bytes of JSON
 }
 
 func newPart(d time.Duration) *part {
-	return &part{Walked{Steps: map[string]int{}}, time.Now().Add(d), map[string]int{}}
+	return &part{Walked: Walked{Steps: map[string]int{}}, end: time.Now().Add(d), at: map[string]int{}}
 }
 
 // key is what the part says of a key, so far.

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -97,7 +98,25 @@ func parseKey(key string) (upload, error) {
 	case strings.HasPrefix(key, keysFolder):
 		return parseKeysKey(parts[1:])
 	default:
-		return upload{}, ignore("uploads go under %s, %s, %s or %s", modulesFolder, providersFolder, mirrorFolder, keysFolder)
+		return upload{}, ignore("uploads go under %s, %s, %s or %s%s", modulesFolder, providersFolder, mirrorFolder, keysFolder, meantFolder(parts))
+	}
+}
+
+// meantFolder says where an upload may have been meant to go that is nothing here.
+func meantFolder(parts []string) string {
+	for _, folder := range []string{keysFolder, mirrorFolder, modulesFolder, providersFolder} {
+		name := strings.TrimSuffix(folder, "/")
+		if first := strings.ToLower(parts[0]); len(parts) > 1 && strings.TrimSuffix(first, "s") == strings.TrimSuffix(name, "s") {
+			return fmt.Sprintf("; this is under %s/: upload it to %s", parts[0], folder)
+		}
+	}
+	switch {
+	case parts[0] == "" && len(parts) > 1:
+		return "; this key begins with a slash: leave it out"
+	case strings.HasPrefix(parts[len(parts)-1], "terraform-provider-"):
+		return "; a provider's files go to providers/<namespace>/<type>/"
+	default:
+		return ""
 	}
 }
 
@@ -171,6 +190,9 @@ func parseProviderKey(parts []string) (upload, error) {
 	if err != nil {
 		return upload{}, misplaced(isZip, "%v", err)
 	}
+	if !isZip && archiveExtension(name) >= 0 {
+		return upload{}, ignore("a provider package is a .zip file, and this is %q: zip its executable", name)
+	}
 	rest, ok := strings.CutPrefix(name, "terraform-provider-"+address.Type+"_")
 	if !ok {
 		return upload{}, misplaced(isZip, "in the folder of provider %s a package is named terraform-provider-%s_<version>_<os>_<arch>.zip; this is %q", address, address.Type, name)
@@ -233,13 +255,15 @@ func parseProviderFile(name, rest string) (upload, error) {
 	version, what, _ := strings.Cut(rest, "_")
 	var u upload
 	var err error
-	switch what {
-	case "SHA256SUMS":
+	switch lower := strings.ToLower(what); {
+	case what == "SHA256SUMS":
 		u.kind = releaseSHA256SUMS
-	case "SHA256SUMS.sig":
+	case what == "SHA256SUMS.sig":
 		u.kind = releaseSignature
-	case "manifest.json":
+	case what == "manifest.json":
 		u.kind = releaseManifest
+	case strings.HasPrefix(lower, "sha256sum"), strings.HasPrefix(lower, "checksums"):
+		return upload{}, fmt.Errorf("the checksums of a release are named terraform-provider-<type>_<version>_SHA256SUMS, and their binary signature (gpg --detach-sign) the same with .sig; this is %q", name)
 	default:
 		u.kind = providerPackage
 		if u.platform, err = parsePackagePlatform(what); err != nil {
@@ -256,7 +280,30 @@ func parsePackagePlatform(name string) (registry.Platform, error) {
 	if !ok || !two {
 		return registry.Platform{}, errors.New("a package is named terraform-provider-<type>_<version>_<os>_<arch>.zip; this name has no platform, such as linux_amd64, in it")
 	}
-	return registry.ParsePlatform(os, arch)
+	parsed, err := registry.ParsePlatform(os, arch)
+	if err != nil {
+		err = fmt.Errorf("%w%s", err, meantPlatform(os, arch))
+	}
+	return parsed, err
+}
+
+// The names that other tools have for systems and architectures.
+var (
+	otherSystems       = map[string]string{"macos": "darwin", "osx": "darwin", "mac": "darwin", "win": "windows", "win32": "windows", "win64": "windows"}
+	otherArchitectures = map[string]string{
+		"x86_64": "amd64", "x86-64": "amd64", "x64": "amd64", "64bit": "amd64", "aarch64": "arm64", "armv8": "arm64",
+		"i386": "386", "i686": "386", "x86": "386", "32bit": "386", "armv6": "arm", "armv7": "arm", "armhf": "arm",
+	}
+)
+
+// meantPlatform says which platform may have been meant by what is none.
+func meantPlatform(os, arch string) string {
+	os, arch = strings.ToLower(os), strings.ToLower(arch)
+	os, arch = cmp.Or(otherSystems[os], os), cmp.Or(otherArchitectures[arch], arch)
+	if _, err := registry.ParsePlatform(os, arch); err != nil {
+		return ""
+	}
+	return ": write " + os + "_" + arch
 }
 
 // misplaced rejects a zip, which can only have been meant as a package, and
@@ -269,8 +316,8 @@ func misplaced(isZip bool, format string, args ...any) error {
 }
 
 func parseKeysKey(parts []string) (upload, error) {
-	if !strings.EqualFold(path.Ext(parts[len(parts)-1]), ".asc") {
-		return upload{}, ignore("it is not an armored public key: those are .asc files")
+	if name := parts[len(parts)-1]; !strings.EqualFold(path.Ext(name), ".asc") {
+		return upload{}, ignore("an author's public key is armored, in an .asc file (gpg --armor --export), and this is %q", name)
 	}
 	if len(parts) != 2 {
 		return upload{}, reject("an author's public keys go to keys/<namespace>/<any name>.asc")

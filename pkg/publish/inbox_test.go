@@ -93,6 +93,26 @@ func TestParseKey(t *testing.T) {
 		{"keys/acme/README", "ignored: .asc"},
 		{"notes.txt", "ignored: modules/, providers/"},
 		{"", "ignored: modules/, providers/"},
+
+		// What is nearly right is told what would be.
+		{"provider/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", "ignored: uploads go under modules/, providers/, mirror/ or keys/; this is under provider/: upload it to providers/"},
+		{"Providers/acme/widget/x", "ignored: uploads go under modules/, providers/, mirror/ or keys/; this is under Providers/: upload it to providers/"},
+		{"module/acme/vpc/aws/1.0.0.zip", "ignored: uploads go under modules/, providers/, mirror/ or keys/; this is under module/: upload it to modules/"},
+		{"key/acme/x.asc", "ignored: uploads go under modules/, providers/, mirror/ or keys/; this is under key/: upload it to keys/"},
+		{"mirrors/x", "ignored: uploads go under modules/, providers/, mirror/ or keys/; this is under mirrors/: upload it to mirror/"},
+		{"/providers/acme/widget/x.zip", "ignored: uploads go under modules/, providers/, mirror/ or keys/; this key begins with a slash: leave it out"},
+		{"dist/terraform-provider-widget_1.0.0_linux_amd64.zip", "ignored: uploads go under modules/, providers/, mirror/ or keys/; a provider's files go to providers/<namespace>/<type>/"},
+		{"keys", "ignored: modules/, providers/"},
+		{"keys/acme/author.gpg", `ignored: an author's public key is armored, in an .asc file (gpg --armor --export), and this is "author.gpg"`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.tar.gz", `ignored: a provider package is a .zip file, and this is "terraform-provider-widget_1.0.0_linux_amd64.tar.gz": zip its executable`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_SHA256SUM", `ignored: the checksums of a release are named terraform-provider-<type>_<version>_SHA256SUMS, and their binary signature (gpg --detach-sign) the same with .sig; this is "terraform-provider-widget_1.0.0_SHA256SUM"`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_SHA256SUMS.asc", "ignored: the checksums of a release are named"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_checksums.txt", "ignored: the checksums of a release are named"},
+		{"providers/acme/widget/terraform-provider-widget_v1.0.0_SHA256SUMS", "ignored: leading v"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_x86_64.zip", `rejected: "linux_x86_64" is not a platform such as linux_amd64, in lower case: write linux_amd64`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_Darwin_arm64.zip", `rejected: "Darwin_arm64" is not a platform such as linux_amd64, in lower case: write darwin_arm64`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_macOS_x86_64.zip", `rejected: "macOS_x86_64" is not a platform such as linux_amd64, in lower case: write darwin_amd64`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_a_b.zip", `rejected: "linux_a_b" is not a platform such as linux_amd64, in lower case`},
 	} {
 		u, err := parseKey(test.key)
 		got := u.String()
@@ -145,6 +165,11 @@ func TestTagValue(t *testing.T) {
 		{[]string{"The file is empty (0 bytes).", "b", "c"}, "The file is empty - 0 bytes. - and 2 more"},
 		{[]string{"a link, not a file; really"}, "a link - not a file - really"},
 		{[]string{"schön\n"}, "sch n"},
+		{[]string{"it has other bytes (sha256 " + strings.Repeat("0a", 32) + "; this file: " + strings.Repeat("1f", 32) + "): publish a new one"}, "it has other bytes: publish a new one"},
+		{[]string{"another hash (h1:" + strings.Repeat("A", 43) + "=; the package: h1:" + strings.Repeat("B", 43) + "=)"}, "another hash"},
+		{[]string{"sign anew (gpg --detach-sign)"}, "sign anew - gpg --detach-sign"},
+		{[]string{"goes to providers/<namespace>/<type>/"}, "goes to providers/NAMESPACE/TYPE/"},
+		{[]string{"under terraform-provider-<type>_<any name>.zip"}, "under terraform-provider-TYPE_ANY NAME.zip"},
 		{[]string{strings.Repeat("x", 300)}, strings.Repeat("x", 256)},
 		{[]string{strings.Repeat("x", 300), "b"}, strings.Repeat("x", 243) + " - and 1 more"},
 	} {

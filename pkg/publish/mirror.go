@@ -29,7 +29,7 @@ func parseMirrorHashes(data []byte) (mirrorHashes, error) {
 		} `json:"archives"`
 	}
 	if err := json.Unmarshal(data, &document); err != nil {
-		return nil, ignore("it is not the document of a version in a mirror: %v", err)
+		return nil, ignore(`it is not the document of a version in a mirror, which is JSON with "archives"`)
 	}
 	hashes := mirrorHashes{}
 	for platform, archive := range document.Archives {
@@ -45,7 +45,7 @@ func (h mirrorHashes) check(pkg registry.Package) error {
 		for _, have := range []string{pkg.H1, "zh:" + pkg.SHA256} {
 			scheme, _, _ := strings.Cut(have, ":")
 			if strings.HasPrefix(want, scheme+":") && want != have {
-				return fmt.Errorf("its hash for %s is %s, but the package has %s", pkg.Platform, want, have)
+				return fmt.Errorf("it has another hash for %s (%s; the package: %s)", pkg.Platform, want, have)
 			}
 		}
 	}

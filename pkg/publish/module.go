@@ -68,7 +68,7 @@ func modulePublished(m *registry.ModuleVersion, v registry.Version, sha256 strin
 	case m.Version != v:
 		return false, rejectMetadata(m.Address, m.Version, v)
 	case m.Archive.UploadSHA256 != sha256:
-		return false, reject("module %s %s is published already with other bytes, of sha256 %s (this file: %s): a published version never changes, so publish a new one", m.Address, m.Version, m.Archive.UploadSHA256, sha256)
+		return false, reject("module %s %s is published already with other bytes (sha256 %s; this file: %s): a published version never changes, so publish a new one", m.Address, m.Version, m.Archive.UploadSHA256, sha256)
 	default:
 		return true, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ const (
 // The tags that an upload's object version gets.
 const (
 	StatusTag = "larder-status"
-	ReasonTag = "larder-reason" // of an upload with reasons that is not ignored; see [TagValue]
+	ReasonTag = "larder-reason" // of an upload with reasons; see [TagValue]
 )
 
 // Outcome is what became of one object version.
@@ -130,10 +131,7 @@ func (o Outcome) repeats(last Outcome) bool {
 }
 
 func (p *Publisher) tag(ctx context.Context, o Outcome) error {
-	tags := map[string]string{StatusTag: string(o.Status), ReasonTag: ""}
-	if o.Status != Ignored {
-		tags[ReasonTag] = TagValue(o.Reasons)
-	}
+	tags := map[string]string{StatusTag: string(o.Status), ReasonTag: TagValue(o.Reasons)}
 	err := p.bucket.Tag(ctx, o.Key, o.Version, tags)
 	switch {
 	case errors.Is(err, ErrTagsFull):
@@ -204,8 +202,16 @@ const maxTagValue = 256
 // plainPunctuation says with dashes what tags cannot say with other signs.
 var plainPunctuation = strings.NewReplacer(", ", " - ", "; ", " - ", " (", " - ", ")", "", `"`, "", "'", "")
 
+// inParentheses are hashes, which say nothing to a reader and leave no room for what to
+// do.
+var inParentheses = regexp.MustCompile(`\s*\([^()]*(?:[0-9a-f]{64}|h1:[0-9A-Za-z+/]{43}=)[^()]*\)`)
+
+// placeholder is a part of a name that everybody fills in with their own.
+var placeholder = regexp.MustCompile(`<[a-z ]+>`)
+
 // TagValue puts reasons into S3's alphabet for tags (letters, digits, spaces
-// and _.:/=+-@) and length: the first reason, and how many more there are.
+// and _.:/=+-@) and length: the first reason, and how many more there are. Hashes in
+// parentheses are left out, and placeholders are in upper case.
 func TagValue(reasons []string) string {
 	if len(reasons) == 0 {
 		return ""
@@ -214,7 +220,10 @@ func TagValue(reasons []string) string {
 	if more := len(reasons) - 1; more > 0 {
 		rest = fmt.Sprintf(" - and %d more", more)
 	}
-	first := strings.Join(strings.FieldsFunc(plainPunctuation.Replace(reasons[0]), notInTags), " ")
+	text := placeholder.ReplaceAllStringFunc(inParentheses.ReplaceAllString(reasons[0], ""), func(name string) string {
+		return strings.ToUpper(strings.Trim(name, "<>"))
+	})
+	first := strings.Join(strings.FieldsFunc(plainPunctuation.Replace(text), notInTags), " ")
 	if room := maxTagValue - len(rest); len(first) > room {
 		first = strings.TrimSpace(first[:room])
 	}

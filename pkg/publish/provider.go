@@ -70,7 +70,7 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 	}
 	if accepted, ok := s.Accepted(pkg.Platform); ok {
 		if accepted.SHA256 != pkg.SHA256 {
-			return false, reject("provider %s %s for %s is published already with other bytes, of sha256 %s (this file: %s): a published version never changes, so publish a new one", s.Address, s.Version, pkg.Platform, accepted.SHA256, pkg.SHA256)
+			return false, reject("provider %s %s for %s is published already with other bytes (sha256 %s; this file: %s): a published version never changes, so publish a new one", s.Address, s.Version, pkg.Platform, accepted.SHA256, pkg.SHA256)
 		}
 		return true, nil
 	}

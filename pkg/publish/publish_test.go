@@ -193,8 +193,8 @@ func TestTheWordBackIsInTagsAndInADocument(t *testing.T) {
 
 	stray := "providers/acme/widget/README.md"
 	w.want(w.upload(stray, []byte("hello")), publish.Ignored)
-	if tags := w.s3.Tags(t, stray, ""); tags[publish.ReasonTag] != "" {
-		t.Errorf("tags of a stray file: %v", tags)
+	if got, want := w.s3.Tags(t, stray, "")[publish.ReasonTag], "in the folder of provider acme/widget a package is named terraform-provider-widget_VERSION_OS_ARCH.zip - this is README.md"; got != want {
+		t.Errorf("the tag of a stray file says %q, want %q", got, want)
 	}
 
 	full := map[string]string{}

@@ -37,7 +37,7 @@ type Walk = iter.Seq2[Step, error]
 // versions walks over the records of all versions that come after a cursor.
 func (p *Publisher) versions(ctx context.Context, after string, do func(last registry.ParsedRecordKey, step *Step) error) Walk {
 	return func(yield func(Step, error) bool) {
-		for last, err := range p.lastRecords(ctx, after) {
+		for last, err := range p.lastRecords(ctx, registry.RecordsPrefix, after) {
 			if err != nil {
 				yield(Step{}, fmt.Errorf("list the records: %w", err))
 				return
@@ -51,12 +51,12 @@ func (p *Publisher) versions(ctx context.Context, after string, do func(last reg
 	}
 }
 
-// lastRecords is the last record of every version whose last record comes
-// after a key.
-func (p *Publisher) lastRecords(ctx context.Context, after string) iter.Seq2[registry.ParsedRecordKey, error] {
+// lastRecords is the last record of every version under a prefix whose last record
+// comes after a key.
+func (p *Publisher) lastRecords(ctx context.Context, prefix, after string) iter.Seq2[registry.ParsedRecordKey, error] {
 	return func(yield func(registry.ParsedRecordKey, error) bool) {
 		var last registry.ParsedRecordKey
-		for object, err := range p.bucket.List(ctx, registry.RecordsPrefix, after) {
+		for object, err := range p.bucket.List(ctx, prefix, after) {
 			if err != nil {
 				yield(registry.ParsedRecordKey{}, err)
 				return

@@ -176,12 +176,19 @@ func DistrustedKeyKey(fingerprint string) string {
 	return UntrustedKeyPrefix(fingerprint) + "distrusted.json"
 }
 
+// OutcomesPrefix is where the outcomes of uploads lie, each under the upload's key, and
+// OutcomesByHashPrefix where those lie that cannot.
+const (
+	OutcomesPrefix       = Prefix + "outcomes/"
+	OutcomesByHashPrefix = Prefix + "outcomes-by-sha256/"
+)
+
 // OutcomeKey is where the outcome of an upload is written. That of a key which
 // could not be written there, or would be in the way of another one where keys are
 // files in folders, lies under its hash.
 func OutcomeKey(upload string) string {
 	if hasOutcomeOfItsOwn(upload) {
-		return Prefix + "outcomes/" + upload + ".json"
+		return OutcomesPrefix + upload + ".json"
 	}
 	return OutcomeKeyByHash(upload)
 }
@@ -191,7 +198,7 @@ func OutcomeKey(upload string) string {
 // rules of OutcomeKey may be in its way.
 func OutcomeKeyByHash(upload string) string {
 	sum := sha256.Sum256([]byte(upload))
-	return Prefix + "outcomes-by-sha256/" + hex.EncodeToString(sum[:]) + ".json"
+	return OutcomesByHashPrefix + hex.EncodeToString(sum[:]) + ".json"
 }
 
 const (
@@ -203,7 +210,7 @@ const (
 // every such key at once: no folder there ends as the documents do, but for the
 // folder of a version that does, whose place no document takes.
 func hasOutcomeOfItsOwn(upload string) bool {
-	if !utf8.ValidString(upload) || strings.ContainsFunc(upload, unicode.IsControl) || len(Prefix+"outcomes/"+upload+".json") > maxKey {
+	if !utf8.ValidString(upload) || strings.ContainsFunc(upload, unicode.IsControl) || len(OutcomesPrefix+upload+".json") > maxKey {
 		return false
 	}
 	parts := strings.Split(upload, "/")

@@ -166,7 +166,7 @@ func (g keyGroup) entity(primary *packet.PublicKey) (*openpgp.Entity, []string) 
 	}
 	entity, err := readEntity(packets)
 	if err != nil {
-		return nil, []string{fmt.Sprintf("is damaged: its self-signatures do not verify (%v)", err)}
+		return nil, []string{"is damaged: its self-signatures do not verify"}
 	}
 	return entity, nil
 }
@@ -187,10 +187,10 @@ func parseKey(p *packet.OpaquePacket) (*packet.PublicKey, string) {
 	if len(p.Contents) > 0 && p.Contents[0] != 4 {
 		return nil, fmt.Sprintf("is an OpenPGP key of version %d: clients read version 4", p.Contents[0])
 	}
-	parsed, err := p.Parse()
+	parsed, _ := p.Parse()
 	key, ok := parsed.(*packet.PublicKey) // else it is p itself
 	if !ok {
-		return nil, fmt.Sprintf("is damaged or of a kind that clients cannot use (%v)", err)
+		return nil, "is damaged or of a kind that clients cannot use"
 	}
 	return key, unusable(key)
 }

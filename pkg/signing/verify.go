@@ -139,7 +139,7 @@ func verify(now time.Time, ring openpgp.EntityList, made openpgp.Key, parsed *pa
 	case errors.Is(err, pgperrors.ErrKeyExpired), errors.Is(err, pgperrors.ErrSignatureExpired):
 		return invalid(ErrKeyExpired, "%s: extend it and upload the public key again", id)
 	}
-	return invalid(ErrSignatureMismatch, "it names the key %s, but document or signature are not as they were signed (%v)", id, err)
+	return invalid(ErrSignatureMismatch, "it names the key %s, but document or signature are not as they were signed", id)
 }
 
 // isRevoked reports whether a key is revoked, whatever date the revocation has:
@@ -158,10 +158,10 @@ func parseSignature(data []byte) (*packet.Signature, []byte, error) {
 	if err := checkSignatureHeader(p.Contents); err != nil {
 		return nil, nil, err
 	}
-	parsed, err := p.Parse()
+	parsed, _ := p.Parse()
 	signature, ok := parsed.(*packet.Signature) // else it is p itself
 	if !ok {
-		return nil, nil, invalid(ErrSignatureForm, "it is damaged (%v)", err)
+		return nil, nil, invalid(ErrSignatureForm, "it is damaged")
 	}
 	if signature.IssuerKeyId == nil {
 		return nil, nil, invalid(ErrSignatureForm, "it does not name the key that made it")

@@ -59,7 +59,7 @@ func listKeys(cmd *cobra.Command, o reach.Options) (keys []control.Key, totals w
 	if err != nil {
 		return nil, totals, err
 	}
-	w.Keys = func(part []control.Key) { keys = mergeKeys(keys, part) }
+	w.Each = func(part *control.Walked) { keys = mergeKeys(keys, part.Keys) }
 	w.Out = cmd.ErrOrStderr() // findings stand beside the table
 	totals, err = w.Run(cmd.Context())
 	return keys, totals, err

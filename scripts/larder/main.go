@@ -30,6 +30,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(
+		newListCommand(), newUploadsCommand(),
 		newServeCommand(), newEnvCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(),
 		newDeprecateCommand(), newWithdrawCommand(), newRestoreCommand(),
 		newTokenCommand(), newTrustCommand(), newUploaderCommand(),

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/larder-registry/larder/pkg/publish"
@@ -166,5 +165,5 @@ func merge(reports, done []upload.Report) []upload.Report {
 
 // newProgress tells how files go up and come down beside the command's output.
 func newProgress(cmd *cobra.Command) *progress.Progress {
-	return progress.New(cmd.ErrOrStderr(), isatty.IsTerminal(os.Stderr.Fd()))
+	return progress.New(cmd.ErrOrStderr(), isTerminal(os.Stderr))
 }

@@ -63,17 +63,30 @@ func newWalk(cmd *cobra.Command, o reach.Options, after string, request func(aft
 		Request:  request,
 		After:    after,
 		Out:      cmd.OutOrStdout(),
-		Progress: walk.NewProgress(cmd.ErrOrStderr(), isatty.IsTerminal(os.Stderr.Fd())),
+		Progress: walk.NewProgress(cmd.ErrOrStderr(), isTerminal(os.Stderr)),
 	}, nil
+}
+
+// isTerminal says whether what is written to a file is drawn: elsewhere there are lines
+// alone.
+func isTerminal(file *os.File) bool {
+	return isatty.IsTerminal(file.Fd()) && os.Getenv("TERM") != "dumb"
+}
+
+// runToEnd runs a walk whose parts the caller keeps, and says how an interrupted one
+// goes on.
+func runToEnd(cmd *cobra.Command, w *walk.Walk) (walk.Totals, error) {
+	totals, err := w.Run(cmd.Context())
+	if err != nil && totals.Next != "" && cmd.Flags().Lookup("after") != nil {
+		err = fmt.Errorf("%w, after %s; the same command goes on there with --after %s", err, totals, shell.Quote(totals.Next))
+	}
+	return totals, err
 }
 
 // runWalk runs a walk to its end, says with one line what it came to, and fails
 // if something is wrong.
 func runWalk(cmd *cobra.Command, w *walk.Walk, conclude func(walk.Totals) string) error {
-	totals, err := w.Run(cmd.Context())
-	if err != nil && totals.Next != "" {
-		return fmt.Errorf("%w, after %s; the same command goes on there with --after %s", err, totals, shell.Quote(totals.Next))
-	}
+	totals, err := runToEnd(cmd, w)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/larder-registry/larder/pkg/control"
@@ -11,7 +14,7 @@ import (
 func newVerifyCommand() *cobra.Command {
 	var o reach.Options
 	var after string
-	var quick bool
+	var quick, asJSON bool
 	command := &cobra.Command{
 		Use:   "verify",
 		Short: "Compare all that a registry has, and name every difference",
@@ -40,6 +43,9 @@ is served as it was.`,
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return verifyAsJSON(cmd, w)
+			}
 			return runWalk(cmd, w, func(t walk.Totals) string {
 				switch {
 				case t.Findings > 0:
@@ -54,5 +60,27 @@ is served as it was.`,
 	addRegistryFlags(command, &o)
 	addAfterFlag(command, &after)
 	command.Flags().BoolVar(&quick, "quick", false, "look at the sizes of archives, and do not read them")
+	command.Flags().BoolVar(&asJSON, "json", false, "write the differences and notes as one JSON document")
 	return command
+}
+
+// verifyAsJSON writes what a verification comes to when it is done.
+func verifyAsJSON(cmd *cobra.Command, w *walk.Walk) error {
+	document := struct {
+		Versions int               `json:"versions"`
+		Uploads  int               `json:"uploads"`
+		Findings []control.Finding `json:"findings"`
+		Notes    []control.Finding `json:"notes"`
+	}{Findings: []control.Finding{}, Notes: []control.Finding{}}
+	w.Out = io.Discard
+	w.Each = func(part *control.Walked) {
+		document.Findings = append(document.Findings, part.Findings...)
+		document.Notes = append(document.Notes, part.Notes...)
+	}
+	totals, err := runToEnd(cmd, w)
+	if err != nil {
+		return err
+	}
+	document.Versions, document.Uploads = totals.Versions, totals.Uploads
+	return errors.Join(writeJSON(cmd.OutOrStdout(), document), totals.Err())
 }

@@ -70,7 +70,7 @@ func (k kind) openDB(path string) (db *bbolt.DB, err error) {
 		return err
 	})
 	if isDamage(err) {
-		return nil, fmt.Errorf("%w (%w)", k.damaged, err)
+		return nil, k.damaged // what bolt says of it helps nobody
 	}
 	return db, err
 }
@@ -92,7 +92,7 @@ func (k kind) guard(call func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if reason := recover(); reason != nil {
-			err = fmt.Errorf("%w (%v)", k.damaged, reason)
+			err = k.damaged
 		}
 	}()
 	return call()

@@ -57,7 +57,7 @@ func (in *Inbox) describe(r *result) (notes []string) {
 	case failed:
 		return []string{in.explain(r.err)}
 	case string(publish.Ignored):
-		return []string{"warning: the registry has published nothing of it"}
+		return append([]string{"warning: the registry has published nothing of it"}, r.reasons...)
 	case uploaded:
 		return []string{in.address(r)}
 	case unknown:

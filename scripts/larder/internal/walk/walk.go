@@ -30,14 +30,14 @@ type Registry interface {
 }
 
 // Walk is a walk over everything that a registry has. All fields but After and
-// Keys are required.
+// Each are required.
 type Walk struct {
 	Registry Registry
 	Request  func(after string) control.Request // for the part after a cursor
 	After    string                             // where another walk was interrupted
 	Out      io.Writer                          // gets a line for everything that is wrong
 	Progress *Progress
-	Keys     func([]control.Key) // gets what each part has of them
+	Each     func(*control.Walked) // gets each part
 
 	pause time.Duration // in place of retryPause
 }
@@ -68,7 +68,7 @@ func (w *Walk) Run(ctx context.Context) (t Totals, err error) {
 		}
 		part := answer.Walked
 		if part.Next != "" && part.Next == t.Next {
-			return t, fmt.Errorf("the registry does not get on after %q", printable(part.Last))
+			return t, fmt.Errorf("the registry does not get on after %q", Printable(part.Last))
 		}
 		t.add(part)
 		if err := w.tell(t, part); err != nil || t.Next == "" {
@@ -109,26 +109,26 @@ func (t *Totals) add(part *control.Walked) {
 func (w *Walk) tell(t Totals, part *control.Walked) error {
 	w.Progress.erase()
 	for _, f := range part.Findings {
-		if _, err := fmt.Fprintf(w.Out, "%s: %s\n", printable(f.Subject), printable(f.Problem)); err != nil {
+		if _, err := fmt.Fprintf(w.Out, "%s: %s\n", Printable(f.Subject), Printable(f.Problem)); err != nil {
 			return fmt.Errorf("write what is wrong: %w", err)
 		}
 	}
 	for _, n := range part.Notes {
-		if _, err := fmt.Fprintf(w.Out, "note: %s: %s\n", printable(n.Subject), printable(n.Problem)); err != nil {
+		if _, err := fmt.Fprintf(w.Out, "note: %s: %s\n", Printable(n.Subject), Printable(n.Problem)); err != nil {
 			return fmt.Errorf("write a note: %w", err)
 		}
 	}
-	if w.Keys != nil {
-		w.Keys(part.Keys)
+	if w.Each != nil {
+		w.Each(part)
 	}
 	if t.Next != "" {
-		w.Progress.step(t, printable(part.Last))
+		w.Progress.step(t, Printable(part.Last))
 	}
 	return nil
 }
 
-// printable is a text as it may be written to a terminal.
-func printable(text string) string {
+// Printable is a text as it may be written to a terminal.
+func Printable(text string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsPrint(c) {
 			return c

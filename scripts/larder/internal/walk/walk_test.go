@@ -99,7 +99,7 @@ func TestKeys(t *testing.T) {
 	first.Keys, second.Keys = []control.Key{{KeyID: "1"}}, []control.Key{{KeyID: "2"}}
 	w, _, _ := newWalk(&script{answers: []any{first, second}}, false)
 	var keys []control.Key
-	w.Keys = func(part []control.Key) { keys = append(keys, part...) }
+	w.Each = func(part *control.Walked) { keys = append(keys, part.Keys...) }
 	if _, err := w.Run(t.Context()); err != nil || len(keys) != 2 {
 		t.Errorf("%+v, %v", keys, err)
 	}
@@ -140,7 +140,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &script{answers: []any{part("a", 1, 0), part("b", 1, 0)}}
 	w, _, _ := newWalk(s, false)
-	w.Keys = func([]control.Key) { cancel() }
+	w.Each = func(*control.Walked) { cancel() }
 	totals, err := w.Run(ctx)
 	if err == nil || err.Error() != "interrupted" || totals.Next != "a" || totals.Versions != 1 {
 		t.Errorf("%+v, %v", totals, err)

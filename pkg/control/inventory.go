@@ -1,0 +1,93 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// list takes a part of all versions.
+func (h *Handler) list(ctx context.Context, r List) (*Walked, error) {
+	part := newPart(h.partTime)
+	for held, err := range h.config.Publisher.Inventory(ctx, r.Of, r.After) {
+		if err := cmp.Or(ctx.Err(), err); err != nil {
+			return nil, err
+		}
+		v := versionOf(held)
+		part.Versions = append(part.Versions, v)
+		if part.add(publish.Step{After: held.After, Leg: "records", Subject: v.Address + " " + v.Version}, nil) || part.fills(v) {
+			return &part.Walked, nil
+		}
+	}
+	part.Next = ""
+	return &part.Walked, ctx.Err()
+}
+
+func versionOf(held publish.Held) Version {
+	v := Version{
+		Version: held.Listed.Version.String(), Standing: cmp.Or(held.Listed.Standing.State, Listed),
+		Message: held.Listed.Standing.Message, Source: held.Listed.Source,
+	}
+	switch {
+	case held.Module != nil:
+		v.Kind, v.Address = Module, held.Module.String()
+	case held.Provider.Mirrored():
+		v.Kind, v.Address = Mirrored, held.Provider.String()
+	default:
+		v.Kind, v.Address = Provider, held.Provider.String()
+	}
+	for _, platform := range held.Listed.Platforms {
+		v.Platforms = append(v.Platforms, platform.String())
+	}
+	if held.Listed.Revision == 0 {
+		v.Standing = Unlisted
+	}
+	return v
+}
+
+// uploads takes a part of all outcomes.
+func (h *Handler) uploads(ctx context.Context, r Uploads) (*Walked, error) {
+	part := newPart(h.partTime)
+	for told, err := range h.config.Publisher.Outcomes(ctx, r.Prefix, r.After) {
+		if told.After == "" {
+			err = cmp.Or(err, ctx.Err())
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		full := false
+		if err == nil && r.wants(told.Status) {
+			outcome := shortened(told.Outcome)
+			part.Uploads = append(part.Uploads, outcome)
+			full = part.fills(outcome)
+		}
+		if part.add(publish.Step{After: told.After, Leg: "inbox", Subject: cmp.Or(told.Key, told.After)}, err) || full {
+			return &part.Walked, nil
+		}
+	}
+	part.Next = ""
+	return &part.Walked, ctx.Err()
+}
+
+func (r Uploads) wants(status publish.Status) bool {
+	return r.Status == status || r.Status == AnyStatus || r.Status == "" && status != publish.Published
+}
+
+// shortened is an outcome with its first reasons, and how many more there are.
+func shortened(o publish.Outcome) publish.Outcome {
+	if more := len(o.Reasons) - MaxReasons; more > 0 {
+		o.Reasons = append(o.Reasons[:MaxReasons:MaxReasons], fmt.Sprintf("and %d more, which its document under registry/outcomes/ has", more))
+	}
+	return o
+}
+
+// fills counts what a part has more, and says whether it has enough.
+func (p *part) fills(more any) bool {
+	data, err := json.Marshal(more)
+	p.size += len(data)
+	return err != nil || p.size >= MaxAnswer
+}

@@ -1,0 +1,104 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Held is a version that the registry has.
+type Held struct {
+	After    string // the cursor to go on after
+	Module   *registry.ModuleAddress
+	Provider *registry.ProviderAddress
+	Listed   registry.Listed // as the catalog lists it; of revision 0 where it does not
+}
+
+// recordFolders are where the records of versions lie, in the order of their keys.
+var recordFolders = []string{registry.RecordsPrefix + "mirror/", registry.RecordsPrefix + "modules/", registry.RecordsPrefix + "providers/"}
+
+// Inventory is every version that the registry has after a cursor, as its catalog lists
+// it: of a namespace, of an address, of a mirrored hostname; of all where that is empty.
+func (p *Publisher) Inventory(ctx context.Context, of, after string) iter.Seq2[Held, error] {
+	return func(yield func(Held, error) bool) {
+		listings := listings{catalog: p.index}
+		if of = strings.ToLower(strings.Trim(of, "/")); of != "" {
+			of += "/"
+		}
+		for _, folder := range recordFolders {
+			if after > folder && !strings.HasPrefix(after, folder) {
+				continue // it is in a later one
+			}
+			for last, err := range p.lastRecords(ctx, folder+of, after) {
+				if err != nil {
+					yield(Held{}, fmt.Errorf("list the records: %w", err))
+					return
+				}
+				held := Held{After: registry.RecordKey(last.LogPrefix(), last.Sequence), Module: last.Module, Provider: last.Provider}
+				listing, err := listings.of(ctx, emptyState(last))
+				if err != nil {
+					yield(Held{}, err)
+					return
+				}
+				if held.Listed = listing.Entry(last.Version); held.Listed.Revision == 0 {
+					held.Listed.Version = last.Version
+				}
+				if !yield(held, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Told is the outcome that was written last for the key of an upload.
+type Told struct {
+	After string // the cursor to go on after
+	Outcome
+}
+
+// Outcomes is every outcome after a cursor whose upload's key begins with a prefix. With
+// a document that cannot be read it yields the error and the cursor, and goes on; with an
+// error of the whole there is no cursor, and it ends.
+func (p *Publisher) Outcomes(ctx context.Context, prefix, after string) iter.Seq2[Told, error] {
+	return func(yield func(Told, error) bool) {
+		for _, folder := range []string{registry.OutcomesByHashPrefix, registry.OutcomesPrefix} {
+			under := folder
+			if folder == registry.OutcomesPrefix {
+				under += prefix
+			}
+			if after > folder && !strings.HasPrefix(after, folder) {
+				continue // it is in a later one
+			}
+			for object, err := range p.bucket.List(ctx, under, after) {
+				if err != nil {
+					yield(Told{}, fmt.Errorf("list the outcomes: %w", err))
+					return
+				}
+				told := Told{After: object.Key}
+				told.Outcome, err = p.readDocument(ctx, object.Key)
+				if err == nil && !strings.HasPrefix(told.Key, prefix) {
+					continue
+				}
+				if !yield(told, err) || ctx.Err() != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (p *Publisher) readDocument(ctx context.Context, key string) (o Outcome, err error) {
+	data, err := p.readAll(ctx, key, "", maxStateDocument)
+	if err == nil {
+		err = json.Unmarshal(data, &o)
+	}
+	if err != nil {
+		return Outcome{}, fmt.Errorf("the outcome %s cannot be read: %w", key, err)
+	}
+	return o, nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/scripts/larder/internal/reach"
+	"github.com/larder-registry/larder/scripts/larder/internal/walk"
+)
+
+// uploadStatuses are what may be asked for.
+var uploadStatuses = []string{string(publish.Rejected), string(publish.Pending), string(publish.Ignored), string(publish.Published), string(control.AnyStatus)}
+
+func newUploadsCommand() *cobra.Command {
+	var o reach.Options
+	var status string
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "uploads [PREFIX]",
+		Short: "Say what became of uploads, and why",
+		Long: `Say what became of uploads, and why: of those that are rejected, pending or ignored,
+with all reasons. With a prefix, of those whose keys in the bucket begin with it.
+
+Of each key it is what became of the last upload under it, also when that is gone
+from the bucket.
+` + whichRegistry,
+		Example: `  larder uploads
+  larder uploads --status rejected providers/acme/
+  larder uploads --status all --json --stack acme-registry`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if status != "" && !slices.Contains(uploadStatuses, status) {
+				return fmt.Errorf("--status: %q is none: say %s", status, strings.Join(uploadStatuses, ", "))
+			}
+			uploads, totals, err := listUploads(cmd, o, control.Uploads{Prefix: strings.Join(args, ""), Status: publish.Status(status)})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = writeJSON(cmd.OutOrStdout(), map[string][]publish.Outcome{"uploads": uploads})
+			} else {
+				err = writeUploads(cmd.OutOrStdout(), uploads)
+			}
+			return errors.Join(err, totals.Err())
+		},
+	}
+	addRegistryFlags(command, &o)
+	command.Flags().StringVar(&status, "status", "", "those that are of one `status`: rejected, pending, ignored, published, or all")
+	command.Flags().BoolVar(&asJSON, "json", false, "write the uploads as one JSON document")
+	return command
+}
+
+func listUploads(cmd *cobra.Command, o reach.Options, r control.Uploads) (uploads []publish.Outcome, totals walk.Totals, err error) {
+	w, err := newWalk(cmd, o, "", func(after string) control.Request {
+		r := r
+		r.After = after
+		return control.Request{Uploads: &r}
+	})
+	if err != nil {
+		return nil, totals, err
+	}
+	uploads = []publish.Outcome{}
+	w.Each = func(part *control.Walked) { uploads = append(uploads, part.Uploads...) }
+	w.Out = cmd.ErrOrStderr() // findings stand beside what is listed
+	totals, err = w.Run(cmd.Context())
+	slices.SortStableFunc(uploads, func(a, b publish.Outcome) int { return strings.Compare(a.Key, b.Key) })
+	return uploads, totals, err
+}
+
+func writeUploads(out io.Writer, uploads []publish.Outcome) error {
+	if len(uploads) == 0 {
+		_, err := fmt.Fprintln(out, "there is no such upload")
+		return err
+	}
+	var text strings.Builder
+	for _, u := range uploads {
+		fmt.Fprintf(&text, "%-9s  %s  %s\n", u.Status, u.Time.UTC().Format(time.DateTime), walk.Printable(u.Key))
+		for _, sentence := range append(slices.Clone(u.Reasons), u.Warnings...) {
+			fmt.Fprintf(&text, "    %s\n", walk.Printable(sentence))
+		}
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
