@@ -108,7 +108,7 @@ func badNames(t testing.TB) []refusal {
 		{name: "another version than the folder's", key: folder + "2.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip", body: pkg, reason: "2.0.0"},
 		{name: "provider version with a v", key: folder + "terraform-provider-widget_v1.0.0_linux_amd64.zip", body: pkg, reason: "leading v"},
 		{name: "provider version with a leading zero", key: folder + "terraform-provider-widget_1.0.01_linux_amd64.zip", body: pkg, reason: "zero"},
-		{name: "no platform", key: folder + "terraform-provider-widget_1.0.0.zip", body: pkg, reason: "os _ arch"},
+		{name: "no platform", key: folder + "terraform-provider-widget_1.0.0.zip", body: pkg, reason: "os_arch"},
 		{name: "platform in upper case", key: folder + "terraform-provider-widget_1.0.0_Linux_AMD64.zip", body: pkg, reason: "lower case"},
 		{name: "type in upper case", key: "providers/NS/Widget/terraform-provider-Widget_1.0.0_linux_amd64.zip", body: pkg, reason: "lower-case"},
 		{name: "zip of another name", key: folder + "widget.zip", body: pkg, reason: "terraform-provider-widget"},
