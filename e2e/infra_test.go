@@ -108,6 +108,7 @@ func TestInfra(t *testing.T) {
 		d.rename(t)
 		d.giveUp(t)
 		d.adopt(t)
+		d.stopFetching(t)
 		d.takeOut(t)
 		d.destroy(t)
 	})
@@ -321,6 +322,23 @@ func (d deployer) adopt(t testing.TB) {
 	if !strings.Contains(out, "Resources: 4 imported, ") || !strings.Contains(out, " added, 4 changed, 0 destroyed.") {
 		t.Errorf("it does not take back what there is:\n%s", out)
 	}
+}
+
+// stopFetching gives up what the mirror fetches. The gateway deletes no integration that a route leads to, and a client
+// deletes before it changes the route; so none is deleted.
+func (d deployer) stopFetching(t testing.TB) {
+	t.Helper()
+	d.configure(t, infraRoot+strings.Replace(infraRenamed, "mirror_upstreams", "# mirror_upstreams", 1))
+	log := d.run(t, "apply", "-auto-approve")
+	if !strings.Contains(log, `aws_lambda_function.this["fetch"]: Destruction complete`) {
+		t.Errorf("the function fetch stays:\n%s", log)
+	}
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "aws_apigatewayv2_integration.") && strings.Contains(line, ": Destroying...") {
+			t.Errorf("an integration is deleted that routes lead to: %s", line)
+		}
+	}
+	d.unchanged(t)
 }
 
 // destroy destroys both, which first is refused.

@@ -9,8 +9,8 @@ locals {
     "ANY /v1/modules/{namespace}/{name}/{system}/{version}/download"      = "download"
     "ANY /v1/providers/{namespace}/{type}/{version}"                      = "download"
     "ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}" = "download"
-    "ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json"             = local.has_upstreams ? "fetch" : "versions"
-    "ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}"             = local.has_upstreams ? "fetch" : "download" # {version}.json
+    "ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json"             = "mirror-index"
+    "ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}"             = "mirror-document" # {version}.json
 
     # Without login_issuer the function says that there is nothing at the routes of login.
     "ANY /v1/token"          = "login"
@@ -20,6 +20,17 @@ locals {
 
     # A path with an encoded slash may come here looking like another route: so it has no rights.
     "$default" = "discovery"
+  }
+
+  # What routes lead to. The mirror's change their function and stay: the gateway deletes none that a route leads to,
+  # and Terraform deletes what is not wanted any more before it changes what stays.
+  integrations = {
+    discovery       = "discovery"
+    versions        = "versions"
+    download        = "download"
+    login           = "login"
+    mirror-index    = local.has_upstreams ? "fetch" : "versions"
+    mirror-document = local.has_upstreams ? "fetch" : "download"
   }
 
   # Whoever has no token asks for these, and each makes the function write, or wait for an issuer. A login takes three
@@ -108,11 +119,11 @@ resource "aws_cloudwatch_log_group" "api" {
 }
 
 resource "aws_apigatewayv2_integration" "function" {
-  for_each = toset(values(local.routes))
+  for_each = local.integrations
 
   api_id                 = aws_apigatewayv2_api.registry.id
   integration_type       = "AWS_PROXY"
-  integration_uri        = aws_lambda_function.this[each.key].arn
+  integration_uri        = aws_lambda_function.this[each.value].arn
   payload_format_version = "2.0"
 }
 
@@ -125,7 +136,7 @@ resource "aws_apigatewayv2_route" "this" {
 }
 
 resource "aws_lambda_permission" "api" {
-  for_each = toset(values(local.routes))
+  for_each = toset(values(local.integrations))
 
   statement_id  = "api"
   function_name = aws_lambda_function.this[each.key].function_name
