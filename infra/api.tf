@@ -52,10 +52,31 @@ resource "aws_apigatewayv2_api" "registry" {
   disable_execute_api_endpoint = local.has_domain
   tags                         = local.tags
 
+  # What is wrong with the module's variables is said here, for there is one of this, and it waits for little.
   lifecycle {
     precondition {
       condition     = var.client_truststore == "" || local.has_domain
       error_message = "client_truststore needs domain_name."
+    }
+
+    precondition {
+      condition     = var.login_issuer == "" || var.login_client_id != ""
+      error_message = "login_issuer needs login_client_id."
+    }
+
+    precondition {
+      condition     = length(var.subnet_ids) == 0 || length(var.security_group_ids) > 0
+      error_message = "subnet_ids needs security_group_ids."
+    }
+
+    precondition {
+      condition     = length(var.security_group_ids) == 0 || length(var.subnet_ids) > 0
+      error_message = "security_group_ids needs subnet_ids."
+    }
+
+    precondition {
+      condition     = var.code_prefix == "" || var.code_bucket != ""
+      error_message = "code_prefix needs code_bucket."
     }
 
     precondition {
@@ -66,6 +87,11 @@ resource "aws_apigatewayv2_api" "registry" {
     precondition {
       condition     = var.alarm_topic_arn == "" || can(regex(":sns:${local.region}:", var.alarm_topic_arn))
       error_message = "alarm_topic_arn must be a topic in ${local.region}, where this deploys."
+    }
+
+    precondition {
+      condition     = alltrue([for arn in [var.queue_key_arn, var.topic_key_arn, var.log_key_arn] : arn == "" || can(regex(":kms:${local.region}:", arn))])
+      error_message = "queue_key_arn, topic_key_arn and log_key_arn must be keys in ${local.region}, where this deploys."
     }
   }
 }

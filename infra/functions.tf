@@ -141,16 +141,6 @@ resource "aws_lambda_function" "this" {
       condition     = !local.uploads || fileexists(local.zips[each.key])
       error_message = "There is no ${local.zips[each.key]}: run \"make build\" first, or say with build_dir where it left the functions, or with code_bucket where they are in S3. A saved plan is applied with the zips that it was made with."
     }
-
-    precondition {
-      condition     = var.login_issuer == "" || var.login_client_id != ""
-      error_message = "login_issuer needs login_client_id."
-    }
-
-    precondition {
-      condition     = length(var.subnet_ids) == 0 || length(var.security_group_ids) > 0
-      error_message = "subnet_ids needs security_group_ids."
-    }
   }
 
   depends_on = [aws_iam_role_policy.function] # Lambda tries the role's rights to the network

@@ -202,7 +202,7 @@ func TestTwinsRefuse(t *testing.T) {
 		{"SubnetIds", "subnet-0123456789abcdef0", false}, // without a security group
 		{"SubnetIds", "subnet-1,", false},
 		{"SubnetIds", "vpc-1", false},
-		{"SecurityGroupIds", "sg-0123456789abcdef0,sg-1", true},
+		{"SecurityGroupIds", "sg-0123456789abcdef0,sg-1", false}, // without a subnet
 		{"SecurityGroupIds", "default", false},
 		{"QueueKeyArn", queueKey, true},
 		{"QueueKeyArn", "alias/aws/sqs", false},
@@ -229,6 +229,7 @@ func TestTwinsRefuse(t *testing.T) {
 // TestTerraformRefuses holds what infra/ takes of what template.yaml has no
 // parameter for, or cannot look at.
 func TestTerraformRefuses(t *testing.T) {
+	const foreignKey = "queue_key_arn, topic_key_arn and log_key_arn must be keys in eu-central-1, where this deploys."
 	for _, c := range []struct {
 		name       string
 		parameters map[string]string
@@ -240,6 +241,10 @@ func TestTerraformRefuses(t *testing.T) {
 		{"a certificate of another region", map[string]string{"DomainName": "registry.example.com", "CertificateArn": "arn:aws:acm:us-east-1:111122223333:certificate/1"}, "certificate_arn must be a certificate in eu-central-1, where this deploys."},
 		{"a key of another region", map[string]string{"SigningKeyArn": "arn:aws:kms:us-east-1:111122223333:key/1"}, "signing_key_arn must be a key in eu-central-1, where this deploys."},
 		{"a topic of another region", map[string]string{"AlarmTopicArn": "arn:aws:sns:us-east-1:111122223333:alarms"}, "alarm_topic_arn must be a topic in eu-central-1, where this deploys."},
+		{"a queue's key of another region", map[string]string{"QueueKeyArn": "arn:aws:kms:us-east-1:111122223333:key/1"}, foreignKey},
+		{"a topic's key of another region", map[string]string{"TopicKeyArn": "arn:aws:kms:us-east-1:111122223333:key/1"}, foreignKey},
+		{"a log's key of another region", map[string]string{"LogKeyArn": "arn:aws:kms:us-east-1:111122223333:key/1"}, foreignKey},
+		{"a prefix in no bucket", map[string]string{"CodePrefix": "larder/1.4.0/"}, "code_prefix needs code_bucket."},
 		{"code at a URL", map[string]string{"CodeBucket": "s3://acme-artifacts"}, "code_bucket must be the name of a bucket."},
 		{"a prefix without a slash", map[string]string{"CodeBucket": "acme-artifacts", "CodePrefix": "larder"}, "code_prefix must end with a slash and not begin with one, such as larder/1.4.0/."},
 		{"a prefix that begins with one", map[string]string{"CodeBucket": "acme-artifacts", "CodePrefix": "/larder/"}, "code_prefix must end with a slash and not begin with one, such as larder/1.4.0/."},
