@@ -4,12 +4,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -125,15 +127,61 @@ func TestLarderPublishModuleFolder(t *testing.T) {
 	})
 }
 
+// publishedFile is what `larder publish --json` says of a file.
+type publishedFile struct {
+	File      string   `json:"file"`
+	Key       string   `json:"key"`
+	VersionID string   `json:"version_id"`
+	Status    string   `json:"status"`
+	Reasons   []string `json:"reasons"`
+	Warnings  []string `json:"warnings"`
+}
+
+// publishedFiles reads the one JSON document that `larder publish --json` writes.
+func publishedFiles(t testing.TB, out string) []publishedFile {
+	t.Helper()
+	var document struct {
+		Files []publishedFile `json:"files"`
+	}
+	decoder := json.NewDecoder(strings.NewReader(out))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&document); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		t.Fatalf("something follows the document:\n%s", out)
+	}
+	return document.Files
+}
+
 // An archive is uploaded as it is; one in the format of another is refused before.
 func TestLarderPublishModuleArchive(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
 	archive := saveAs(t, "label-v1.tgz", tinyModule(t, "archive"))
-	checkSays(t, r.mustPublish(t, "--module", "cli/label/null", "--version", "1.0.0", archive), "published")
-	r.latest(t, "modules/cli/label/null/1.0.0.tgz")
+	const key = "modules/cli/label/null/1.0.0.tgz"
+	publish := command{env: r.vars, argv: []string{larder, "publish", "--json", "--module", "cli/label/null", "--version", "1.0.0", archive}}
+	out := publish.must(t)
+	want := publishedFile{File: archive, Key: key, VersionID: r.latest(t, key).version, Status: published}
+	if got := publishedFiles(t, out); !reflect.DeepEqual(got, []publishedFile{want}) {
+		t.Errorf("%s\nwant %+v", out, want)
+	}
+	other := saveAs(t, "label-v1.tgz", tinyModule(t, "other"))
+	publish.argv[len(publish.argv)-1] = other
+	out, err := publish.run()
+	if err == nil {
+		t.Error("it was content with other bytes")
+	}
+	got := publishedFiles(t, out)
+	if len(got) != 1 || len(got[0].Reasons) != 1 || !strings.Contains(got[0].Reasons[0], "is published already with other bytes") {
+		t.Fatalf("no reason why:\n%s", out)
+	}
+	want = publishedFile{File: other, Key: key, VersionID: r.latest(t, key).version, Status: rejected, Reasons: got[0].Reasons}
+	if !reflect.DeepEqual(got[0], want) {
+		t.Errorf("%s\nwant %+v", out, want)
+	}
 
-	out, err := r.larderPublish("--module", "cli/other/null", "--version", "1.0.0", saveAs(t, "other.zip", tinyModule(t, "no zip")))
+	out, err = r.larderPublish("--module", "cli/other/null", "--version", "1.0.0", saveAs(t, "other.zip", tinyModule(t, "no zip")))
 	if err == nil {
 		t.Fatalf("it was content:\n%s", out)
 	}
