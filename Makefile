@@ -34,7 +34,7 @@ larder: ## build the larder command
 	@go build -trimpath -o $(LARDER) ./scripts/larder
 
 .PHONY: build
-build: larder ## build it and the functions: build/<function>/bootstrap and build/<function>.zip for Lambda, and the first for this machine
+build: need-go larder ## build it and the functions: build/<function>/bootstrap and build/<function>.zip for Lambda, and the first for this machine
 	@GOOS=linux GOARCH=arm64 functions/build build
 	@go run ./functions/internal/pack build
 	@functions/build $(CACHE)/functions
