@@ -2,6 +2,7 @@ package templatetest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -711,6 +712,22 @@ func TestAlarmsLeadSomewhere(t *testing.T) {
 		_, heading, found := strings.Cut(alarm.Description, `docs/operations.md, "`)
 		if !found || !strings.Contains(string(operations), "\n### "+strings.TrimSuffix(heading, `"`)+"\n") {
 			t.Errorf("the alarm %s says %q, which leads nowhere", name, alarm.Description)
+		}
+	}
+}
+
+// TestOperationsKnowsTimeouts holds that what operators are told of functions that died says the time that they have.
+func TestOperationsKnowsTimeouts(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := load(t, deployments[pulling])
+	for section, function := range map[string]string{"### Publish fails\n": "publish", "### Packages are not fetched\n": "fetch"} {
+		_, said, _ := strings.Cut(string(page), section)
+		said, _, _ = strings.Cut(said, "\n#")
+		if want := fmt.Sprintf("out of time (%d s)", d.Functions[function].Timeout); !strings.Contains(said, want) {
+			t.Errorf("%q does not say %q", section, want)
 		}
 	}
 }
