@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -40,22 +41,30 @@ func (in *Inbox) explain(err error) string {
 func (in *Inbox) cause(err error, rights string) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
+		if ofCredentials(err) {
+			return "no access key was given: " + api.ErrorMessage()
+		}
 		switch api.ErrorCode() {
 		case "AccessDenied", "Forbidden":
 			return fmt.Sprintf("these credentials lack %s on the bucket %s for it", rights, in.options.Bucket)
 		case "NoSuchBucket":
 			return fmt.Sprintf("there is no bucket %s: --bucket or LARDER_BUCKET names it", in.options.Bucket)
 		case "InvalidAccessKeyId", "SignatureDoesNotMatch":
-			return "the credentials are wrong, or of another server: those of a single node are in the file env of its data folder"
+			return "the credentials are wrong, revoked, or of another server: on a single node larder uploader create makes new ones, and those of its operator are in the file env of its data folder"
 		case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
 			return "the credentials have expired: log in again"
 		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
 			return fmt.Sprintf("the bucket %s is in another region: name it with --region", in.options.Bucket)
+		case "InsufficientStorage":
+			return api.ErrorMessage()
 		}
 	}
 	var dns *net.DNSError
 	var address *url.Error
+	var untrusted x509.UnknownAuthorityError
 	switch {
+	case errors.As(err, &untrusted) && errors.As(err, &address):
+		return fmt.Sprintf("this machine does not trust the certificate of %s: set AWS_CA_BUNDLE to a file with the CA that signed it", hostOf(address.URL))
 	case errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &address):
 		return fmt.Sprintf("nobody answers at %s: is the registry running, and is that its S3 address?", hostOf(address.URL))
 	case errors.As(err, &dns):
@@ -64,6 +73,19 @@ func (in *Inbox) cause(err error, rights string) string {
 		return "there are no credentials: those of a single node are in the file env of its data folder, and those for AWS are found as the AWS CLI finds them"
 	}
 	return err.Error()
+}
+
+// ofCredentials says whether it was not the bucket that answered, but who was asked for
+// an access key to it.
+func ofCredentials(err error) bool {
+	var operation *smithy.OperationError
+	for errors.As(err, &operation) {
+		if operation.ServiceID != "S3" {
+			return true
+		}
+		err = operation.Err
+	}
+	return false
 }
 
 // hostOf is where a request went, without what it asked for.

@@ -2,6 +2,8 @@ package upload
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -234,7 +236,7 @@ func TestPublishWithoutAnOutcome(t *testing.T) {
 	}
 }
 
-const wrongCredentials = "the credentials are wrong, or of another server: those of a single node are in the file env of its data folder"
+const wrongCredentials = "the credentials are wrong, revoked, or of another server: on a single node larder uploader create makes new ones, and those of its operator are in the file env of its data folder"
 
 // What is uploaded for an author's word to be taken, and packages, may not wait.
 func TestWhatMayNotWait(t *testing.T) {
@@ -275,6 +277,11 @@ func TestExplain(t *testing.T) {
 		{&notPut{&smithy.GenericAPIError{Code: "PermanentRedirect"}}, "it could not be uploaded: the bucket acme is in another region: name it with --region"},
 		{&notPut{&smithy.GenericAPIError{Code: "SlowDown", Message: "later"}}, "it could not be uploaded: api error SlowDown: later"},
 		{&notPut{&url.Error{Op: "Put", URL: "https://127.0.0.1:9443/a?b=c", Err: syscall.ECONNREFUSED}}, "it could not be uploaded: nobody answers at 127.0.0.1:9443: is the registry running, and is that its S3 address?"},
+		{&notPut{&url.Error{Op: "Put", URL: "https://127.0.0.1:9443/a?b=c", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}}, "it could not be uploaded: this machine does not trust the certificate of 127.0.0.1:9443: set AWS_CA_BUNDLE to a file with the CA that signed it"},
+		{&notPut{&smithy.GenericAPIError{Code: "InsufficientStorage", Message: "The disk is full."}}, "it could not be uploaded: The disk is full."},
+		{&notPut{&smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &smithy.GenericAPIError{Code: "AccessDenied"}}}, "it could not be uploaded: these credentials lack s3:PutObject on the bucket acme for it"},
+		{&notPut{&smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRoleWithWebIdentity",
+			Err: &smithy.GenericAPIError{Code: "AccessDenied", Message: "no rule fits"}}}}, "it could not be uploaded: no access key was given: no rule fits"},
 		{&notPut{&net.DNSError{Name: "s3.example.com"}}, "it could not be uploaded: there is no host s3.example.com"},
 		{&notPut{errors.New("failed to refresh cached credentials, no EC2 IMDS role found")}, "it could not be uploaded: there are no credentials: those of a single node are in the file env of its data folder, and those for AWS are found as the AWS CLI finds them"},
 		{errors.New("no such file"), "no such file"},
