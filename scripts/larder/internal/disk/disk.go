@@ -21,6 +21,10 @@ const (
 
 	// lookEvery is how often the disk is looked at while nothing is uploaded.
 	lookEvery = 10 * time.Second
+
+	// sayAgain is how often it is said at most that an upload is too large for the disk:
+	// clients try again, and send many parts.
+	sayAgain = time.Minute
 )
 
 // Space is how much room there is, in bytes.
@@ -50,6 +54,7 @@ type Watch struct {
 	folder string
 	log    *slog.Logger
 	full   atomic.Bool
+	said   atomic.Pointer[time.Time] // when an upload was last said to be too large
 }
 
 // New watches the disk of a folder. What changes is logged.
@@ -67,7 +72,20 @@ func (w *Watch) Takes(size int64) bool {
 		return true
 	}
 	w.note(s)
+	if s.Takes(0) && !s.Takes(size) {
+		w.tooLarge(s, size)
+	}
 	return s.Takes(size)
+}
+
+// tooLarge logs that an upload is refused by a disk that takes smaller ones.
+func (w *Watch) tooLarge(s Space, size int64) {
+	now, last := time.Now(), w.said.Load()
+	if last != nil && now.Sub(*last) < sayAgain || !w.said.CompareAndSwap(last, &now) {
+		return
+	}
+	w.log.Warn("the disk has no room for an upload, which is refused: make room on it, as larder prune does",
+		"size", size, "free", s.Free, "reserve", s.Reserve, "folder", w.folder)
 }
 
 // note logs when the disk becomes full, and when there is room again.

@@ -73,6 +73,9 @@ func (e *errorLog) inWords(reason string) string {
 		// Terraform and OpenTofu say no more than this, whatever the reason.
 		{"bad certificate", "a client refuses this server's certificate, as a rule because it does not trust it, else because it asked for another host name: " + e.untrusted},
 		{"unknown certificate", "a client refuses this server's certificate, as a rule because it does not trust it, else because it asked for another host name: " + e.untrusted},
+		// Clients with OpenSSL, as the AWS CLI is, refuse a certificate in the clear, where this
+		// server can read no alert any more.
+		{"bad record MAC", "a client has broken the TLS handshake off, as a rule because it does not trust this server's certificate: " + e.untrusted},
 		{"expired certificate", "a client takes this server's certificate for one that has ended: renew it, or set the client's clock"},
 		{"an HTTP request to an HTTPS server", "a client sent a request without TLS: its URL must begin with https://"},
 		{"does not look like a TLS handshake", "a client does not speak TLS"},

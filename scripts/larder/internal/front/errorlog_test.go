@@ -134,6 +134,10 @@ func TestHandshakesThatFailInWords(t *testing.T) {
 func TestAlertsInWords(t *testing.T) {
 	e := &errorLog{untrusted: "trust ca.pem"}
 	const refuses = "a client refuses this server's certificate, as a rule because it does not trust it, else because it asked for another host name: trust ca.pem"
+	const openSSL = "a client has broken the TLS handshake off, as a rule because it does not trust this server's certificate: trust ca.pem"
+	if got := e.inWords("local error: tls: bad record MAC"); got != openSSL {
+		t.Errorf("bad record MAC: %q", got)
+	}
 	for alert, want := range map[string]string{
 		"unknown certificate authority": "a client does not trust this server's certificate: trust ca.pem",
 		"bad certificate":               refuses,

@@ -11,6 +11,10 @@ type banner struct {
 	Host, Bucket, S3URL, Data string
 	// Env is the file to source, quoted for a shell.
 	Env string
+	// TrustedBy is the file by which clients trust the bucket's certificate. Empty: the
+	// operator's certificate is the bucket's, too, or the registry has none but the local
+	// CA's.
+	TrustedBy string
 	// Open says that everyone may read.
 	Open bool
 	// Token is the command that makes a token, but for the token's name and scopes.
@@ -24,6 +28,9 @@ Larder serves {{.Host}}
 
   modules and providers   https://{{.Host}}
   bucket for uploads      s3://{{.Bucket}} at {{.S3URL}}, where clients download, too
+{{- with .TrustedBy}}
+                          with a certificate of the local CA, which clients must trust: {{.}}
+{{- end}}
   data                    {{.Data}}
   who may read            {{if .Open}}everyone who can connect (LARDER_AUTH=open){{else}}who has a token (LARDER_AUTH=required){{end}}
 {{- with .Login}}

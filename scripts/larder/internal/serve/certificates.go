@@ -118,6 +118,15 @@ func (c *certificates) ofBucket(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 // it stays so.
 func (c *certificates) forBoth() bool { return c.brought != nil && c.brought.current.Load().forBucket }
 
+// bucketTrust is the file by which clients trust the bucket's certificate, where the
+// operator's is the registry's alone.
+func (c *certificates) bucketTrust() string {
+	if c.brought == nil || c.forBoth() {
+		return ""
+	}
+	return c.dir.Path(datadir.CACert)
+}
+
 // bucketName is a name that the bucket's certificate is valid for.
 func (c *certificates) bucketName() string {
 	if c.forBoth() {

@@ -204,6 +204,8 @@ func (n *node) announce(ctx context.Context, out io.Writer) error {
 		Open:   n.config.Auth == config.AuthOpen,
 		Token:  n.tokenCommand(),
 		Login:  n.config.Login.Issuer,
+
+		TrustedBy: n.certs.bucketTrust(),
 	})
 }
 

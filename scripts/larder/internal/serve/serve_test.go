@@ -505,6 +505,9 @@ func TestOperatorsCertificate(t *testing.T) {
 		} else {
 			distrusted(t, r, strings.TrimPrefix(r.env(t, "AWS_ENDPOINT_URL_S3"), "https://"), "have it trust the certificate in "+filepath.Join(cfg.Data, datadir.CACert))
 		}
+		if says := strings.Contains(r.out.String(), "clients must trust: "+filepath.Join(cfg.Data, datadir.CACert)+"\n"); says == tt.inBucket {
+			t.Errorf("%s: the banner is\n%s", tt.name, r.out)
+		}
 		if got := r.env(t, "LARDER_HOST"); got != cfg.Hostname {
 			t.Errorf("%s: host %q", tt.name, got)
 		}
@@ -583,7 +586,8 @@ func TestBanner(t *testing.T) {
 		says, not []string
 	}{
 		"open":     {banner{Open: true}, []string{"everyone who can connect (LARDER_AUTH=open)\n\nNext, in another terminal:\n\n  . env\n"}, []string{"token", "log in"}},
-		"required": {banner{}, []string{"who has a token (LARDER_AUTH=required)\n\n", command}, []string{"everyone", "log in"}},
+		"required": {banner{}, []string{", where clients download, too\n  data  ", "who has a token (LARDER_AUTH=required)\n\n", command}, []string{"everyone", "log in"}},
+		"local CA": {banner{TrustedBy: "/d/ca.pem"}, []string{", where clients download, too\n                          with a certificate of the local CA, which clients must trust: /d/ca.pem\n  data  "}, nil},
 		"login":    {banner{Login: "https://login.example.com"}, []string{"(LARDER_AUTH=required)\n  people log in at        https://login.example.com\n\n", command}, []string{"everyone"}},
 	} {
 		test.banner.Host, test.banner.Env, test.banner.Token = "registry.example.com", "env", "larder token create --data /d"
