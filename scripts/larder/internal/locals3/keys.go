@@ -130,7 +130,7 @@ func loadKeys(dir *datadir.Dir) (*Keys, error) {
 	if err == nil {
 		err = k.use(stored)
 	}
-	if err == nil && stored.Sessions == nil { // an earlier version made none
+	if err == nil && len(stored.Sessions) == 0 { // an earlier version made none
 		stored.Sessions = newSessionKey()
 		return k, k.store(stored)
 	}

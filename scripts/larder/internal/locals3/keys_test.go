@@ -125,6 +125,19 @@ const earlier = `{
   "uploader": {"accessKeyId": "LARDERUPLOADER", "secretAccessKey": "two"}
 }`
 
+// Without a key that nobody knows, everybody could seal the token of a session.
+func TestSessionsHaveAKey(t *testing.T) {
+	for name, sessions := range map[string]string{"of an earlier version": "", "empty": `, "sessions": ""`} {
+		_, keys, err := openKeys(t, t.TempDir(), strings.Replace(earlier, `"two"}`, `"two"}`+sessions, 1))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := len(keys.set.Load().stored.Sessions); got != sessionKeySize {
+			t.Errorf("%s: the key has %d bytes", name, got)
+		}
+	}
+}
+
 func TestKeysOfAnEarlierVersion(t *testing.T) {
 	path := t.TempDir()
 	dir, keys, err := openKeys(t, path, earlier)
