@@ -69,11 +69,17 @@ func (in *Inbox) cause(err error, rights string) string {
 		return fmt.Sprintf("nobody answers at %s: is the registry running, and is that its S3 address?", hostOf(address.URL))
 	case errors.As(err, &dns):
 		return fmt.Sprintf("there is no host %s", dns.Name)
+	case strings.Contains(err.Error(), noIdentity):
+		_, why, _ := strings.Cut(err.Error(), noIdentity)
+		return "the identity token that AWS_WEB_IDENTITY_TOKEN_FILE names cannot be read: " + why
 	case strings.Contains(err.Error(), "get credentials") || strings.Contains(err.Error(), "no EC2 IMDS role found"):
 		return "there are no credentials: those of a single node are in the file env of its data folder, and those for AWS are found as the AWS CLI finds them"
 	}
 	return err.Error()
 }
+
+// noIdentity is in the AWS SDK's words for a job without the file of its identity token.
+const noIdentity = "failed to retrieve jwt from provide source, "
 
 // ofCredentials says whether it was not the bucket that answered, but who was asked for
 // an access key to it.

@@ -263,6 +263,26 @@ func TestWhatMayNotWait(t *testing.T) {
 	}
 }
 
+// A pipeline that has not written its identity token is told so.
+func TestPublishWithoutIdentity(t *testing.T) {
+	inbox := open(t, Options{Timeout: long})
+	missing := filepath.Join(t.TempDir(), "identity")
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
+	t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", missing)
+	t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::000000000000:role/larder")
+	pipeline, err := Open(t.Context(), inbox.options, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pipeline.put(t.Context(), files(t, 10, "file")[0], quiet())
+	want := "it could not be uploaded: the identity token that AWS_WEB_IDENTITY_TOKEN_FILE names cannot be read: " +
+		"unable to read file at " + missing + ": open " + missing + ": no such file or directory"
+	if err == nil || pipeline.explain(err) != want {
+		t.Errorf("got %v; want %s", err, want)
+	}
+}
+
 // What a library says is told where nothing else can be, and then whole.
 func TestExplain(t *testing.T) {
 	in := &Inbox{options: Options{Bucket: "acme"}}
