@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"slices"
 	"time"
 
@@ -64,6 +65,7 @@ func Open(ctx context.Context, o Options, getenv func(string) string) (*Inbox, e
 	client := s3.NewFromConfig(cfg, func(s *s3.Options) {
 		s.UsePathStyle = awsconfig.Endpoint(getenv, "S3") != ""
 	})
+	log.SetOutput(io.Discard) // the transfer manager also logs some of the errors that it returns
 	manager := transfermanager.New(client, func(m *transfermanager.Options) {
 		m.Concurrency = partsAtOnce
 		m.FailTimeout = cleanUpTime

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -260,6 +263,37 @@ func TestWhatMayNotWait(t *testing.T) {
 		if got := errorText(in.conclude(results)); got != test.want {
 			t.Errorf("%v: %q, want %q", test.statuses, got, test.want)
 		}
+	}
+}
+
+// An upload in parts that fails at its end is told once, and not by a library, too.
+func TestPublishLogsNothing(t *testing.T) {
+	inbox := open(t, Options{Timeout: long})
+	full := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch query := r.URL.Query(); {
+		case query.Has("uploads"):
+			_, _ = io.WriteString(w, "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>")
+		case r.Method == http.MethodPut:
+			w.Header().Set("ETag", `"1"`)
+		case r.Method == http.MethodPost:
+			w.WriteHeader(http.StatusInsufficientStorage)
+			_, _ = io.WriteString(w, "<Error><Code>InsufficientStorage</Code><Message>The disk is full.</Message></Error>")
+		}
+	}))
+	defer full.Close()
+	t.Setenv("AWS_ENDPOINT_URL_S3", full.URL)
+	var logged strings.Builder
+	was := log.Writer()
+	log.SetOutput(&logged)
+	defer log.SetOutput(was)
+	small, err := Open(t.Context(), inbox.options, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = small.put(t.Context(), files(t, 20<<20, "file")[0], quiet())
+	if err == nil || small.explain(err) != "it could not be uploaded: The disk is full." || logged.Len() > 0 {
+		t.Errorf("%v, and the log says %q", err, &logged)
 	}
 }
 
