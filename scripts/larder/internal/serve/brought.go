@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
@@ -134,12 +135,18 @@ func (b *brought) read(now time.Time) (*usable, error) {
 	return &usable{&pair, leaf.VerifyHostname(b.bucket) == nil}, nil
 }
 
+// readPEM reads a file, and nothing that it might have to wait for, as a pipe is.
 func readPEM(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // read only
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file, and must be one: it is read again and again", path)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxPEM+1))
 	if err == nil && len(data) > maxPEM {
 		err = fmt.Errorf("%s has more than %d bytes, so it is no file of a certificate or key", path, maxPEM)

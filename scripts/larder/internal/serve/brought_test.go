@@ -136,6 +136,13 @@ func TestBroughtCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("gone", false, stays+`"open KEY: no such file or directory"`+"\n")
+	if err := syscall.Mkfifo(cfg.TLSKey, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	look("a pipe", false, stays+`"KEY is no regular file, and must be one: it is read again and again"`+"\n")
+	if err := os.Remove(cfg.TLSKey); err != nil {
+		t.Fatal(err)
+	}
 	write(cfg.TLSCert, next)
 	write(cfg.TLSKey, nextKey)
 	look("the old ones again", false, "")
