@@ -24,8 +24,12 @@ func TestPrune(t *testing.T) {
 	n.must(t, `. .larder/env
 		larder publish network --module acme/network/aws --version 1.2.3`, "published")
 	n.awaitOutcomes(t, "1 object of ")
+	n.must(t, `. .larder/env
+		aws s3 cp network/main.tf "s3://$LARDER_BUCKET/modules/acme/$(printf 'a\nremoved').txt"`)
+	n.awaitOutcomes(t, "2 objects of ")
+	n.prints(t, "larder prune --older-than 0 --dry-run | grep removed.txt", `ignored      \d{4}-\d\d-\d\d  \d+ bytes  modules/acme/a�removed.txt\n`)
 	n.stop()
-	n.prints(t, "larder prune --older-than 0", archive+`1 object of \d+ bytes removed\n`)
+	n.prints(t, "larder prune --older-than 0", `ignored .*removed.txt\n`+archive+`2 objects of \d+ bytes removed\n`)
 	n.start(t)
 	n.must(t, "larder verify", "nothing is wrong")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/scripts/larder/internal/progress"
 )
 
 // check finds out whether a backup has what its records name.
@@ -110,7 +111,10 @@ func problems(all []string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	told := all[:min(len(all), maxTold)]
+	told := slices.Clone(all[:min(len(all), maxTold)])
+	for i, problem := range told {
+		told[i] = progress.Printable(problem) // there are keys in it
+	}
 	text := strings.Join(told, "\n  ")
 	if more := len(all) - len(told); more > 0 {
 		text += fmt.Sprintf("\n  and %d more", more)

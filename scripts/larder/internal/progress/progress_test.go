@@ -22,6 +22,15 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// The name of a file may be an uploader's, and is no command to a terminal.
+func TestNamesArePrintable(t *testing.T) {
+	var out strings.Builder
+	New(&out, false).Begin("a\x1b[2Jb\r\n 100 %  c é", 1).End(nil)
+	if want := " 100 %  a�[2Jb�� 100 %  c é\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 func TestWritten(t *testing.T) {
 	var out strings.Builder
 	p := New(&out, false)
