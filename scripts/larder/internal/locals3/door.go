@@ -155,9 +155,14 @@ func source(header http.Header) string {
 	return encoded
 }
 
-// isText says whether something can be a key: UTF-8, as on AWS, and without NUL,
-// which no file's name can have.
-func isText(key string) bool { return utf8.ValidString(key) && !strings.ContainsRune(key, 0) }
+// isText says whether something can be a key: UTF-8, as on AWS, and without what
+// listings, which are XML, cannot name: nobody would find it again, and nothing
+// would become of it.
+func isText(key string) bool {
+	return utf8.ValidString(key) && !strings.ContainsFunc(key, func(c rune) bool {
+		return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == '\ufffe' || c == '\uffff'
+	})
+}
 
 // isForm says whether the endpoint would take the body for a form, whatever the
 // method is: it would write it to the system's temporary folder.

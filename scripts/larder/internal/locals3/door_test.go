@@ -131,6 +131,8 @@ func TestDoorRefuses(t *testing.T) {
 		{"absolute", "GET " + e.url + "/larder/registry/blob HTTP/1.1\r\n" + host, 400, "InvalidURI"},
 		{"no bucket", "GET //larder/registry/blob HTTP/1.1\r\n" + host, 400, "InvalidURI"},
 		{"a NUL", e.head(t, e.Uploader, "GET", "/larder/a%00b"), 400, "InvalidURI"},
+		{"an upload that no listing can name", e.head(t, e.Uploader, "PUT", "/larder/a%1B%5Bb") + tooMuch, 400, "InvalidURI"},
+		{"a copy to where no listing can name it", e.head(t, e.Uploader, "PUT", "/larder/a%EF%BF%BF", copySource, "larder/a"), 400, "InvalidURI"},
 		{"an upload with a NUL", e.head(t, e.Uploader, "PUT", "/larder/a%00b") + tooMuch, 400, "InvalidURI"},
 		{"an upload in parts with a NUL", e.head(t, e.Uploader, "POST", "/larder/a%00b?uploads="), 400, "InvalidURI"},
 		{"a copy of a NUL", e.head(t, e.Uploader, "PUT", "/larder/x", copySource, "larder/a%00b"), 400, "InvalidURI"},

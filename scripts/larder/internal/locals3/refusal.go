@@ -22,7 +22,7 @@ type refusal struct {
 var (
 	methodNotAllowed = refusal{http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource."}
 	invalidURI       = refusal{http.StatusBadRequest, "InvalidURI", "Could not parse the specified URI: the path must begin with the bucket."}
-	invalidKey       = refusal{http.StatusBadRequest, "InvalidURI", "Could not parse the specified URI: a key must be UTF-8, without the character NUL."}
+	invalidKey       = refusal{http.StatusBadRequest, "InvalidURI", "Could not parse the specified URI: a key must be UTF-8, without control characters."}
 	noLength         = refusal{http.StatusLengthRequired, "MissingContentLength", "You must provide the Content-Length HTTP header."}
 	noUpgrade        = refusal{http.StatusBadRequest, "InvalidRequest", "This endpoint speaks no other protocol: send no Upgrade header."}
 	noForms          = refusal{http.StatusNotImplemented, "NotImplemented", "Uploads by a form are not implemented, nor is the content type multipart/form-data: put the object."}
