@@ -407,6 +407,16 @@ func TestRestoreIntoAFolder(t *testing.T) {
 		t.Errorf("into a data folder: %v", err)
 	}
 	again := filepath.Join(t.TempDir(), "data")
+	mine := filepath.Join(again+unfinished, "thesis")
+	if err := errors.Join(os.Mkdir(again+unfinished, 0o700), os.WriteFile(mine, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), restoreOptions(again), folder); err == nil || !strings.HasSuffix(err.Error(), "what no restoration has left there: move it away") {
+		t.Errorf("in the place of something else: %v", err)
+	}
+	if err := os.Remove(mine); err != nil { // where it was
+		t.Fatal(err)
+	}
 	left := filepath.Join(again+unfinished, datadir.S3, "larder", "registry", "records")
 	err := errors.Join(os.MkdirAll(left, 0o700), os.WriteFile(filepath.Join(left, "left"), nil, 0o600))
 	if err != nil {
@@ -606,5 +616,25 @@ func TestParsePath(t *testing.T) {
 		if got != want {
 			t.Errorf("%q is %s, want %s", path, got, want)
 		}
+	}
+}
+
+// What is restored as an upload leads nowhere but into the inbox.
+func TestIsUpload(t *testing.T) {
+	for key, want := range map[string]bool{
+		"modules/acme/network/aws/1.0.0.zip": true, "keys/acme/a b\n.txt": true, "mirror/x": true, "providers/..x": true,
+		"": false, "x": false, "modules": false, "modules/": false, "registry/x": false, "/registry/x": false, "./registry/x": false, ".sgwtmp/x": false,
+		"modules/../registry/records/x": false, "modules//x": false, "modules/x/": false, "../modules/x": false, "modules/../../x": false,
+	} {
+		if got := isUpload(key); got != want {
+			t.Errorf("%q: %t", key, got)
+		}
+	}
+}
+
+// Keys are of uploaders, and what is told of them is no command to a terminal.
+func TestProblemsArePrintable(t *testing.T) {
+	if got, want := problems([]string{"a\x1b[2Jb", "c\nd"}).Error(), "a�[2Jb\n  c�d"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -19,7 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
-	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 	"github.com/larder-registry/larder/scripts/larder/internal/progress"
@@ -111,6 +113,10 @@ type restoration struct {
 // was not finished.
 func beginRestoration(o RestoreOptions) (*restoration, error) {
 	path := o.Data + unfinished
+	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 &&
+		!slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == datadir.Lock }) {
+		return nil, fmt.Errorf("%s is where the data folder is made, and holds what no restoration has left there: move it away", path)
+	}
 	dir, err := datadir.Open(path) // which nobody else restores to
 	if err != nil {
 		return nil, err
@@ -177,7 +183,7 @@ func (r *restoration) open(ctx context.Context) (err error) {
 
 // addUpload puts an upload into the inbox, as who uploaded it did.
 func (r *restoration) addUpload(ctx context.Context, size int64, body io.Reader) error {
-	if r.upload.Key == "" || strings.HasPrefix(r.upload.Key, registry.Prefix) {
+	if !isUpload(r.upload.Key) {
 		return fmt.Errorf("%q is not the key of an upload", r.upload.Key)
 	}
 	tags := url.Values{}
@@ -191,6 +197,12 @@ func (r *restoration) addUpload(ctx context.Context, size int64, body io.Reader)
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 	})
 	return err
+}
+
+// isUpload says whether a key is of the inbox, as the bucket's listings spell it: no
+// other spelling leads below registry/.
+func isUpload(key string) bool {
+	return path.Clean(key) == key && slices.ContainsFunc(publish.InboxFolders, func(folder string) bool { return strings.HasPrefix(key, folder) })
 }
 
 func (r *restoration) close() error {
