@@ -88,7 +88,26 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
+	body := r.Body
+	if isUpload(r) {
+		r.Body = io.NopCloser(body)
+	}
 	next.ServeHTTP(w, r.WithContext(ctx))
+	if isUpload(r) && ctx.Err() == nil {
+		readRest(w, body)
+	}
+}
+
+// maxRest is how much of an upload is read, in bytes, after it was refused.
+const maxRest = 64 << 20
+
+// readRest reads what the endpoint has left of an upload that it refused. Some
+// clients, as the AWS CLI, look for an answer when they have sent all, and know of
+// none where the connection ends before.
+func readRest(w http.ResponseWriter, body io.Reader) {
+	if err := http.NewResponseController(w).Flush(); err == nil {
+		_, _ = io.CopyN(io.Discard, body, maxRest)
+	}
 }
 
 // admit returns who answers a request, or why nobody does.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -81,6 +82,23 @@ func TestNoRoomOnTheDisk(t *testing.T) {
 	e.room.Store(-1)
 	if err := complete(); err != nil { // which makes room
 		t.Error(err)
+	}
+}
+
+// A client that looks for an answer when it has sent all, as the AWS CLI does, gets the
+// one to an upload that is refused, though it was given long before.
+func TestRefusalIsRead(t *testing.T) {
+	e := start(t, t.TempDir())
+	acme := e.uploader(t, "acme-ci", "acme")
+	const size, step = 6 << 20, 1 << 20
+	w := e.connect(t)
+	w.send(t, e.head(t, acme, "PUT", "/larder/modules/other/a", "Content-Length", fmt.Sprint(size))+"\r\n")
+	for range size / step {
+		time.Sleep(200 * time.Millisecond)
+		w.send(t, strings.Repeat("x", step))
+	}
+	if response, body := w.receive(t, "PUT"); response.StatusCode != 403 || !strings.Contains(body, "<Code>AccessDenied</Code>") {
+		t.Errorf("%s %s", response.Status, body)
 	}
 }
 
