@@ -21,6 +21,10 @@ func Paced(next http.Handler) http.Handler {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Now().Add(stallTimeout)) // for "100 Continue"
 		if r.Body != http.NoBody {
+			// A copy, for the server looks at the body of its own request to know
+			// whether the client still waits for "100 Continue". Of another body
+			// it would read the rest before an answer, and both would wait.
+			r = r.WithContext(r.Context())
 			r.Body = &pacedBody{ReadCloser: r.Body, control: control}
 		}
 		next.ServeHTTP(&pacedWriter{ResponseWriter: w, control: control}, r)

@@ -62,6 +62,7 @@ func newDoor(keys *Keys, issuer *atomic.Pointer[http.Handler], slots *front.Slot
 			Transport:      inside,
 			ModifyResponse: sayHTTPS,
 			BufferPool:     &buffers{},
+			FlushInterval:  -1, // a client may wait for its answer before it sends any more
 			ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { failed(w, r, err, logger) },
 			ErrorLog:       log.New(io.Discard, "", 0), // of clients that went away
 		},
@@ -91,6 +92,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := r.Body
 	if isUpload(r) {
 		r.Body = io.NopCloser(body)
+		_ = http.NewResponseController(w).EnableFullDuplex() // or the answer waits for the body, and the client with "Expect" for the answer
 	}
 	next.ServeHTTP(w, r.WithContext(ctx))
 	if isUpload(r) && ctx.Err() == nil {

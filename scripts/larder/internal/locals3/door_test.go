@@ -416,3 +416,18 @@ func TestSocketIsPrivate(t *testing.T) {
 		t.Error("it is left behind")
 	}
 }
+
+// Who asks whether to send an upload at all may be told that it is refused, and sends
+// nothing: neither side waits for the other.
+func TestRefusedUploadIsAnsweredAtOnce(t *testing.T) {
+	e := start(t, t.TempDir())
+	conn := e.connect(t)
+	conn.send(t, e.head(t, e.Uploader, "PUT", "/larder/registry/x")+"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n")
+	response, body := conn.receive(t, "PUT")
+	if response.StatusCode == http.StatusContinue {
+		response, body = conn.receive(t, "PUT")
+	}
+	if response.StatusCode != http.StatusLengthRequired || !strings.Contains(body, "<Code>MissingContentLength</Code>") {
+		t.Errorf("%d: %s", response.StatusCode, body)
+	}
+}
