@@ -8,6 +8,7 @@ import (
 	"log"
 	"log/slog"
 	"mime"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -45,18 +46,22 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.Met
 // bodies, and keeps them, before it knows whose they are. Whoever asks for an access
 // key has none to sign with, and is answered by somebody else.
 type door struct {
-	verifier sigv4.Verifier
-	issuer   *atomic.Pointer[http.Handler] // of access keys; nil while there is none
-	slots    *front.Slots
-	proxy    *httputil.ReverseProxy
+	keys   *Keys
+	issuer *atomic.Pointer[http.Handler] // of access keys; nil while there is none
+	slots  *front.Slots
+	proxy  *httputil.ReverseProxy
+	logger *slog.Logger
+	line   func() bool // another one in the log of what an access key may not do
 }
 
 // newDoor returns the door to the endpoint at a socket.
 func newDoor(keys *Keys, issuer *atomic.Pointer[http.Handler], slots *front.Slots, inside http.RoundTripper, logger *slog.Logger) http.Handler {
 	d := &door{
-		verifier: sigv4.Verifier{Region: Region, Secret: keys.secret},
-		issuer:   issuer,
-		slots:    slots,
+		keys:   keys,
+		issuer: issuer,
+		slots:  slots,
+		logger: logger,
+		line:   front.LimitOfLines(),
 		proxy: &httputil.ReverseProxy{
 			Rewrite:        rewrite,
 			Transport:      inside,
@@ -72,7 +77,7 @@ func newDoor(keys *Keys, issuer *atomic.Pointer[http.Handler], slots *front.Slot
 
 // ServeHTTP implements http.Handler.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	next, no := d.admit(w, r)
+	next, who, no := d.admit(w, r)
 	if no != nil {
 		no.answer(w, r)
 		return
@@ -94,10 +99,24 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = io.NopCloser(body)
 		_ = http.NewResponseController(w).EnableFullDuplex() // or the answer waits for the body, and the client with "Expect" for the answer
 	}
-	next.ServeHTTP(w, r.WithContext(ctx))
+	answer := &counter{ResponseWriter: w, status: http.StatusOK}
+	next.ServeHTTP(answer, r.WithContext(ctx))
+	if answer.status == http.StatusForbidden {
+		d.tellDenied(r, who)
+	}
 	if isUpload(r) && ctx.Err() == nil {
 		readRest(w, body)
 	}
+}
+
+// tellDenied has a line in the log for what somebody's access key is not good for. A
+// download that is denied has one of its own.
+func (d *door) tellDenied(r *http.Request, who string) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || who == "" || !d.line() {
+		return
+	}
+	client, _, _ := net.SplitHostPort(r.RemoteAddr)
+	d.logger.WarnContext(r.Context(), "the access key is not good for that", "by", who, "method", r.Method, "key", keyOf(r), "client", client)
 }
 
 // maxRest is how much of an upload is read, in bytes, after it was refused.
@@ -112,27 +131,39 @@ func readRest(w http.ResponseWriter, body io.Reader) {
 	}
 }
 
-// admit returns who answers a request, or why nobody does.
-func (d *door) admit(w http.ResponseWriter, r *http.Request) (http.Handler, *refusal) {
+// admit returns what answers a request and who has signed it, or why nothing does.
+func (d *door) admit(w http.ResponseWriter, r *http.Request) (next http.Handler, who string, no *refusal) {
 	if no := misshapen(r); no != nil {
-		return nil, no
+		return nil, "", no
 	}
 	if issuer := d.issuer.Load(); issuer != nil && asksForKeys(r) {
-		return *issuer, nil
+		return *issuer, "", nil
 	}
-	if err := d.verifier.Verify(r, time.Now()); err != nil {
-		return nil, unauthenticated(err)
+	who, err := d.verify(r)
+	if err != nil {
+		return nil, "", unauthenticated(err)
 	}
 	if !isUpload(r) {
 		if r.ContentLength > maxDocument {
-			return nil, &tooLarge
+			return nil, "", &tooLarge
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxDocument)
 	}
 	if hasNoLength(r) {
-		return nil, &noLength
+		return nil, "", &noLength
 	}
-	return d.proxy, nil
+	return d.proxy, who, nil
+}
+
+// verify returns by which name the one is known who has signed a request.
+func (d *door) verify(r *http.Request) (who string, err error) {
+	verifier := sigv4.Verifier{Region: Region, Secret: func(accessKeyID, sessionToken string) (string, bool) {
+		h, ok := d.keys.holder(accessKeyID, sessionToken)
+		who = h.name
+		return h.SecretAccessKey, ok
+	}}
+	err = verifier.Verify(r, time.Now())
+	return who, err
 }
 
 // asksForKeys says whether a request is none of S3, but of AWS's STS, by whose

@@ -53,8 +53,7 @@ func (d *downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // object than its bytes.
 var aboutObjects = []string{"acl", "attributes", "legal-hold", "retention", "tagging", "torrent", "uploadId"}
 
-// downloaded is the key of the object that a request downloads, cut to the length
-// that a key may have.
+// downloaded is the key of the object that a request downloads.
 func downloaded(r *http.Request) (key string, is bool) {
 	if r.Method != http.MethodGet {
 		return "", false
@@ -64,12 +63,18 @@ func downloaded(r *http.Request) (key string, is bool) {
 			return "", false
 		}
 	}
-	_, key, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	key = keyOf(r)
+	return key, key != ""
+}
+
+// keyOf is the key that a request names, cut to the length that one may have.
+func keyOf(r *http.Request) string {
+	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	const longest = 1024
 	if len(key) > longest {
 		key = strings.ToValidUTF8(key[:longest], string(utf8.RuneError))
 	}
-	return key, key != ""
+	return key
 }
 
 // counter counts what is answered.

@@ -100,6 +100,7 @@ type Keys struct {
 	now    func() time.Time
 	change sync.Mutex // held by who changes them
 	set    atomic.Pointer[keySet]
+	made   bool // at this start, and there were none before
 }
 
 // keySet is what the keys are at a time.
@@ -119,14 +120,15 @@ type holder struct {
 
 // loadKeys returns the access keys of the data folder, made on the first start.
 func loadKeys(dir *datadir.Dir) (*Keys, error) {
+	k := &Keys{dir: dir, now: time.Now}
 	data, err := dir.LoadOrCreate(datadir.S3Credentials, func() ([]byte, error) {
+		k.made = true
 		return marshalKeys(storedKeys{Root: newCredentials(), Operator: newCredentials(), Sessions: newSessionKey()})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("access keys of the bucket: %w", err)
 	}
 	stored, err := parseKeys(data)
-	k := &Keys{dir: dir, now: time.Now}
 	if err == nil {
 		err = k.use(stored)
 	}
@@ -187,12 +189,6 @@ func (k *Keys) holder(accessKeyID, sessionToken string) (holder, bool) {
 	}
 	h, ok := k.set.Load().holders[accessKeyID]
 	return h, ok && (h.expires.IsZero() || k.now().Before(h.expires))
-}
-
-// secret returns the secret of an access key that is good.
-func (k *Keys) secret(accessKeyID, sessionToken string) (string, bool) {
-	h, ok := k.holder(accessKeyID, sessionToken)
-	return h.SecretAccessKey, ok
 }
 
 // Root is the registry's own key, which may do everything, and with which it signs

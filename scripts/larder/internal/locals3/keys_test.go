@@ -220,8 +220,8 @@ func TestUploadersExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := keys.secret(want.AccessKeyID, ""); !ok || got != secret {
-		t.Errorf("its secret is %q, %v", got, ok)
+	if got, ok := keys.holder(want.AccessKeyID, ""); !ok || got.SecretAccessKey != secret {
+		t.Errorf("its secret is %q, %v", got.SecretAccessKey, ok)
 	}
 	if want.Created != at || want.Expires != end {
 		t.Errorf("made %v", want)

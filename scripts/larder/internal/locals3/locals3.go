@@ -24,6 +24,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -146,6 +148,10 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 	keys, err := loadKeys(opts.Dir)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(opts.Dir.Path(datadir.S3), Bucket)); err == nil && keys.made {
+		opts.Logger.Warn("the access keys of the bucket were not there, so there are new ones: in shells source the env file again, and make the uploaders anew",
+			"file", opts.Dir.Path(datadir.S3Credentials))
 	}
 	storage, err := openStorage(opts.Dir)
 	if err != nil {

@@ -214,8 +214,11 @@ func TestLostCredentials(t *testing.T) {
 	}
 	first.dir.Close()
 
-	for range 2 {
+	for nth := range 2 {
 		again := start(t, path)
+		if told := strings.Contains(again.log.String(), "there are new ones: in shells source the env file again"); told != (nth == 0) {
+			t.Errorf("start %d after that: told %t", nth+1, told)
+		}
 		if got := get(t, again.Client(again.Root), "registry/blob", ""); got != "one" {
 			t.Errorf("the object is now %q", got)
 		}

@@ -62,6 +62,27 @@ func TestUploaderInItsNamespaces(t *testing.T) {
 	}
 }
 
+// What an access key is not good for has a line in the log, for its operator to see
+// who has tried what, and not so many lines that they are in the way.
+func TestDeniedUploadsAreLogged(t *testing.T) {
+	e := start(t, t.TempDir())
+	up := e.Client(e.uploader(t, "ci", "acme"))
+	put(t, up, "modules/acme/x", "mine")
+	_, err := up.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("modules/evil/x\n"), Body: strings.NewReader("x")})
+	wantCode(t, "elsewhere", err, "AccessDenied")
+	const want = `level=WARN msg="the access key is not good for that" by=ci method=PUT key="modules/evil/x\n" client=127.0.0.1`
+	if log := e.log.String(); strings.Count(log, "not good for that") != 1 || !strings.Contains(log, want) {
+		t.Errorf("the log says\n%s", log)
+	}
+	for range 100 {
+		_, err := up.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(Bucket), Key: aws.String("modules/evil/x")})
+		wantCode(t, "elsewhere", err, "AccessDenied")
+	}
+	if got := strings.Count(e.log.String(), "not good for that"); got < 20 || got > 60 {
+		t.Errorf("%d lines of a hundred that were refused", got)
+	}
+}
+
 // Whatever is not an uploader's own: nothing is written, removed, read or tagged there.
 func TestUploaderElsewhere(t *testing.T) {
 	e := start(t, t.TempDir())
