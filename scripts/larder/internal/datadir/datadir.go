@@ -180,7 +180,7 @@ func (d *Dir) WriteFile(name string, data []byte) error {
 // hint says what to do where there is no room on the disk.
 func hint(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: the disk of the data folder is full; make room on it, and start again", err)
+		return fmt.Errorf("%w: the disk of the data folder is full; make room on it, and try again", err)
 	}
 	return err
 }
