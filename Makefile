@@ -143,11 +143,12 @@ clean: ## remove .cache/ (Go's own caches stay)
 	@rm -rf $(CACHE)
 
 # What this machine must have. All that is missing is named at once, before anything long starts. Without a browser,
-# tests that log in are skipped, but not in CI.
+# tests that log in are skipped, and without the last two, which only Linux has, those of a full disk and of the unit
+# for systemd, but not in CI.
 .PHONY: need-go need-all need-tools
 need-go:
 	@e2e/need go
 need-all:
-	@e2e/need go cc git curl aws gpg java mvn python3 $(if $(CI),chromium)
+	@e2e/need go cc git curl aws gpg java mvn python3 $(if $(CI),chromium $(if $(filter Linux,$(shell uname -s)),unshare systemd-analyze))
 need-tools:
 	@e2e/need node npm

@@ -69,7 +69,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/awstest"},
+	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/awstest", "scripts/larder/internal/disk/disktest"},
 }
 
 type goPackage struct {

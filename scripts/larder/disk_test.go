@@ -2,23 +2,21 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-)
 
-// onSmallDisk is set in a process whose temporary folder is a small disk.
-const onSmallDisk = "TEST_ON_SMALL_DISK"
+	"github.com/larder-registry/larder/scripts/larder/internal/disk/disktest"
+)
 
 // A disk that is nearly full takes no upload, and says so; what is published is served
 // and can be pruned. With room again, all goes on.
 func TestNearlyFullDisk(t *testing.T) {
-	if os.Getenv(onSmallDisk) == "" {
-		onDisk(t, "64m")
-		return
-	}
+	disktest.Run(t, "64m", testNearlyFullDisk)
+}
+
+func testNearlyFullDisk(t *testing.T, _ string) {
 	n := newNode(t)
 	n.publish(t)
 	const again = `. .larder/env; larder publish network --module acme/network/aws --version `
@@ -54,25 +52,5 @@ func TestNearlyFullDisk(t *testing.T) {
 		if got := strings.Count(n.log.String(), text); got != want {
 			t.Errorf("the log says %d times, and not %d: %q\n%s", got, want, text, &n.log)
 		}
-	}
-}
-
-// onDisk runs the test again with a small disk as the folder for temporary files.
-func onDisk(t *testing.T, size string) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	mount := `mount -t tmpfs -o "size=$1" none "$2"; `
-	if out, err := exec.Command("unshare", "-rm", "sh", "-euc", mount, "sh", size, folder).CombinedOutput(); err != nil {
-		t.Skipf("no small disk can be mounted here: %v\n%s", err, out)
-	}
-	command := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-euc", mount+`shift 2; exec "$@"`, "sh", size, folder, self, "-test.run=^"+t.Name()+"$")
-	command.Env = append(os.Environ(), onSmallDisk+"=1", "TMPDIR="+folder)
-	command.WaitDelay = time.Minute
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/disk/disktest"
 )
 
 func TestTakes(t *testing.T) {
@@ -31,17 +32,13 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// onSmallDisk names the folder of a small disk, in a process that has one.
-const onSmallDisk = "TEST_ON_SMALL_DISK"
-
 // A small disk that has no room for an upload, fills up, and has room again, says so, once
 // each.
 func TestWatch(t *testing.T) {
-	folder := os.Getenv(onSmallDisk)
-	if folder == "" {
-		inNamespace(t)
-		return
-	}
+	disktest.Run(t, "16m", testWatch)
+}
+
+func testWatch(t *testing.T, folder string) {
 	var log bytes.Buffer
 	w := New(folder, slog.New(slog.NewTextHandler(&log, nil)))
 	const mib = 1 << 20
@@ -72,24 +69,5 @@ func TestWatch(t *testing.T) {
 		`time=\S+ level=INFO msg="there is room on the disk again: uploads are taken" free=\d+ folder=\S+\n$`)
 	if !want.MatchString(log.String()) {
 		t.Errorf("it logged\n%s", &log)
-	}
-}
-
-// inNamespace runs the test again where it may mount a disk of 16 MiB.
-func inNamespace(t *testing.T) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	if out, err := exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "-o", "size=16m", "none", folder).CombinedOutput(); err != nil {
-		t.Skipf("no small disk can be mounted here: %v\n%s", err, out)
-	}
-	command := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-euc",
-		`mount -t tmpfs -o size=16m none "$1"; exec "$2" -test.run='^TestWatch$'`, "sh", folder, self)
-	command.Env = append(os.Environ(), onSmallDisk+"="+folder)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
