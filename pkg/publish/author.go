@@ -83,7 +83,7 @@ func (p *Publisher) finishRelease(ctx context.Context, s *registry.ProviderVersi
 	if err != nil || counterpart == nil {
 		return err
 	}
-	last, err := p.readOutcome(ctx, counterpart.object.Key)
+	last, err := p.LastOutcome(ctx, counterpart.object.Key)
 	if err != nil || last.Status == Published && last.Version == counterpart.object.Version {
 		return err
 	}
@@ -382,7 +382,7 @@ func (p *Publisher) completePackage(ctx context.Context, key string) error {
 	if u, err := parseKey(key); err != nil || u.kind != providerPackage {
 		return nil
 	}
-	last, err := p.readOutcome(ctx, key)
+	last, err := p.LastOutcome(ctx, key)
 	if err != nil || last.Status != Pending {
 		return err
 	}

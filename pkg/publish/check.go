@@ -28,7 +28,7 @@ type Checker struct {
 	files []checked
 }
 
-// checked is a file of a provider's release in which nothing is wrong by itself.
+// checked is a file in which nothing is wrong by itself.
 type checked struct {
 	upload    upload
 	outcome   Outcome
@@ -116,8 +116,8 @@ func (c *Checker) Together() (outcomes []Outcome) {
 			wrong.add(c.isListed(f))
 			wrong.add(c.saysTheSame(f))
 		}
-		if f.outcome.Status, f.outcome.Reasons, _ = conclude(wrong.verdict()); len(wrong) == 0 {
-			f.outcome.Status = ""
+		if len(wrong) > 0 {
+			f.outcome.Status, f.outcome.Reasons = Rejected, wrong
 		}
 		if len(wrong)+len(f.outcome.Warnings) > 0 {
 			outcomes = append(outcomes, f.outcome)

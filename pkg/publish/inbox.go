@@ -104,7 +104,7 @@ func parseKey(key string) (upload, error) {
 
 // meantFolder says where an upload may have been meant to go that is nothing here.
 func meantFolder(parts []string) string {
-	for _, folder := range []string{keysFolder, mirrorFolder, modulesFolder, providersFolder} {
+	for _, folder := range InboxFolders {
 		name := strings.TrimSuffix(folder, "/")
 		if first := strings.ToLower(parts[0]); len(parts) > 1 && strings.TrimSuffix(first, "s") == strings.TrimSuffix(name, "s") {
 			return fmt.Sprintf("; this is under %s/: upload it to %s", parts[0], folder)

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
@@ -30,9 +29,6 @@ func (p *Publisher) Inventory(ctx context.Context, of, after string) iter.Seq2[H
 			of += "/"
 		}
 		for _, folder := range recordFolders {
-			if after > folder && !strings.HasPrefix(after, folder) {
-				continue // it is in a later one
-			}
 			for last, err := range p.lastRecords(ctx, folder+of, after) {
 				if err != nil {
 					yield(Held{}, fmt.Errorf("list the records: %w", err))
@@ -66,21 +62,16 @@ type Told struct {
 // error of the whole there is no cursor, and it ends.
 func (p *Publisher) Outcomes(ctx context.Context, prefix, after string) iter.Seq2[Told, error] {
 	return func(yield func(Told, error) bool) {
-		for _, folder := range []string{registry.OutcomesByHashPrefix, registry.OutcomesPrefix} {
-			under := folder
-			if folder == registry.OutcomesPrefix {
-				under += prefix
-			}
-			if after > folder && !strings.HasPrefix(after, folder) {
-				continue // it is in a later one
-			}
+		for _, under := range []string{ // in the order of their keys
+			registry.OutcomesByHashPrefix, registry.OutcomesPrefix + prefix,
+		} {
 			for object, err := range p.bucket.List(ctx, under, after) {
 				if err != nil {
 					yield(Told{}, fmt.Errorf("list the outcomes: %w", err))
 					return
 				}
 				told := Told{After: object.Key}
-				told.Outcome, err = p.readDocument(ctx, object.Key)
+				told.Outcome, err = p.readOutcome(ctx, object.Key)
 				if err == nil && !strings.HasPrefix(told.Key, prefix) {
 					continue
 				}
@@ -90,15 +81,4 @@ func (p *Publisher) Outcomes(ctx context.Context, prefix, after string) iter.Seq
 			}
 		}
 	}
-}
-
-func (p *Publisher) readDocument(ctx context.Context, key string) (o Outcome, err error) {
-	data, err := p.readAll(ctx, key, "", maxStateDocument)
-	if err == nil {
-		err = json.Unmarshal(data, &o)
-	}
-	if err != nil {
-		return Outcome{}, fmt.Errorf("the outcome %s cannot be read: %w", key, err)
-	}
-	return o, nil
 }

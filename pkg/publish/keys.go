@@ -225,7 +225,7 @@ func (p *Publisher) completeRevocations(ctx context.Context, namespace string) e
 		if err != nil {
 			return fmt.Errorf("list the keys of %s: %w", namespace, err)
 		}
-		last, err := p.readOutcome(ctx, object.Key)
+		last, err := p.LastOutcome(ctx, object.Key)
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func conclude(err error) (Status, []string, error) {
 // announces it where it is news. The document comes last: an upload without one is tried
 // again.
 func (p *Publisher) report(ctx context.Context, o Outcome) error {
-	last, err := p.readOutcome(ctx, o.Key)
+	last, err := p.LastOutcome(ctx, o.Key)
 	if err != nil {
 		return err
 	}
@@ -174,24 +174,24 @@ func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {
 
 // LastOutcome is the last outcome that was written for a key, or a zero one.
 func (p *Publisher) LastOutcome(ctx context.Context, key string) (Outcome, error) {
-	return p.readOutcome(ctx, key)
-}
-
-// readOutcome is the last outcome written for a key, or a zero one.
-func (p *Publisher) readOutcome(ctx context.Context, key string) (Outcome, error) {
-	data, err := p.readAll(ctx, registry.OutcomeKey(key), "", maxStateDocument)
+	o, err := p.readOutcome(ctx, registry.OutcomeKey(key))
 	if p.keysAreFiles && errors.Is(err, registry.ErrNotFound) {
-		data, err = p.readAll(ctx, registry.OutcomeKeyByHash(key), "", maxStateDocument)
+		o, err = p.readOutcome(ctx, registry.OutcomeKeyByHash(key))
 	}
 	if errors.Is(err, registry.ErrNotFound) {
 		return Outcome{}, nil
 	}
-	if err != nil {
-		return Outcome{}, fmt.Errorf("read the outcome of %s: %w", key, err)
+	return o, err
+}
+
+// readOutcome reads the document of an outcome.
+func (p *Publisher) readOutcome(ctx context.Context, document string) (o Outcome, err error) {
+	data, err := p.readAll(ctx, document, "", maxStateDocument)
+	if err == nil {
+		err = json.Unmarshal(data, &o)
 	}
-	var o Outcome
-	if err := json.Unmarshal(data, &o); err != nil {
-		return Outcome{}, fmt.Errorf("read the outcome of %s: %w", key, err)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("the outcome %s cannot be read: %w", document, err)
 	}
 	return o, nil
 }

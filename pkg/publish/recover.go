@@ -164,7 +164,7 @@ func (p *Publisher) PublishKey(ctx context.Context, key string) error {
 // among them where another upload can change its outcome, or has: a publisher
 // may have died between an outcome that was late and the second look.
 func (p *Publisher) Waiting(ctx context.Context, key string) ([]Object, error) {
-	last, err := p.readOutcome(ctx, key)
+	last, err := p.LastOutcome(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -243,7 +243,7 @@ func (v verification) inbox(ctx context.Context, after string) Walk {
 }
 
 func (v verification) upload(ctx context.Context, key string, step *Step) error {
-	last, err := v.readOutcome(ctx, key)
+	last, err := v.LastOutcome(ctx, key)
 	if err != nil {
 		return err
 	}
