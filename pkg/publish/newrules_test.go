@@ -85,9 +85,9 @@ const stateWarning = `"terraform.tfstate" is a state file: everyone who installs
 func TestWarningsOfModules(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	var log bytes.Buffer
-	w.Publisher = publish.New(publish.Config{
-		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.NewJSONHandler(&log, nil)),
-	})
+	config := w.config()
+	config.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	w.Publisher = publish.New(config)
 	const key = "modules/acme/vpc/aws/1.0.0.zip"
 	body := zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})
 	got := w.upload(key, body)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -60,10 +59,9 @@ func TestNoUploadIsInTheWayOfAnothersOutcome(t *testing.T) {
 // bucket are in nobody's way.
 func TestAnOldOutcomeIsInNobodysWay(t *testing.T) {
 	w := newWorld(t)
-	p := publish.New(publish.Config{
-		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler), Announce: w.heard.hear,
-		KeysAreFiles: true,
-	})
+	config := w.config()
+	config.Announce, config.KeysAreFiles = w.heard.hear, true
+	p := publish.New(config)
 	prerelease := "1.0.0-rc.json"
 	for key, c := range map[string]struct {
 		old  string // of another key
@@ -93,19 +91,19 @@ func TestAnOldOutcomeIsInNobodysWay(t *testing.T) {
 // Where keys are no files, an outcome has one place, and is looked for there alone.
 func TestAnOutcomeHasOnePlace(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
-	key := "modules/acme/vpc/aws/1.0.0.tgz"
+	key, config := "modules/acme/vpc/aws/1.0.0.tgz", w.config()
 	for keysAreFiles, want := range map[bool][]string{
 		false: {"read " + registry.OutcomeKey(key), "versions of " + key},
 		true:  {"read " + registry.OutcomeKey(key), "read " + hashes.ReplaceAllString(registry.OutcomeKeyByHash(key), "…"), "versions of " + key},
 	} {
 		f := &faults{}
-		config := publish.Config{Bucket: w.bucketThrough(f), Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler), KeysAreFiles: keysAreFiles}
+		config.Bucket, config.KeysAreFiles = w.bucketThrough(f), keysAreFiles
 		if err := publish.New(config).PublishKey(t.Context(), key); err != nil || !slices.Equal(f.calls, want) {
 			t.Errorf("keys are files: %v; calls are %q, %v, want %q", keysAreFiles, f.calls, err, want)
 		}
 	}
 	failing := faults{hits: nth(1)}
-	config := publish.Config{Bucket: w.bucketThrough(&failing), Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler), KeysAreFiles: true}
+	config.Bucket, config.KeysAreFiles = w.bucketThrough(&failing), true
 	if err := publish.New(config).PublishKey(t.Context(), key); !errors.Is(err, errFault) || len(failing.calls) != 1 {
 		t.Errorf("where the outcome cannot be read: %v after %q", err, failing.calls)
 	}

@@ -96,6 +96,20 @@ func TestSignaturesWithALifetimeAreRejected(t *testing.T) {
 	w.authorsKey("1.0.0")
 }
 
+// recordRelease has a version be served with another release, as if a publisher had
+// recorded it.
+func (w *world) recordRelease(s registry.ProviderVersion, release registry.Release) {
+	w.Helper()
+	record, err := json.Marshal(registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.put(s.NextRecordKey(), record)
+	if err := w.Recover(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // An earlier release of the registry took a signature with a lifetime in. That is
 // named before the day comes, until the version is withdrawn.
 func TestVerifyNamesSignaturesThatEnd(t *testing.T) {
@@ -115,14 +129,7 @@ func TestVerifyNamesSignaturesThatEnd(t *testing.T) {
 	release := *s.Release
 	release.Signature = shaOf(signature.Bytes())
 	w.put(s.Address.SignatureKey(s.Version, release), signature.Bytes())
-	record, err := json.Marshal(registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.put(s.NextRecordKey(), record)
-	if err := w.Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.recordRelease(s, release)
 	_, notes := w.notes()
 	if len(notes) != 1 || !strings.HasPrefix(notes[0], "provider acme/widget 1.0.0: ") || !strings.Contains(notes[0], "lifetime") || !strings.Contains(notes[0], "larder withdraw") {
 		t.Errorf("%q", notes)
@@ -149,14 +156,7 @@ func TestVerifyKnowsThatKeysExpire(t *testing.T) {
 	release := *s.Release
 	release.Keys = slices.Clone(release.Keys)
 	release.Keys[0].ASCIIArmor = string(expiring(t, author, time.Now().Add(-time.Hour)))
-	record, err := json.Marshal(registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.put(s.NextRecordKey(), record)
-	if err := w.Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.recordRelease(s, release)
 	keys := []signing.PublicKey{{KeyID: release.Keys[0].KeyID, ASCIIArmor: release.Keys[0].ASCIIArmor}}
 	sums, signature := w.read(s.Address.SHA256SUMSKey(s.Version, release)), w.read(s.Address.SignatureKey(s.Version, release))
 	if _, err := signing.Verify(keys, sums, signature); !errors.Is(err, signing.ErrKeyExpired) {

@@ -89,9 +89,15 @@ func (w *world) through(c caller) *publish.Publisher {
 }
 
 func (w *world) telling(b publish.Bucket, i publish.Index, s publish.Signer, announce func(context.Context, publish.Outcome) error) *publish.Publisher {
-	return publish.New(publish.Config{
-		Bucket: b, Index: i, Signer: s, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler), Announce: announce,
-	})
+	config := w.config()
+	config.Bucket, config.Index, config.Signer, config.Announce = b, i, s, announce
+	return publish.New(config)
+}
+
+// config is that of a publisher on the world's own bucket and catalog, which nobody
+// hears.
+func (w *world) config() publish.Config {
+	return publish.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler)}
 }
 
 // audience hears the outcomes that are announced.

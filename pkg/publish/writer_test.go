@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/publish"
@@ -17,8 +16,9 @@ import (
 func TestTheWordBackNamesWhomTheBucketKnows(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	writers := map[string]string{} // by key and version
-	publisher := publish.New(publish.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler),
-		WrittenBy: func(_ context.Context, key, version string) (string, error) { return writers[key+" "+version], nil }})
+	config := w.config()
+	config.WrittenBy = func(_ context.Context, key, version string) (string, error) { return writers[key+" "+version], nil }
+	publisher := publish.New(config)
 	r := newRelease(t, "acme")
 	check := func(stored, want string) {
 		t.Helper()
@@ -52,20 +52,20 @@ func TestTheWordBackNamesWhomTheBucketKnows(t *testing.T) {
 // An upload is tried again where the bucket cannot say who wrote it.
 func TestAnUploadWhoseWriterCannotBeAskedFor(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
-	publisher := publish.New(publish.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler),
-		WrittenBy: func(context.Context, string, string) (string, error) { return "", errFault }})
+	config := w.config()
+	config.WrittenBy = func(context.Context, string, string) (string, error) { return "", errFault }
+	publisher := publish.New(config)
 	r := newRelease(t, "acme")
 	w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS"))
-	for _, f := range r.inOrder("SHA256SUMS.sig") {
-		version := w.s3.Upload(t, f.key, f.body, nil)
-		if err := publisher.PublishKey(t.Context(), f.key); !errors.Is(err, errFault) || err.Error() != "find out who uploaded "+f.key+": "+errFault.Error() {
-			t.Errorf("%v", err)
-		}
-		if _, err := publisher.Publish(t.Context(), publish.Object{Key: f.key, Version: version}); !errors.Is(err, errFault) {
-			t.Errorf("together with a SHA256SUMS: %v", err)
-		}
-		if keys := w.keysUnder(registry.OutcomeKey(f.key)); len(keys) > 0 {
-			t.Error("it has an outcome")
-		}
+	key := r.sumsKey() + ".sig"
+	version := w.s3.Upload(t, key, r.signature, nil)
+	if err := publisher.PublishKey(t.Context(), key); !errors.Is(err, errFault) || err.Error() != "find out who uploaded "+key+": "+errFault.Error() {
+		t.Errorf("%v", err)
+	}
+	if _, err := publisher.Publish(t.Context(), publish.Object{Key: key, Version: version}); !errors.Is(err, errFault) {
+		t.Errorf("together with a SHA256SUMS: %v", err)
+	}
+	if keys := w.keysUnder(registry.OutcomeKey(key)); len(keys) > 0 {
+		t.Error("it has an outcome")
 	}
 }
