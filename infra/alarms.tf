@@ -1,5 +1,13 @@
 locals {
-  alarms = merge({
+  # What an alarm goes by unless it says otherwise.
+  usual_alarm = {
+    comparison  = "GreaterThanOrEqualToThreshold"
+    period      = 300
+    evaluations = 1
+    missing     = "notBreaching"
+  }
+
+  alarms = { for name, alarm in merge({
     dead-letters = {
       description = "An upload could not be taken to an outcome in five tries. docs/operations.md, \"Dead letters\""
       namespace   = "AWS/SQS"
@@ -42,7 +50,7 @@ locals {
       statistic   = "Sum"
       threshold   = 1
     }
-  }, local.fetch_alarms)
+  }, local.fetch_alarms, local.more_alarms) : name => merge(local.usual_alarm, alarm) }
 
   fetch_alarms = { for queue in aws_sqs_queue.fetch_dead_letters : "fetch-dead-letters" => {
     description = "A package could not be fetched for the mirror in three tries. docs/operations.md, \"Packages are not fetched\""
@@ -63,11 +71,11 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   metric_name         = each.value.metric
   dimensions          = each.value.dimensions
   statistic           = each.value.statistic
-  period              = 300
-  evaluation_periods  = 1
+  period              = each.value.period
+  evaluation_periods  = each.value.evaluations
   threshold           = each.value.threshold
-  comparison_operator = "GreaterThanOrEqualToThreshold"
-  treat_missing_data  = "notBreaching"
+  comparison_operator = each.value.comparison
+  treat_missing_data  = each.value.missing
   alarm_actions       = local.alarm_actions
   ok_actions          = local.alarm_actions
   tags                = local.tags

@@ -98,11 +98,7 @@ locals {
       metric      = "ReadThrottleEvents"
       dimensions  = { TableName = aws_dynamodb_table.catalog.name }
       statistic   = "Sum"
-      comparison  = "GreaterThanOrEqualToThreshold"
       threshold   = 1
-      period      = 300
-      evaluations = 1
-      missing     = "notBreaching"
     }
     write-throttles = {
       description = "DynamoDB refuses writes to the table. docs/operations.md, \"The table is throttled\""
@@ -110,11 +106,7 @@ locals {
       metric      = "WriteThrottleEvents"
       dimensions  = { TableName = aws_dynamodb_table.catalog.name }
       statistic   = "Sum"
-      comparison  = "GreaterThanOrEqualToThreshold"
       threshold   = 1
-      period      = 300
-      evaluations = 1
-      missing     = "notBreaching"
     }
     slow-publish = {
       description = "An upload took publish four fifths of its time. docs/operations.md, \"Publish is slow\""
@@ -122,11 +114,7 @@ locals {
       metric      = "Duration"
       dimensions  = { FunctionName = aws_lambda_function.this["publish"].function_name }
       statistic   = "Maximum"
-      comparison  = "GreaterThanOrEqualToThreshold"
       threshold   = 480000 # milliseconds
-      period      = 300
-      evaluations = 1
-      missing     = "notBreaching"
     }
   }, local.fetch_errors_alarm, local.certificate_alarm) : name => alarm if var.more_alarms }
 
@@ -136,11 +124,7 @@ locals {
     metric      = "Errors"
     dimensions  = { FunctionName = aws_lambda_function.this[name].function_name }
     statistic   = "Sum"
-    comparison  = "GreaterThanOrEqualToThreshold"
     threshold   = 1
-    period      = 300
-    evaluations = 1
-    missing     = "notBreaching"
   } }
 
   certificate_alarm = { for name in local.has_domain ? ["certificate"] : [] : name => {
@@ -152,26 +136,5 @@ locals {
     comparison  = "LessThanThreshold"
     threshold   = 30
     period      = 86400
-    evaluations = 1
-    missing     = "notBreaching"
   } }
-}
-
-resource "aws_cloudwatch_metric_alarm" "more" {
-  for_each = local.more_alarms
-
-  alarm_name          = "${var.bucket_name}-${each.key}"
-  alarm_description   = each.value.description
-  namespace           = each.value.namespace
-  metric_name         = each.value.metric
-  dimensions          = each.value.dimensions
-  statistic           = each.value.statistic
-  period              = each.value.period
-  evaluation_periods  = each.value.evaluations
-  threshold           = each.value.threshold
-  comparison_operator = each.value.comparison
-  treat_missing_data  = each.value.missing
-  alarm_actions       = local.alarm_actions
-  ok_actions          = local.alarm_actions
-  tags                = local.tags
 }
