@@ -169,23 +169,6 @@ func conclude(out io.Writer, of string, summary backup.Summary, what string, err
 	return err
 }
 
-// addDataFlag defines the flag that names a data folder.
-func addDataFlag(command *cobra.Command, value *string) {
-	command.Flags().StringVar(value, "data", ".larder", "the data `folder` [LARDER_DATA]")
-}
-
-// dataFolder is the absolute path of the data folder that the flag, or else the
-// environment, names.
-func dataFolder(cmd *cobra.Command, value string) (string, error) {
-	if named := os.Getenv("LARDER_DATA"); named != "" && !cmd.Flags().Changed("data") {
-		value = named
-	}
-	if value == "" {
-		return "", errors.New("--data is empty: give the data folder, or leave it out for .larder")
-	}
-	return filepath.Abs(value)
-}
-
 // quietLogger logs what a person at the command must know, and not how it goes on.
 func quietLogger(cmd *cobra.Command) *slog.Logger {
 	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))

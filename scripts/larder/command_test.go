@@ -99,6 +99,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"mirror add":                                                      "too few arguments: use larder mirror add ADDRESS [VERSION-CONSTRAINT]",
 		"prune all":                                                       "too many arguments: use larder prune",
 		"prune --data=":                                                   "--data is empty",
+		"env --data=":                                                     "--data is empty",
 		"prune --data nowhere":                                            "/nowhere is no data folder",
 		"backup create":                                                   "too few arguments: use larder backup create DIR|-",
 		"backup restore":                                                  "too few arguments: use larder backup restore DIR|-",

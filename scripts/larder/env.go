@@ -29,26 +29,27 @@ file, these settings are as they were before. It needs no registry.`,
   eval "$(larder env --unset)"`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			script, err := envfile.Unset(), error(nil)
+			script := envfile.Unset()
 			if !unset {
-				script, err = readEnv(data, cmd.Flags().Changed("data"))
+				var err error
+				if script, err = readEnv(cmd, data); err != nil {
+					return err
+				}
 			}
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), script)
+			_, err := fmt.Fprint(cmd.OutOrStdout(), script)
 			return err
 		},
 	}
-	command.Flags().StringVar(&data, "data", ".larder", "the data `folder` that the registry is served from [LARDER_DATA]")
+	addDataFlag(command, &data)
 	command.Flags().BoolVar(&unset, "unset", false, "print what undoes it")
 	return command
 }
 
 // readEnv reads the file of the registry that serves from a data folder.
-func readEnv(data string, said bool) (string, error) {
-	if set := os.Getenv("LARDER_DATA"); set != "" && !said {
-		data = set
+func readEnv(cmd *cobra.Command, data string) (string, error) {
+	data, err := namedData(cmd, data)
+	if err != nil {
+		return "", err
 	}
 	script, err := os.ReadFile(filepath.Join(data, datadir.Env))
 	if errors.Is(err, fs.ErrNotExist) {

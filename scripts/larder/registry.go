@@ -24,24 +24,20 @@ allows it. AWS_ENDPOINT_URL_LAMBDA leads to another server.`
 
 // addRegistryFlags defines the flags that say which registry is asked.
 func addRegistryFlags(command *cobra.Command, o *reach.Options) {
-	flags := command.Flags()
-	flags.StringVar(&o.Data, "data", ".larder", "the data `folder` that the registry is served from [LARDER_DATA]")
-	flags.StringVar(&o.Stack, "stack", "", "the `name` of a deployment on AWS: its BucketName parameter")
+	addDataFlag(command, &o.Data)
+	command.Flags().StringVar(&o.Stack, "stack", "", "the `name` of a deployment on AWS: its BucketName parameter")
 	addRegionFlag(command, &o.Region)
 	checkFlags(command, notTogether("data", "stack"))
 }
 
 // findRegistry finds the registry that the flags, or else the environment, name.
 func findRegistry(cmd *cobra.Command, o reach.Options) (*reach.Registry, error) {
-	flags := cmd.Flags()
-	if flags.Changed("stack") && o.Stack == "" {
+	if cmd.Flags().Changed("stack") && o.Stack == "" {
 		return nil, errors.New("--stack is empty: give the BucketName parameter of the deployment")
 	}
-	if data := os.Getenv("LARDER_DATA"); data != "" && !flags.Changed("data") {
-		o.Data = data
-	}
-	if o.Data == "" {
-		return nil, errors.New("--data is empty: give the data folder, or leave it out for .larder")
+	var err error
+	if o.Data, err = namedData(cmd, o.Data); err != nil {
+		return nil, err
 	}
 	return reach.Find(cmd.Context(), o)
 }
