@@ -25,7 +25,7 @@ func newBackupCommand() *cobra.Command {
 		Use:   "backup",
 		Short: "Copy all that a single node has, and make a data folder of the copy",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  showHelp,
 	}
 	command.AddCommand(newBackupCreateCommand(), newBackupVerifyCommand(), newBackupRestoreCommand())
 	return command

@@ -28,7 +28,7 @@ func newMirrorCommand() *cobra.Command {
 		Use:   "mirror",
 		Short: "Bring providers of other registries into a registry's mirror",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  showHelp,
 	}
 	command.AddCommand(newMirrorAddCommand(), newMirrorExportCommand(), newMirrorImportCommand())
 	return command

@@ -49,6 +49,7 @@ func newTokenCommand() *cobra.Command {
 to all. Pipelines can do without a token of this kind, and people can log in:
 see "larder trust".`,
 		Args: cobra.NoArgs,
+		RunE: showHelp,
 	}
 	command.AddCommand(newTokenCreateCommand(), newTokenListCommand(), newTokenRevokeCommand())
 	return command

@@ -23,6 +23,7 @@ func newTrustCommand() *cobra.Command {
 them: a pipeline for the identity token of its CI system, a person who logs in for
 what the company's identity provider says. Whoever no rule fits gets none.`,
 		Args: cobra.NoArgs,
+		RunE: showHelp,
 	}
 	command.AddCommand(newTrustAddCommand(), newTrustListCommand(), newTrustRemoveCommand())
 	return command

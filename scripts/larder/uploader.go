@@ -34,6 +34,7 @@ func newUploaderCommand() *cobra.Command {
 else: one for each team or pipeline. The key in the data folder's file "env" is the
 operator's own, and may upload everywhere.`,
 		Args: cobra.NoArgs,
+		RunE: showHelp,
 	}
 	command.AddCommand(newUploaderCreateCommand(), newUploaderListCommand(), newUploaderRevokeCommand())
 	return command

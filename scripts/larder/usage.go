@@ -25,6 +25,10 @@ func arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
+// showHelp is what a command runs that only has others below it. A command that runs
+// nothing would take the misspelt name of one below for an argument, and succeed.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
 // manyArguments is for commands that take any number.
 const manyArguments = math.MaxInt
 
