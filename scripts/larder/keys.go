@@ -13,6 +13,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/scripts/larder/internal/reach"
+	"github.com/larder-registry/larder/scripts/larder/internal/shell"
 	"github.com/larder-registry/larder/scripts/larder/internal/walk"
 )
 
@@ -47,7 +48,7 @@ with them: "trusted", which an expired key is, too; "revoked", by its owner; or
 	addRegistryFlags(command, &o)
 	command.Flags().BoolVar(&versions, "versions", false, "name the versions, too")
 	command.Flags().BoolVar(&asJSON, "json", false, "write the keys and their versions as one JSON document")
-	command.AddCommand(newRotateCommand(), newResignCommand(), newDistrustCommand(), newRotateAccessCommand())
+	command.AddCommand(newRotateCommand(), newRotateAccessCommand(), newResignCommand(), newDistrustCommand())
 	return command
 }
 
@@ -141,6 +142,39 @@ docs/operations.md says how.
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the registry signs with the key %s from now on, fingerprint %s\n",
 				answer.Rotated.KeyID, answer.Rotated.Fingerprint)
+			return err
+		},
+	}
+	addRegistryFlags(command, &o)
+	return command
+}
+
+func newRotateAccessCommand() *cobra.Command {
+	var o reach.Options
+	command := &cobra.Command{
+		Use:   "rotate-access",
+		Short: "Make a new access key for the operator's uploads, in the place of the old one",
+		Long: `Make new access keys of the bucket on a single node, without a restart: the operator's
+own, which stands in the file "env" of the data folder, and the registry's. The
+operator's old key is good for nothing from then on. The registry's old key goes on
+for 15 minutes, and for downloads alone: for as long as links live that were signed
+with it. Uploaders keep their keys: "larder uploader revoke" ends them.
+
+On AWS, access keys are those of IAM's users and roles.
+` + whichRegistry,
+		Example: `  larder keys rotate-access`,
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			registry, err := findRegistry(cmd, o)
+			if err != nil {
+				return err
+			}
+			answer, err := registry.Ask(cmd.Context(), control.Request{RotateAccess: &control.RotateAccess{}})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the operator's access key is %s from now on, and the old one is good for nothing; "+
+				"in every shell that uploads, source the new one:\n\n  . %s\n", answer.AccessRotated.AccessKeyID, shell.Quote(answer.AccessRotated.Env))
 			return err
 		},
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/scripts/larder/internal/reach"
-	"github.com/larder-registry/larder/scripts/larder/internal/shell"
 )
 
 // whichUploaders is what the help of a command says that asks a registry about
@@ -189,39 +188,6 @@ What was uploaded with it stays.
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the access key %s of the uploader %s is revoked, which takes effect at once\n",
 				answer.UploaderRevoked.AccessKeyID, answer.UploaderRevoked.Name)
-			return err
-		},
-	}
-	addRegistryFlags(command, &o)
-	return command
-}
-
-func newRotateAccessCommand() *cobra.Command {
-	var o reach.Options
-	command := &cobra.Command{
-		Use:   "rotate-access",
-		Short: "Make a new access key for the operator's uploads, in the place of the old one",
-		Long: `Make new access keys of the bucket on a single node, without a restart: the operator's
-own, which stands in the file "env" of the data folder, and the registry's. The
-operator's old key is good for nothing from then on. The registry's old key goes on
-for 15 minutes, and for downloads alone: for as long as links live that were signed
-with it. Uploaders keep their keys: "larder uploader revoke" ends them.
-
-On AWS, access keys are those of IAM's users and roles.
-` + whichRegistry,
-		Example: `  larder keys rotate-access`,
-		Args:    arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			registry, err := findRegistry(cmd, o)
-			if err != nil {
-				return err
-			}
-			answer, err := registry.Ask(cmd.Context(), control.Request{RotateAccess: &control.RotateAccess{}})
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the operator's access key is %s from now on, and the old one is good for nothing; "+
-				"in every shell that uploads, source the new one:\n\n  . %s\n", answer.AccessRotated.AccessKeyID, shell.Quote(answer.AccessRotated.Env))
 			return err
 		},
 	}
