@@ -137,7 +137,7 @@ func createToken(cmd *cobra.Command, registry *reach.Registry, secret string, r 
 		return fmt.Errorf("the token is made, and cannot be written: %w; end it with \"%s\"", err, revoke)
 	}
 	if isatty.IsTerminal(os.Stdout.Fd()) {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), tokenHint, expiry(*answer.Access.Token))
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), tokenHint, formatExpiry(answer.Access.Token.Expires))
 	}
 	return err
 }
@@ -240,7 +240,7 @@ func writeTokens(out io.Writer, tokens []access.Token, ofPipelines int, now time
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(table, "NAME\tID\tOWNER\tORIGIN\tSCOPES\tEXPIRES\tLAST USED")
 	for _, t := range tokens {
-		expires, used := expiry(t), string(t.Used)
+		expires, used := formatExpiry(t.Expires), string(t.Used)
 		if t.Expired(now) {
 			expires += " (expired)"
 		}
@@ -256,14 +256,6 @@ func writeTokens(out io.Writer, tokens []access.Token, ofPipelines int, now time
 		err = errors.Join(err, failed)
 	}
 	return err
-}
-
-// expiry is when a token expires.
-func expiry(t access.Token) string {
-	if t.Expires.IsZero() {
-		return "never"
-	}
-	return formatTime(t.Expires)
 }
 
 func newTokenRevokeCommand() *cobra.Command {
@@ -374,6 +366,16 @@ func parseLifetime(text string) (access.Duration, error) {
 	}
 	return access.Duration(time.Duration(n) * unit), nil
 }
+
+// formatExpiry is when something expires, which is never for the zero time.
+func formatExpiry(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return formatTime(t)
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
 // formatLifetime is a lifetime as [parseLifetime] reads it, or, where that takes
 // more than one unit, as any duration is written.

@@ -98,7 +98,7 @@ func createUploader(cmd *cobra.Command, registry *reach.Registry, request contro
 		return fmt.Errorf("the access key is made, and cannot be written: %w; end it with \"%s\"", err, revoke)
 	}
 	if isatty.IsTerminal(os.Stdout.Fd()) {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), uploaderHint, uploaderExpiry(u.Uploader), u.Namespaces[0])
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), uploaderHint, formatExpiry(u.Expires), u.Namespaces[0])
 	}
 	return err
 }
@@ -148,7 +148,7 @@ func writeUploaders(out io.Writer, uploaders []access.Uploader, now time.Time) e
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(table, "NAME\tACCESS KEY ID\tNAMESPACES\tCREATED\tEXPIRES")
 	for _, u := range uploaders {
-		expires := uploaderExpiry(u)
+		expires := formatExpiry(u.Expires)
 		if u.Expired(now) {
 			expires += " (expired)"
 		}
@@ -157,15 +157,6 @@ func writeUploaders(out io.Writer, uploaders []access.Uploader, now time.Time) e
 	}
 	return errors.Join(err, table.Flush())
 }
-
-func uploaderExpiry(u access.Uploader) string {
-	if u.Expires.IsZero() {
-		return "never"
-	}
-	return formatTime(u.Expires)
-}
-
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
 func newUploaderRevokeCommand() *cobra.Command {
 	var o reach.Options
