@@ -65,7 +65,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"verify all":                 "too many arguments: use larder verify",
 		"list a b":                   "too many arguments: use larder list",
 		"list --data nowhere":        "/nowhere: start it",
-		"uploads --status good":      "--status: \"good\" is none: say rejected, pending, ignored, published, all",
+		"uploads --status good":      "--status: \"good\" is no status: say rejected, pending, ignored, published, all",
 		"uploads --data nowhere":     "/nowhere: start it",
 		"publish a.zip --to acme/w --bucket b --region r --author-key nowhere": "--author-key: open nowhere",
 		"publish a.zip --module acme/vpc/aws --version 1.0.0 --author-key k":   "--author-key and --module do not go together",

@@ -54,15 +54,10 @@ with them: "trusted", which an expired key is, too; "revoked", by its owner; or
 
 // listKeys is all keys, and the versions that each signed.
 func listKeys(cmd *cobra.Command, o reach.Options) (keys []control.Key, totals walk.Totals, err error) {
-	w, err := newWalk(cmd, o, "", func(after string) control.Request {
+	request := func(after string) control.Request {
 		return control.Request{Keys: &control.Part{After: after}}
-	})
-	if err != nil {
-		return nil, totals, err
 	}
-	w.Each = func(part *control.Walked) { keys = mergeKeys(keys, part.Keys) }
-	w.Out = cmd.ErrOrStderr() // findings stand beside the table
-	totals, err = w.Run(cmd.Context())
+	totals, err = listAll(cmd, o, request, func(part *control.Walked) { keys = mergeKeys(keys, part.Keys) })
 	return keys, totals, err
 }
 

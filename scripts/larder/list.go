@@ -25,12 +25,12 @@ func newListCommand() *cobra.Command {
 		Short: "List what a registry has",
 		Long: `List what a registry has: every version of its modules and providers, and of those
 that it mirrors, with how it stands and with the platforms that there are packages
-for. With a namespace, an address or the hostname of a mirrored registry, those of
-it alone.
+for. With a namespace, an address or the hostname of a mirrored registry, it lists
+the versions of that alone.
 
 A version that is "listed" is offered to the clients; one that is "deprecated" is,
-too, with a warning; one that is "withdrawn" is not. One is "unlisted" of which
-nothing can be served: "larder verify" says why.
+too, with a warning; one that is "withdrawn" is not. A version is "unlisted" when
+nothing of it can be served: "larder verify" says why.
 ` + whichRegistry,
 		Example: `  larder list
   larder list acme/widget
@@ -57,16 +57,11 @@ nothing can be served: "larder verify" says why.
 
 // listVersions is every version, sorted by what it is of and then by precedence.
 func listVersions(cmd *cobra.Command, o reach.Options, of string) (versions []control.Version, totals walk.Totals, err error) {
-	w, err := newWalk(cmd, o, "", func(after string) control.Request {
+	request := func(after string) control.Request {
 		return control.Request{List: &control.List{Part: control.Part{After: after}, Of: of}}
-	})
-	if err != nil {
-		return nil, totals, err
 	}
 	versions = []control.Version{}
-	w.Each = func(part *control.Walked) { versions = append(versions, part.Versions...) }
-	w.Out = cmd.ErrOrStderr() // findings stand beside the table
-	totals, err = w.Run(cmd.Context())
+	totals, err = listAll(cmd, o, request, func(part *control.Walked) { versions = append(versions, part.Versions...) })
 	slices.SortStableFunc(versions, compareVersions)
 	return versions, totals, err
 }

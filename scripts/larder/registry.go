@@ -63,17 +63,28 @@ func newWalk(cmd *cobra.Command, o reach.Options, after string, request func(aft
 	}, nil
 }
 
-// isTerminal says whether what is written to a file is drawn: elsewhere there are lines
-// alone.
+// listAll asks for all parts of a list. Findings stand beside what is listed.
+func listAll(cmd *cobra.Command, o reach.Options, request func(after string) control.Request, each func(*control.Walked)) (walk.Totals, error) {
+	w, err := newWalk(cmd, o, "", request)
+	if err != nil {
+		return walk.Totals{}, err
+	}
+	w.Each = each
+	w.Out = cmd.ErrOrStderr()
+	return w.Run(cmd.Context())
+}
+
+// isTerminal says whether lines that are written to a file may be drawn again: it is a
+// terminal, and one that can do that.
 func isTerminal(file *os.File) bool {
 	return isatty.IsTerminal(file.Fd()) && os.Getenv("TERM") != "dumb"
 }
 
-// runToEnd runs a walk whose parts the caller keeps, and says how an interrupted one
-// goes on.
+// runToEnd runs a walk of a command that has the flag "after", and says how an
+// interrupted one goes on.
 func runToEnd(cmd *cobra.Command, w *walk.Walk) (walk.Totals, error) {
 	totals, err := w.Run(cmd.Context())
-	if err != nil && totals.Next != "" && cmd.Flags().Lookup("after") != nil {
+	if err != nil && totals.Next != "" {
 		err = fmt.Errorf("%w, after %s; the same command goes on there with --after %s", err, totals, shell.Quote(totals.Next))
 	}
 	return totals, err

@@ -16,7 +16,7 @@ import (
 	"github.com/larder-registry/larder/scripts/larder/internal/walk"
 )
 
-// uploadStatuses are what may be asked for.
+// uploadStatuses are the values that --status takes.
 var uploadStatuses = []string{string(publish.Rejected), string(publish.Pending), string(publish.Ignored), string(publish.Published), string(control.AnyStatus)}
 
 func newUploadsCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func newUploadsCommand() *cobra.Command {
 		Long: `Say what became of uploads, and why: of those that are rejected, pending or ignored,
 with all reasons. With a prefix, of those whose keys in the bucket begin with it.
 
-Of each key it is what became of the last upload under it, also when that is gone
+It says what became of the last upload under each key, also when that upload is gone
 from the bucket.
 ` + whichRegistry,
 		Example: `  larder uploads
@@ -38,7 +38,7 @@ from the bucket.
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if status != "" && !slices.Contains(uploadStatuses, status) {
-				return fmt.Errorf("--status: %q is none: say %s", status, strings.Join(uploadStatuses, ", "))
+				return fmt.Errorf("--status: %q is no status: say %s", status, strings.Join(uploadStatuses, ", "))
 			}
 			uploads, totals, err := listUploads(cmd, o, control.Uploads{Prefix: strings.Join(args, ""), Status: publish.Status(status)})
 			if err != nil {
@@ -53,24 +53,19 @@ from the bucket.
 		},
 	}
 	addRegistryFlags(command, &o)
-	command.Flags().StringVar(&status, "status", "", "those that are of one `status`: rejected, pending, ignored, published, or all")
+	command.Flags().StringVar(&status, "status", "", "only uploads of this `status`: rejected, pending, ignored, published, or all")
 	command.Flags().BoolVar(&asJSON, "json", false, "write the uploads as one JSON document")
 	return command
 }
 
 func listUploads(cmd *cobra.Command, o reach.Options, r control.Uploads) (uploads []publish.Outcome, totals walk.Totals, err error) {
-	w, err := newWalk(cmd, o, "", func(after string) control.Request {
+	request := func(after string) control.Request {
 		r := r
 		r.After = after
 		return control.Request{Uploads: &r}
-	})
-	if err != nil {
-		return nil, totals, err
 	}
 	uploads = []publish.Outcome{}
-	w.Each = func(part *control.Walked) { uploads = append(uploads, part.Uploads...) }
-	w.Out = cmd.ErrOrStderr() // findings stand beside what is listed
-	totals, err = w.Run(cmd.Context())
+	totals, err = listAll(cmd, o, request, func(part *control.Walked) { uploads = append(uploads, part.Uploads...) })
 	slices.SortStableFunc(uploads, func(a, b publish.Outcome) int { return strings.Compare(a.Key, b.Key) })
 	return uploads, totals, err
 }
