@@ -203,6 +203,18 @@ func writeRules(out io.Writer, rules []access.Rule) error {
 	return errors.Join(err, table.Flush())
 }
 
+// remaining says of what a removed rule has given how long that is good, and what ends it.
+func remaining(rule access.Rule) (text string) {
+	if len(rule.Scopes) > 0 {
+		text = fmt.Sprintf("tokens that it gave are good until they expire, in %s at the latest: "+
+			"\"larder token list --all\" lists them, and \"larder token revoke\" ends them\n", formatLifetime(rule.Lifetime))
+	}
+	if len(rule.Uploads) > 0 {
+		text += "access keys that it gave are good until they expire, in an hour at the latest: \"larder keys rotate-access\" ends them\n"
+	}
+	return text
+}
+
 func newTrustRemoveCommand() *cobra.Command {
 	var o reach.Options
 	command := &cobra.Command{
@@ -224,13 +236,7 @@ rotate-access" ends those.
 			if err != nil {
 				return err
 			}
-			if len(answer.Rule.Scopes) == 0 {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rule %s is removed; access keys that it gave are good until they expire, in an hour at the latest: "+
-					"\"larder keys rotate-access\" ends them\n", args[0])
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rule %s is removed; tokens that it gave are good until they expire, in %s at the latest: "+
-				"\"larder token list --all\" lists them, and \"larder token revoke\" ends them\n", args[0], formatLifetime(answer.Rule.Lifetime))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rule %s is removed\n%s", args[0], remaining(*answer.Rule))
 			return err
 		},
 	}

@@ -70,24 +70,17 @@ func TestTrustUploads(t *testing.T) {
 		t.Errorf("%v, and asked %q", err, *asked)
 	}
 	for _, test := range []struct {
-		use  access.Use
-		more string
-		want string
+		scopes, uploads []string
+		want            string
 	}{
-		{access.ForPipelines, "--upload acme", "access keys"},
-		{access.ForPipelines, "--scope all --upload acme", "tokens and access keys"},
-		{access.ForPipelines, "--scope all", "tokens"},
+		{nil, []string{"acme"}, "access keys"},
+		{[]string{"read *"}, []string{"acme"}, "tokens and access keys"},
+		{[]string{"read *"}, nil, "tokens"},
 	} {
-		r := ruleFlags{github: true, audience: "a", claims: []string{"repository=acme/x"}}
-		if strings.Contains(test.more, "--scope") {
-			r.scopes = []string{"read *"}
-		}
-		if strings.Contains(test.more, "--upload") {
-			r.uploads = []string{"acme"}
-		}
+		r := ruleFlags{github: true, audience: "a", claims: []string{"repository=acme/x"}, scopes: test.scopes, uploads: test.uploads}
 		rule, err := r.rule("x")
 		if err != nil || given(rule) != test.want {
-			t.Errorf("%s: gives %s, %v, want %s", test.more, given(rule), err, test.want)
+			t.Errorf("%q and %q: gives %s, %v, want %s", test.scopes, test.uploads, given(rule), err, test.want)
 		}
 	}
 	for want, more := range map[string]string{
@@ -104,11 +97,6 @@ func TestTrustUploads(t *testing.T) {
 	if _, _, err := run(t, strings.Fields("trust add x --login --claim groups=x --upload acme")...); err == nil ||
 		err.Error() != `a rule for people lets nobody upload: make an uploader for who does, with "larder uploader create"` {
 		t.Errorf("for people: %v", err)
-	}
-	startStack(t, `{"rule":{"name":"x","use":"pipelines","claims":[],"uploads":["acme"],"lifetime":"15m0s"}}`)
-	out, _, err := run(t, "trust", "remove", "x")
-	if want := "the rule x is removed; access keys that it gave are good until they expire, in an hour at the latest: \"larder keys rotate-access\" ends them\n"; err != nil || out != want {
-		t.Errorf("%q, %v", out, err)
 	}
 }
 
@@ -129,18 +117,27 @@ func TestTrustList(t *testing.T) {
 }
 
 func TestTrustRemove(t *testing.T) {
-	asked := startStack(t, `{"rule":`+oneRule+`}`)
-	out, _, err := run(t, "trust", "remove", "github")
-	if err != nil || accessRequest(t, (*asked)[0]).RemoveRule.Name != "github" {
-		t.Fatalf("asked %q: %v", *asked, err)
-	}
-	for _, want := range []string{"the rule github is removed", "in 15m at the latest", "larder token revoke"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("said %q, want %q", out, want)
+	const (
+		removed = "the rule github is removed\n"
+		tokens  = "tokens that it gave are good until they expire, in 15m at the latest: \"larder token list --all\" lists them, and \"larder token revoke\" ends them\n"
+		keys    = "access keys that it gave are good until they expire, in an hour at the latest: \"larder keys rotate-access\" ends them\n"
+	)
+	for rule, want := range map[string]string{
+		oneRule: removed + tokens + keys,
+		strings.Replace(oneRule, `"uploads":["acme","labs"],`, "", 1): removed + tokens,
+		strings.Replace(oneRule, `"scopes":["read *"],`, "", 1):       removed + keys,
+	} {
+		asked := startStack(t, `{"rule":`+rule+`}`)
+		out, _, err := run(t, "trust", "remove", "github")
+		if err != nil || accessRequest(t, (*asked)[0]).RemoveRule.Name != "github" {
+			t.Fatalf("asked %q: %v", *asked, err)
+		}
+		if out != want {
+			t.Errorf("%s: said\n%s\nwant\n%s", rule, out, want)
 		}
 	}
 	secret, _ := access.NewToken()
-	asked = startStack(t, `{"rule":`+oneRule+`}`)
+	asked := startStack(t, `{"rule":`+oneRule+`}`)
 	if _, _, err := run(t, "trust", "remove", secret); err == nil || strings.Contains(err.Error(), secret) || len(*asked) > 0 {
 		t.Errorf("a token: %v, and asked %q", err, *asked)
 	}
