@@ -141,20 +141,22 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-// Every flag in an example is one of the command's.
+// Every line of an example is a command that larder takes.
 func TestExamples(t *testing.T) {
 	commands := newCommand().Commands()
-	commands = append(commands, newKeysCommand().Commands()...)
-	commands = append(commands, newMirrorCommand().Commands()...)
-	commands = append(commands, newBackupCommand().Commands()...)
-	commands = append(commands, newTokenCommand().Commands()...)
-	commands = append(commands, newTrustCommand().Commands()...)
-	for _, command := range commands {
-		for _, word := range strings.Fields(command.Example) {
-			if name, ok := strings.CutPrefix(strings.TrimRight(word, `)"`), "--"); ok && command.Flags().Lookup(name) == nil {
-				t.Errorf("larder %s has no --%s, which its example has", command.Name(), name)
-			}
+	for i := 0; i < len(commands); i++ {
+		command := commands[i]
+		commands = append(commands, command.Commands()...)
+		examples := larderCommands(command.Example)
+		if command.Example != "" && len(examples) < strings.Count(strings.ReplaceAll(command.Example, "\\\n", ""), "\n")+1 {
+			t.Errorf("%s: not every line is an example of it:\n%s", command.CommandPath(), command.Example)
 		}
+		for _, words := range examples {
+			checkCommand(t, command.CommandPath(), words)
+		}
+	}
+	if len(commands) < 30 {
+		t.Errorf("larder has %d commands, want all of them", len(commands))
 	}
 }
 

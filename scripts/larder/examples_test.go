@@ -34,11 +34,9 @@ func TestExamplePipelines(t *testing.T) {
 			continue
 		}
 		for _, text := range scalars(&document) {
-			for line := range strings.Lines(text) {
-				if words := strings.Fields(line); len(words) > 1 && words[0] == "larder" {
-					commands++
-					checkCommand(t, name, words[1:])
-				}
+			for _, words := range larderCommands(text) {
+				commands++
+				checkCommand(t, name, words)
 			}
 		}
 		for _, action := range valuesOf(&document, "uses") {
@@ -167,36 +165,54 @@ func documents(t *testing.T) []string {
 	return append(files, "../../README.md", "../../examples/README.md")
 }
 
-// documentedCommands are the lines for a shell in a document that call larder, as its arguments.
+// documentedCommands are the commands of larder in the lines for a shell in a document, as its arguments.
 func documentedCommands(t *testing.T, file string) [][]string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var commands [][]string
+	var shell strings.Builder
 	inShell := false
-	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "```") {
-			inShell = !inShell && line == "```sh"
+	for line := range strings.Lines(string(text)) {
+		fence := strings.TrimSpace(line)
+		if strings.HasPrefix(fence, "```") {
+			inShell = !inShell && fence == "```sh"
 			continue
 		}
-		if arguments, ok := strings.CutPrefix(line, "larder "); ok && inShell {
-			commands = append(commands, shellWords(arguments))
+		if inShell {
+			shell.WriteString(line)
+		}
+	}
+	return larderCommands(shell.String())
+}
+
+var (
+	// nextCommand is what stands before another command in a line for a shell.
+	nextCommand = regexp.MustCompile(`&&|\||\$\(`)
+	// call is a command that is larder's, perhaps with variables of its own.
+	call = regexp.MustCompile(`^(?:[A-Za-z_]+=\S+ )*larder (.*?)(?:\)"?)?$`)
+	// shellWord is a word of a line for a shell, bare or in quotes, or a comment.
+	shellWord = regexp.MustCompile(`"[^"]*"|'[^']*'|#.*|[^\s"'#]+`)
+)
+
+// larderCommands are the commands of larder in lines for a shell, as its arguments.
+func larderCommands(lines string) (commands [][]string) {
+	for line := range strings.Lines(strings.ReplaceAll(lines, "\\\n", " ")) {
+		for _, command := range nextCommand.Split(line, -1) {
+			if arguments := call.FindStringSubmatch(strings.TrimSpace(command)); arguments != nil {
+				commands = append(commands, shellWords(arguments[1]))
+			}
 		}
 	}
 	return commands
 }
 
-// shellWord is a word of a line for a shell, bare or in quotes, or a comment.
-var shellWord = regexp.MustCompile(`"[^"]*"|'[^']*'|#.*|[^\s"'#]+`)
-
-// shellWords are the words of a line for a shell, up to a comment or to where its output goes.
+// shellWords are the words of a line for a shell, up to a comment, or to where it reads from or writes to.
 func shellWords(line string) []string {
 	var words []string
 	for _, word := range shellWord.FindAllString(line, -1) {
-		if strings.HasPrefix(word, "#") || word == ">" {
+		if strings.HasPrefix(word, "#") || word == ">" || word == "<" {
 			break
 		}
 		words = append(words, strings.Trim(word, `"'`))
@@ -204,7 +220,7 @@ func shellWords(line string) []string {
 	return words
 }
 
-// checkCommand wants larder to take this subcommand with these flags.
+// checkCommand wants larder to take this subcommand with these arguments and flags.
 func checkCommand(t *testing.T, file string, words []string) {
 	t.Helper()
 	command, args, err := newCommand().Find(words)
@@ -216,7 +232,11 @@ func checkCommand(t *testing.T, file string, words []string) {
 		t.Errorf("%s: larder %s: %v", file, strings.Join(words, " "), err)
 		return
 	}
-	if err := errors.Join(command.ValidateRequiredFlags(), command.ValidateFlagGroups()); err != nil {
+	err = command.ValidateArgs(command.Flags().Args())
+	if command.PreRunE != nil {
+		err = errors.Join(err, command.PreRunE(command, command.Flags().Args()))
+	}
+	if err != nil {
 		t.Errorf("%s: larder %s: %v", file, strings.Join(words, " "), err)
 	}
 }
