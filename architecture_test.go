@@ -42,7 +42,8 @@ var mayImport = map[string][]string{
 	"internal/dynamotest":       {},
 	"internal/keycloaktest":     {"internal/keycloaktest"},
 	"internal/kmstest":          {},
-	"internal/lambdatest":       {},
+	"internal/lambdatest":       {"internal/logtest"},
+	"internal/logtest":          {},
 	"internal/templatetest":     {},
 	"internal/awstest":          {"internal/"},
 	"scripts/larder":            {"pkg/", "scripts/larder/internal/"},
@@ -69,7 +70,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/awstest", "scripts/larder/internal/disk/disktest"},
+	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/logtest", "internal/awstest", "scripts/larder/internal/disk/disktest"},
 }
 
 type goPackage struct {

@@ -31,6 +31,7 @@ import (
 	"github.com/larder-registry/larder/functions/internal/mirror"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/lambdatest"
+	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/internal/templatetest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
@@ -146,23 +147,11 @@ type pulling struct {
 	origin     *origin
 	deployment *templatetest.Deployment
 	settings   map[string]string
-	log        lockedBuffer
+	log        logtest.Log
 
 	mu       sync.Mutex
 	requests []string          // "<service> <what>"
 	queue    map[string]string // bodies by deduplication id: what a FIFO queue delivers
-}
-
-// lockedBuffer is a buffer for several writers.
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
 }
 
 func startPulling(t *testing.T) *pulling {

@@ -1,7 +1,6 @@
 package lambdatest
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/larder-registry/larder/internal/logtest"
 )
 
 // environment is one process of a function and the Runtime API that it talks
@@ -22,7 +23,7 @@ import (
 type environment struct {
 	command *exec.Cmd
 	api     *httptest.Server
-	logs    *logs
+	logs    *logtest.Log
 
 	pending chan *invocation
 
@@ -202,22 +203,4 @@ func readError(body []byte) error {
 		return errors.Join(errors.New("the function reported an error that cannot be read"), err)
 	}
 	return &reported
-}
-
-// logs is what a process writes.
-type logs struct {
-	mu      sync.Mutex
-	written bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.written.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.written.String()
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/larder-registry/larder/internal/logtest"
 )
 
 // DefaultTimeout is how long an invocation may take whose context has no
@@ -29,7 +31,7 @@ type Function struct {
 
 	mu      sync.Mutex
 	current *environment // nil: the next invocation starts one
-	logs    logs
+	logs    logtest.Log
 }
 
 // Error is the error that a function reported.

@@ -3,12 +3,13 @@ package access
 import (
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/larder-registry/larder/internal/logtest"
 )
 
 func TestTokens(t *testing.T) {
@@ -188,12 +189,7 @@ func TestTickets(t *testing.T) {
 // TestAuditLine is the whole line of a decision.
 func TestAuditLine(t *testing.T) {
 	var out strings.Builder
-	logger := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}))
+	logger := logtest.Timeless(&out)
 	LogTo(logger)(t.Context(), Decision{Who: `token "ci"`, What: "read *", Allowed: true, Why: "by rule acme"})
 	LogTo(logger)(t.Context(), Decision{Who: "nobody", What: "read *", Why: "there is no token"})
 	const want = `level=INFO msg=access who="token \"ci\"" what="read *" allowed=true why="by rule acme"

@@ -1,7 +1,6 @@
 package login
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -21,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/identity"
@@ -38,8 +38,8 @@ type world struct {
 	store   access.Store
 	people  *people
 	handler http.Handler
-	log     *safeBuffer
-	answers *safeBuffer
+	log     *logtest.Log
+	answers *logtest.Log
 	mu      sync.Mutex
 	secrets []string // which belong nowhere
 	onForms []string // which belong in forms alone
@@ -51,7 +51,7 @@ func newWorld(t *testing.T, configure ...func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, store: store, people: &people{}, log: &safeBuffer{}, answers: &safeBuffer{}}
+	w := &world{T: t, store: store, people: &people{}, log: &logtest.Log{}, answers: &logtest.Log{}}
 	config := Config{
 		Store: store, Provider: w.people, ProviderName: providerName, Host: host,
 		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
@@ -367,23 +367,6 @@ func (w *world) wantToken(r *http.Request, status int, code string) tokenReply {
 	}
 	w.secret(got.AccessToken)
 	return got
-}
-
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 var (

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
+	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -23,14 +23,8 @@ import (
 // since that was asked for last: lines without their times.
 func (w *world) logging(i publish.Index) (p *publish.Publisher, logged func() []string) {
 	var log bytes.Buffer
-	noTime := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}
 	p = publish.New(publish.Config{
-		Bucket: w.bucket, Index: i, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: noTime})),
+		Bucket: w.bucket, Index: i, Signer: w.key, Scratch: w.TempDir(), Log: logtest.Timeless(&log),
 	})
 	return p, func() (lines []string) {
 		for line := range strings.Lines(log.String()) {

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/access"
 )
 
@@ -126,13 +126,7 @@ func newGate(t *testing.T, remember time.Duration) *gate {
 	t.Helper()
 	g := &gate{withTokens: &withTokens{issued: map[access.ID]access.Token{}}, at: time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)}
 	g.version = version(t, "1.0.0")
-	logger := slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}))
-	g.Reader = NewReader(ReaderConfig{Catalog: alone{g.withTokens}, Tokens: g.withTokens, Remember: remember, Logger: logger})
+	g.Reader = NewReader(ReaderConfig{Catalog: alone{g.withTokens}, Tokens: g.withTokens, Remember: remember, Logger: logtest.Timeless(&g.log)})
 	g.Reader.now = func() time.Time { return g.at }
 	return g
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/disk/disktest"
 )
@@ -35,12 +34,7 @@ func testNearlyFullDisk(t *testing.T, _ string) {
 	n.awaitOutcomes(t, "2 objects of ")
 	n.stop()
 	n.start(t) // and looks at what is in the inbox
-	waits := "the disk is nearly full: make room on it, as larder prune does"
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(n.log.String(), waits); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the log does not say %q:\n%s", waits, &n.log)
-		}
-	}
+	n.log.Await(t, "the disk is nearly full: make room on it, as larder prune does")
 	n.must(t, "larder verify", "nothing is wrong")
 	n.must(t, "larder prune --older-than 0", "2 objects of ")
 	if err := os.Remove(ballast); err != nil {

@@ -14,10 +14,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/larder-registry/larder/internal/logtest"
 )
 
 // asCommand makes the test's binary be the larder command.
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 type node struct {
 	dir  string
 	env  []string // beside what every command has
-	log  logBuffer
+	log  logtest.Log
 	stop func()
 }
 
@@ -53,24 +54,6 @@ func newNode(t *testing.T, env ...string) *node {
 	n.start(t)
 	t.Cleanup(func() { n.stop() })
 	return n
-}
-
-// logBuffer is what a process writes, which may be read meanwhile.
-type logBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
 }
 
 // command is a command that runs in the node's folder and knows nothing but the

@@ -1,7 +1,6 @@
 package front
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -12,39 +11,12 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/larder-registry/larder/internal/logtest"
 )
-
-// logged is a log that a server writes and a test reads.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// line waits for a line, and takes it.
-func (l *logged) line(t *testing.T) string {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		l.mu.Lock()
-		line, err := l.text.ReadString('\n')
-		l.mu.Unlock()
-		if err == nil {
-			return line
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("nothing is logged")
-		}
-	}
-}
 
 // Real clients that do not come to a request are told of in words.
 func TestHandshakesThatFailInWords(t *testing.T) {
@@ -55,16 +27,23 @@ func TestHandshakesThatFailInWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &logged{}
-	timeless := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
+	log := &logtest.Log{}
+	read := 0 // of the log
+	line := func() string {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			if first, _, whole := strings.Cut(log.String()[read:], "\n"); whole {
+				read += len(first) + len("\n")
+				return first
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("nothing is logged")
+			}
 		}
-		return a
 	}
 	s := Open(Options{Name: "the test", Listener: listener, Handler: http.NotFoundHandler(), Untrusted: "trust ca.pem",
 		TLS:    &tls.Config{MinVersion: tls.VersionTLS12, Certificates: certified.TLS.Certificates},
-		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{ReplaceAttr: timeless}))})
+		Logger: logtest.Timeless(log)})
 	defer s.Close()
 	at := listener.Addr().String()
 	shake := func(config *tls.Config) error {
@@ -123,9 +102,9 @@ func TestHandshakesThatFailInWords(t *testing.T) {
 		if tt.want == "" {
 			continue
 		}
-		line := regexp.MustCompile(`; .*"\n`).ReplaceAllString(log.line(t), "\"\n") // detail of newer Go
-		if strings.TrimSpace(line) != tt.want {
-			t.Errorf("%s: the log says\n%swant\n%s", tt.name, line, tt.want)
+		got := regexp.MustCompile(`; .*"$`).ReplaceAllString(line(), `"`) // detail of newer Go
+		if got != tt.want {
+			t.Errorf("%s: the log says\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
 }

@@ -13,12 +13,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/larder-registry/larder/internal/logtest"
 )
 
 // downloadLines are the lines of downloads, without what differs from run to run.
-func (l *testLog) downloadLines() (lines []string) {
+func downloadLines(log *logtest.Log) (lines []string) {
 	always := regexp.MustCompile(`time=\S+ level=INFO msg=download | duration=\S+`)
-	for line := range strings.Lines(l.String()) {
+	for line := range strings.Lines(log.String()) {
 		if strings.Contains(line, "msg=download") {
 			lines = append(lines, strings.TrimSpace(always.ReplaceAllString(line, "")))
 		}
@@ -62,8 +64,8 @@ func TestDownloadsAreLogged(t *testing.T) {
 		`key="registry/a b.zip" status=200 bytes=10 client=2001:db8::7`,
 		`key="registry/a b.zip" status=403 bytes=`,
 	}
-	poll(t, "four lines", func() bool { return len(e.log.downloadLines()) >= len(want) })
-	lines := e.log.downloadLines()
+	poll(t, "four lines", func() bool { return len(downloadLines(e.log)) >= len(want) })
+	lines := downloadLines(e.log)
 	for i, line := range lines {
 		if i >= len(want) || !strings.HasPrefix(line, want[i]) || i < 3 && line != want[i] {
 			t.Errorf("line %d is %s\nwant %s", i, line, strings.Join(want, "\n"))
@@ -76,7 +78,7 @@ func TestDownloadsAreLogged(t *testing.T) {
 
 // What ends early says so, and what is refused does not fill the log.
 func TestDownloadsThatFailAreLogged(t *testing.T) {
-	log := &testLog{}
+	log := &logtest.Log{}
 	answer := func(do http.HandlerFunc, target string) {
 		defer func() { _ = recover() }()
 		r := httptest.NewRequest("GET", target, nil)
@@ -92,7 +94,7 @@ func TestDownloadsThatFailAreLogged(t *testing.T) {
 		"key=x status=200 bytes=4 client=2001:db8::7 broken_off=true",
 		"key=" + strings.Repeat("k", 1024) + " status=503 bytes=0 client=2001:db8::7",
 	}
-	if got := log.downloadLines(); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := downloadLines(log); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q", got)
 	}
 	quiet := newDownloads(http.NotFoundHandler(), slog.New(slog.NewTextHandler(log, nil)))

@@ -1,7 +1,6 @@
 package locals3
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -25,27 +24,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/localca"
 )
-
-// testLog is where the endpoint of a test logs to.
-type testLog struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *testLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *testLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // endpoint is a running server with what a test needs to look at it, as its
 // clients do: through the door.
@@ -55,7 +37,7 @@ type endpoint struct {
 	url            string
 	outside        *http.Client
 	dir            *datadir.Dir
-	log            *testLog
+	log            *logtest.Log
 	mu             sync.Mutex
 	keys           []string
 	room           atomic.Int64 // on the disk
@@ -100,7 +82,7 @@ func start(t *testing.T, path string) *endpoint {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca.CertificatePEM())
-	e := &endpoint{dir: dir, log: &testLog{}}
+	e := &endpoint{dir: dir, log: &logtest.Log{}}
 	e.room.Store(math.MaxInt64)
 	server, err := Start(t.Context(), Options{
 		Dir: dir, Addr: "127.0.0.1:0",

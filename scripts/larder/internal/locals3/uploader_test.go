@@ -72,8 +72,8 @@ func TestDeniedUploadsAreLogged(t *testing.T) {
 	wantCode(t, "elsewhere", err, "AccessDenied")
 	// The line is written when the answer has gone.
 	const want = `level=WARN msg="the access key is not good for that" by=ci method=PUT key="modules/evil/x\n" client=127.0.0.1`
-	poll(t, "a line for what was refused", func() bool { return e.log.denied() > 0 })
-	if log := e.log.String(); e.log.denied() != 1 || !strings.Contains(log, want) {
+	poll(t, "a line for what was refused", func() bool { return e.denied() > 0 })
+	if log := e.log.String(); e.denied() != 1 || !strings.Contains(log, want) {
 		t.Errorf("the log says\n%s", log)
 	}
 	begin := time.Now()
@@ -81,14 +81,14 @@ func TestDeniedUploadsAreLogged(t *testing.T) {
 		_, err := up.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(Bucket), Key: aws.String("modules/evil/x")})
 		wantCode(t, "elsewhere", err, "AccessDenied")
 	}
-	poll(t, "lines for the first of a hundred", func() bool { return e.log.denied() >= 20 })
-	if got, most := e.log.denied(), 21+int(time.Since(begin)/time.Second); got > most {
+	poll(t, "lines for the first of a hundred", func() bool { return e.denied() >= 20 })
+	if got, most := e.denied(), 21+int(time.Since(begin)/time.Second); got > most {
 		t.Errorf("%d lines of a hundred that were refused, want %d at most", got, most)
 	}
 }
 
 // denied is how many lines tell what an access key was not good for.
-func (l *testLog) denied() int { return strings.Count(l.String(), "not good for that") }
+func (e *endpoint) denied() int { return strings.Count(e.log.String(), "not good for that") }
 
 // Whatever is not an uploader's own: nothing is written, removed, read or tagged there.
 func TestUploaderElsewhere(t *testing.T) {

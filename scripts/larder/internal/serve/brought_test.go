@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/localca"
@@ -49,19 +50,6 @@ func (a authority) issue(at time.Time, hosts ...string) (cert, key []byte) {
 	return append(cert, end...), key
 }
 
-// lines are those of a log, without their times.
-func lines(log *bytes.Buffer) string {
-	defer log.Reset()
-	return log.String()
-}
-
-func timeless(_ []string, a slog.Attr) slog.Attr {
-	if a.Key == slog.TimeKey {
-		return slog.Attr{}
-	}
-	return a
-}
-
 // A certificate in two files is used as soon as both fit together, and the one before
 // until then.
 func TestBroughtCertificate(t *testing.T) {
@@ -81,14 +69,16 @@ func TestBroughtCertificate(t *testing.T) {
 	write(cfg.TLSCert, cert)
 	write(cfg.TLSKey, key)
 	var log bytes.Buffer
-	b, err := openBrought(cfg, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: timeless})), now)
+	b, err := openBrought(cfg, logtest.Timeless(&log), now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sees := func(what, want string) {
 		t.Helper()
 		want = strings.NewReplacer("CERT", cfg.TLSCert, "KEY", cfg.TLSKey).Replace(want)
-		if got := lines(&log); got != want {
+		got := log.String()
+		log.Reset()
+		if got != want {
 			t.Errorf("%s: the log says\n%swant\n%s", what, got, want)
 		}
 	}
@@ -200,7 +190,7 @@ func TestCertificateThatEndsSoonIsTold(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	b, err := openBrought(cfg, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: timeless})), begin)
+	b, err := openBrought(cfg, logtest.Timeless(&log), begin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,11 +275,7 @@ func TestCertificateIsRenewedWhileItServes(t *testing.T) {
 			}
 			if hangup {
 				hangUp(t)
-				for deadline := time.Now().Add(10 * time.Second); !strings.Contains(r.log.String(), "SIGHUP: the certificates were looked at, and none was renewed"); time.Sleep(10 * time.Millisecond) {
-					if time.Now().After(deadline) {
-						t.Fatalf("SIGHUP is not answered in the log:\n%s", r.log)
-					}
-				}
+				r.log.Await(t, "SIGHUP: the certificates were looked at, and none was renewed")
 			}
 			second := renew()
 			if hangup {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/upstream"
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
@@ -75,7 +76,7 @@ func (o *origin) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.running = &running{data: o.folder, out: &output{}, log: &output{}}
+	o.running = &running{data: o.folder, out: &logtest.Log{}, log: &logtest.Log{}}
 	process := exec.Command(self)
 	process.Env = []string{
 		asOrigin + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(o.folder), "TMPDIR=" + os.TempDir(),

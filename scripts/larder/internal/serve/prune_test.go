@@ -24,7 +24,7 @@ func TestInboxIsPruned(t *testing.T) {
 	if err := n.blobs.Put(t.Context(), key, strings.NewReader("x"), 1); err != nil {
 		t.Fatal(err)
 	}
-	awaitLog(t, r, "upload ignored")
+	r.log.Await(t, "upload ignored")
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // the outcome's document comes last
 		if _, err := n.blobs.Head(t.Context(), registry.OutcomeKey(key)); err == nil {
 			break
@@ -45,7 +45,7 @@ func TestInboxIsPruned(t *testing.T) {
 		cfg.InboxDays = days
 		r = startNode(t, &node{config: cfg, firstPrune: time.Millisecond})
 		if days == 7 {
-			awaitLog(t, r, "the inbox was pruned")
+			r.log.Await(t, "the inbox was pruned")
 		} else {
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -58,15 +58,5 @@ func TestInboxIsPruned(t *testing.T) {
 	}
 	if want := regexp.MustCompile(`level=INFO msg="the inbox was pruned" removed=1 bytes=1 older_than_days=7\n`); !want.MatchString(r.log.String()) {
 		t.Errorf("it logged\n%s", r.log)
-	}
-}
-
-// awaitLog waits until a node has logged something.
-func awaitLog(t *testing.T, r *running, text string) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(r.log.String(), text); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the log does not say %q:\n%s", text, r.log)
-		}
 	}
 }

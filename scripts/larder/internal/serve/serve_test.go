@@ -27,6 +27,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/config"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
@@ -47,28 +48,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// output is written by a node and read by a test.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
 // running is a node that serves.
 type running struct {
 	data     string
-	out, log *output
+	out, log *logtest.Log
 	stop     func() error
 }
 
@@ -91,7 +74,7 @@ func start(t *testing.T, cfg config.Config) *running {
 // startNode starts a node that the test has prepared. It logs to the test.
 func startNode(t *testing.T, n *node) *running {
 	t.Helper()
-	r := &running{data: n.config.Data, out: &output{}, log: &output{}}
+	r := &running{data: n.config.Data, out: &logtest.Log{}, log: &logtest.Log{}}
 	n.logger = slog.New(slog.NewTextHandler(r.log, nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -204,11 +187,7 @@ func TestClientsInTheLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			response.Body.Close()
-			for deadline := time.Now().Add(10 * time.Second); !strings.Contains(r.log.String(), line); time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("the log has no line %q:\n%s", line, r.log)
-				}
-			}
+			r.log.Await(t, line)
 		}
 	}
 	if strings.Contains(r.log.String(), "secret") {
@@ -472,11 +451,7 @@ func distrusted(t *testing.T, r *running, addr, advice string) {
 		conn.Close()
 		t.Fatal("a client trusts a certificate that nobody vouches for")
 	}
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(r.log.String(), advice); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the log does not say %q:\n%s", advice, r.log)
-		}
-	}
+	r.log.Await(t, advice)
 }
 
 func TestOperatorsCertificate(t *testing.T) {
