@@ -13,6 +13,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/scripts/larder/internal/printable"
 	"github.com/larder-registry/larder/scripts/larder/internal/reach"
 	"github.com/larder-registry/larder/scripts/larder/internal/walk"
 )
@@ -81,7 +82,7 @@ func compareVersions(a, b control.Version) int {
 func writeVersions(out io.Writer, versions []control.Version, of string) error {
 	if len(versions) == 0 {
 		if of != "" {
-			of = " of " + walk.Printable(of)
+			of = " of " + printable.Text(of)
 		}
 		_, err := fmt.Fprintf(out, "there is no version%s\n", of)
 		return err
@@ -90,7 +91,7 @@ func writeVersions(out io.Writer, versions []control.Version, of string) error {
 	_, err := fmt.Fprintln(table, "KIND\tADDRESS\tVERSION\tSTANDING\tPLATFORMS\tMESSAGE")
 	for _, v := range versions {
 		_, failed := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Kind, v.Address, v.Version, v.Standing,
-			cmp.Or(strings.Join(v.Platforms, " "), "-"), cmp.Or(walk.Printable(v.Message), "-"))
+			cmp.Or(strings.Join(v.Platforms, " "), "-"), cmp.Or(printable.Text(v.Message), "-"))
 		err = errors.Join(err, failed)
 	}
 	return errors.Join(err, table.Flush())

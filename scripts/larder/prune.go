@@ -8,7 +8,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
-	"github.com/larder-registry/larder/scripts/larder/internal/progress"
+	"github.com/larder-registry/larder/scripts/larder/internal/printable"
 	"github.com/larder-registry/larder/scripts/larder/internal/prune"
 	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
@@ -68,7 +68,7 @@ func runPrune(cmd *cobra.Command, folder string, days int, dryRun bool) (err err
 		Publisher: publish.New(publish.Config{Bucket: bucket, Log: quietLogger(cmd), KeysAreFiles: true}),
 		Days:      days, Now: time.Now(), DryRun: dryRun,
 		Each: func(i prune.Item) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%-11s  %s  %s  %s\n", i.What, i.Modified.UTC().Format(time.DateOnly), size.Of(i.Size), progress.Printable(i.Key))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%-11s  %s  %s  %s\n", i.What, i.Modified.UTC().Format(time.DateOnly), size.Of(i.Size), printable.Text(i.Key))
 			return err
 		},
 	})

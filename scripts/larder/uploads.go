@@ -12,6 +12,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/scripts/larder/internal/printable"
 	"github.com/larder-registry/larder/scripts/larder/internal/reach"
 	"github.com/larder-registry/larder/scripts/larder/internal/walk"
 )
@@ -77,9 +78,9 @@ func writeUploads(out io.Writer, uploads []publish.Outcome) error {
 	}
 	var text strings.Builder
 	for _, u := range uploads {
-		fmt.Fprintf(&text, "%-9s  %s  %s\n", u.Status, u.Time.UTC().Format(time.DateTime), walk.Printable(u.Key))
+		fmt.Fprintf(&text, "%-9s  %s  %s\n", u.Status, u.Time.UTC().Format(time.DateTime), printable.Text(u.Key))
 		for _, sentence := range append(slices.Clone(u.Reasons), u.Warnings...) {
-			fmt.Fprintf(&text, "    %s\n", walk.Printable(sentence))
+			fmt.Fprintf(&text, "    %s\n", printable.Text(sentence))
 		}
 	}
 	_, err := io.WriteString(out, text.String())

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/registry"
-	"github.com/larder-registry/larder/scripts/larder/internal/progress"
+	"github.com/larder-registry/larder/scripts/larder/internal/printable"
 )
 
 // check finds out whether a backup has what its records name.
@@ -113,7 +113,7 @@ func problems(all []string) error {
 	}
 	told := slices.Clone(all[:min(len(all), maxTold)])
 	for i, problem := range told {
-		told[i] = progress.Printable(problem) // there are keys in it
+		told[i] = printable.Text(problem) // there are keys in it
 	}
 	text := strings.Join(told, "\n  ")
 	if more := len(all) - len(told); more > 0 {

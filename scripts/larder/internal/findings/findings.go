@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/printable"
 )
 
 // Result is how a check ended.
@@ -54,21 +55,11 @@ func (l *List) Fail(check, advice, found string, args ...any) {
 
 // add adds a finding, of whose words some may be those of a server that is checked.
 func (l *List) add(f Finding) {
-	f.Found, f.Advice = printable(f.Found), printable(f.Advice)
+	f.Found, f.Advice = printable.Text(f.Found), printable.Text(f.Advice)
 	l.findings = append(l.findings, f)
 	if l.Each != nil {
 		l.Each(f)
 	}
-}
-
-// printable is a text as it may be written to a terminal.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
 
 // All is every finding so far, in the order of the checks.

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/printable"
 )
 
 const (
@@ -56,7 +57,7 @@ type Bar struct {
 func (p *Progress) Begin(name string, size int64) *Bar {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := &Bar{progress: p, name: Printable(name), size: size}
+	b := &Bar{progress: p, name: printable.Text(name), size: size}
 	p.bars = append(p.bars, b)
 	p.draw(true)
 	return b
@@ -167,16 +168,6 @@ func (p *Progress) erase() {
 
 func (p *Progress) line(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
-}
-
-// Printable is a text as it may be written to a terminal, whoever it is from.
-func Printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
 
 // lastOf is the end of a name, where files of a release differ.

@@ -10,9 +10,9 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/scripts/larder/internal/printable"
 	"github.com/larder-registry/larder/scripts/larder/internal/reach"
 )
 
@@ -68,7 +68,7 @@ func (w *Walk) Run(ctx context.Context) (t Totals, err error) {
 		}
 		part := answer.Walked
 		if part.Next != "" && part.Next == t.Next {
-			return t, fmt.Errorf("the registry does not get on after %q", Printable(part.Last))
+			return t, fmt.Errorf("the registry does not get on after %q", printable.Text(part.Last))
 		}
 		t.add(part)
 		if err := w.tell(t, part); err != nil || t.Next == "" {
@@ -109,12 +109,12 @@ func (t *Totals) add(part *control.Walked) {
 func (w *Walk) tell(t Totals, part *control.Walked) error {
 	w.Progress.erase()
 	for _, f := range part.Findings {
-		if _, err := fmt.Fprintf(w.Out, "%s: %s\n", Printable(f.Subject), Printable(f.Problem)); err != nil {
+		if _, err := fmt.Fprintf(w.Out, "%s: %s\n", printable.Text(f.Subject), printable.Text(f.Problem)); err != nil {
 			return fmt.Errorf("write what is wrong: %w", err)
 		}
 	}
 	for _, n := range part.Notes {
-		if _, err := fmt.Fprintf(w.Out, "note: %s: %s\n", Printable(n.Subject), Printable(n.Problem)); err != nil {
+		if _, err := fmt.Fprintf(w.Out, "note: %s: %s\n", printable.Text(n.Subject), printable.Text(n.Problem)); err != nil {
 			return fmt.Errorf("write a note: %w", err)
 		}
 	}
@@ -122,19 +122,9 @@ func (w *Walk) tell(t Totals, part *control.Walked) error {
 		w.Each(part)
 	}
 	if t.Next != "" {
-		w.Progress.step(t, Printable(part.Last))
+		w.Progress.step(t, printable.Text(part.Last))
 	}
 	return nil
-}
-
-// Printable is a text as it may be written to a terminal.
-func Printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
 
 // String is how much was looked at, such as "3 versions, 5 uploads".
