@@ -104,7 +104,10 @@ func (r Rule) Validate() error {
 
 // Gives is what a rule gives, in the words of a [Decision].
 func (r Rule) Gives() string {
-	all := slices.DeleteFunc([]string{r.Scopes.String()}, func(scopes string) bool { return scopes == "" })
+	var all []string
+	if len(r.Scopes) > 0 {
+		all = append(all, r.Scopes.String())
+	}
 	if len(r.Uploads) > 0 {
 		all = append(all, "upload to "+strings.Join(r.Uploads, ", "))
 	}
