@@ -162,6 +162,14 @@ var elfArchitectures = map[elfKind]string{
 	{elf.EM_RISCV, true, true}: "riscv64", {elf.EM_S390, true, false}: "s390x",
 }
 
+// What Mach-O and PE call architectures.
+var (
+	machoArchitectures = map[macho.Cpu]string{macho.Cpu386: "386", macho.CpuAmd64: "amd64", macho.CpuArm: "arm", macho.CpuArm64: "arm64"}
+	peArchitectures    = map[uint16]string{
+		pe.IMAGE_FILE_MACHINE_I386: "386", pe.IMAGE_FILE_MACHINE_AMD64: "amd64", pe.IMAGE_FILE_MACHINE_ARMNT: "arm", pe.IMAGE_FILE_MACHINE_ARM64: "arm64",
+	}
+)
+
 // knownArchitectures are those that executables are told apart by.
 var knownArchitectures = []string{
 	"386", "amd64", "arm", "arm64", "loong64", "mips", "mipsle", "mips64", "mips64le", "ppc64", "ppc64le", "riscv64", "s390x",
@@ -188,8 +196,7 @@ func elfMachine(head []byte) machine {
 }
 
 func machoMachine(cpu macho.Cpu) machine {
-	names := map[macho.Cpu]string{macho.Cpu386: "386", macho.CpuAmd64: "amd64", macho.CpuArm: "arm", macho.CpuArm64: "arm64"}
-	return machine{format: "Mach-O", os: "darwin", arch: names[cpu], unknown: fmt.Sprintf("machine %d", uint32(cpu))}
+	return machine{format: "Mach-O", os: "darwin", arch: machoArchitectures[cpu], unknown: fmt.Sprintf("machine %d", uint32(cpu))}
 }
 
 // fatMachines are those of an executable for several. Java's class files begin with
@@ -214,9 +221,6 @@ func peMachines(head []byte) []machine {
 	if at > uint32(len(head)-headerLen) || string(head[at:at+4]) != "PE\x00\x00" {
 		return nil
 	}
-	names := map[uint16]string{
-		pe.IMAGE_FILE_MACHINE_I386: "386", pe.IMAGE_FILE_MACHINE_AMD64: "amd64", pe.IMAGE_FILE_MACHINE_ARMNT: "arm", pe.IMAGE_FILE_MACHINE_ARM64: "arm64",
-	}
 	found := binary.LittleEndian.Uint16(head[at+4:])
-	return []machine{{format: "PE", os: "windows", arch: names[found], unknown: fmt.Sprintf("machine %d", found)}}
+	return []machine{{format: "PE", os: "windows", arch: peArchitectures[found], unknown: fmt.Sprintf("machine %d", found)}}
 }

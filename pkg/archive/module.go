@@ -36,8 +36,9 @@ func checkModule(in *inspection, format Format) (Module, error) {
 	if err := in.verdict(); err != nil {
 		return Module{}, err
 	}
-	if in.checkConfiguration(); len(in.violations) > 0 {
-		return Module{}, in.verdict()
+	in.checkConfiguration()
+	if err := in.verdict(); err != nil {
+		return Module{}, err
 	}
 	m := Module{Files: len(in.files), Expanded: in.expanded, Wrapper: in.wrapper(), Warnings: in.warnings()}
 	if err := in.checkUnwrapped(format, m.Wrapper); err != nil {
