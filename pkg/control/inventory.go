@@ -53,7 +53,6 @@ func (h *Handler) uploads(ctx context.Context, r Uploads) (*Walked, error) {
 	part := newPart(h.partTime)
 	for told, err := range h.config.Publisher.Outcomes(ctx, r.Prefix, r.After) {
 		if told.After == "" {
-			err = cmp.Or(err, ctx.Err())
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
