@@ -178,12 +178,11 @@ func (m *module) variable(name string, block *hclsyntax.Block) (cty.Value, error
 // typed is a value as a variable has it. A list is given as CloudFormation has it, with commas.
 func typed(kind hclsyntax.Expression, value cty.Value) (cty.Value, error) {
 	if call, ok := kind.(*hclsyntax.FunctionCallExpr); ok && call.Name == "list" && value.Type() == cty.String {
-		elements := []cty.Value{}
-		for element := range strings.SplitSeq(value.AsString(), ",") {
-			elements = append(elements, cty.StringVal(element))
-		}
-		if value.AsString() == "" {
-			elements = nil
+		var elements []cty.Value
+		if text := value.AsString(); text != "" {
+			for element := range strings.SplitSeq(text, ",") {
+				elements = append(elements, cty.StringVal(element))
+			}
 		}
 		return cty.TupleVal(elements), nil
 	}
@@ -254,14 +253,8 @@ func (m *module) resource(address string, block *hclsyntax.Block) (cty.Value, er
 
 // instance is one instance of a resource: what is configured and what AWS adds.
 func (m *module) instance(address string, block *hclsyntax.Block, scope map[string]cty.Value) (cty.Value, error) {
-	for _, lifecycle := range block.Body.Blocks {
-		for _, inner := range lifecycle.Body.Blocks {
-			if lifecycle.Type == "lifecycle" && inner.Type == "precondition" {
-				if err := m.check(inner, scope); err != nil {
-					return cty.NilVal, err
-				}
-			}
-		}
+	if err := m.preconditions(block, scope); err != nil {
+		return cty.NilVal, err
 	}
 	body, err := m.body(block.Body, scope)
 	if err != nil {
@@ -292,6 +285,21 @@ func (m *module) instance(address string, block *hclsyntax.Block, scope map[stri
 // to is still evaluated, so that it counts in a cycle.
 var metaArguments = []string{"count", "for_each", "depends_on"}
 
+// preconditions are those of a resource, which hold before anything else of it is evaluated.
+func (m *module) preconditions(block *hclsyntax.Block, scope map[string]cty.Value) error {
+	for _, lifecycle := range block.Body.Blocks {
+		for _, inner := range lifecycle.Body.Blocks {
+			if inner.Type != "precondition" {
+				continue
+			}
+			if err := m.check(inner, scope); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // body evaluates the attributes of a block, and the blocks in it as lists.
 func (m *module) body(body *hclsyntax.Body, scope map[string]cty.Value) (map[string]cty.Value, error) {
 	fields := map[string]cty.Value{}
@@ -319,7 +327,7 @@ func (m *module) body(body *hclsyntax.Body, scope map[string]cty.Value) (map[str
 // block evaluates a block into the list of its type.
 func (m *module) block(block *hclsyntax.Block, scope map[string]cty.Value, into map[string][]cty.Value) error {
 	if block.Type == "precondition" {
-		return nil // which held before anything else was evaluated
+		return nil // it has been checked
 	}
 	if block.Type != "dynamic" {
 		fields, err := m.body(block.Body, scope)

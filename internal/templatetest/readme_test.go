@@ -48,7 +48,7 @@ func TestModuleREADME(t *testing.T) {
 // tables are what a module needs, takes and gives, in the order of the module, for one description leads to another.
 func tables(t *testing.T) string {
 	t.Helper()
-	var versions, required, inputs, outputs []string
+	var versions, required, optional, outputs []string
 	eachBlock(t, terraformDir, func(block *hclsyntax.Block, source []byte) {
 		text := func(name string) string {
 			attribute, ok := block.Body.Attributes[name]
@@ -64,19 +64,18 @@ func tables(t *testing.T) string {
 				versions = append(versions, fmt.Sprintf("| provider `%s` | `%s` |\n", name, at))
 			}
 		case "variable":
-			row := fmt.Sprintf("| `%s` | `%s` | %%s | %s |\n", block.Labels[0], text("type"), strings.ReplaceAll(prose(t, block), "%", "%%"))
-			if text("default") == "" {
-				required = append(required, fmt.Sprintf(row, "required"))
-			} else {
-				inputs = append(inputs, fmt.Sprintf(row, "`"+text("default")+"`"))
+			rows, given := &required, "required"
+			if text("default") != "" {
+				rows, given = &optional, "`"+text("default")+"`"
 			}
+			*rows = append(*rows, fmt.Sprintf("| `%s` | `%s` | %s | %s |\n", block.Labels[0], text("type"), given, prose(t, block)))
 		case "output":
 			outputs = append(outputs, fmt.Sprintf("| `%s` | %s |\n", block.Labels[0], prose(t, block)))
 		}
 	})
 	slices.Sort(versions)
 	return "\n## Requirements\n\n| what | version |\n|---|---|\n" + strings.Join(versions, "") +
-		"\n## Inputs\n\n| name | type | default | what it is |\n|---|---|---|---|\n" + strings.Join(required, "") + strings.Join(inputs, "") +
+		"\n## Inputs\n\n| name | type | default | what it is |\n|---|---|---|---|\n" + strings.Join(required, "") + strings.Join(optional, "") +
 		"\n## Outputs\n\n| name | what it is |\n|---|---|\n" + strings.Join(outputs, "") + "\n"
 }
 
