@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"compress/flate"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -21,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/larder-registry/larder/internal/s3test"
@@ -97,23 +95,10 @@ func measure(t *testing.T, size int64) (m measurement) {
 	t.Cleanup(proxy.Close)
 	w.publish.Setenv("AWS_ENDPOINT_URL_S3", proxy.URL)
 	w.publish.Setenv("GOMAXPROCS", "1")
-
-	var told events.S3EventRecord
-	told.EventName = "ObjectCreated:Put"
-	told.S3.Bucket.Name = bucket.Bucket
-	told.S3.Object = events.S3Object{Key: url.QueryEscape(key), Size: m.packed, VersionID: version}
-	body, err := json.Marshal(events.S3Event{Records: []events.S3EventRecord{told}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	event, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: string(body)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	clock.mark(0)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	if _, err := w.publish.Invoke(ctx, event); err != nil {
+	if _, err := w.publish.Invoke(ctx, uploaded(t, bucket, key, version)); err != nil {
 		t.Fatal(err)
 	}
 	clock.mark(len(phases))
