@@ -205,7 +205,7 @@ func (p *Publisher) reportCounterpart(ctx context.Context, s *registry.ProviderV
 	}
 	o := Outcome{
 		Key: f.object.Key, Version: f.object.Version, Status: status, Reasons: reasons,
-		Subject: f.upload.String(), SHA256: hexSHA256(f.data), Time: now(),
+		Subject: f.upload.String(), SHA256: hexSHA256(f.data), By: f.object.By, Time: now(),
 	}
 	if err := p.report(ctx, o); err != nil {
 		return err

@@ -40,6 +40,15 @@ func TestTheWordBackNamesWhomTheBucketKnows(t *testing.T) {
 	check(registry.RecordKey(log, 2), "") // the registry's own release
 	check(registry.RecordKey(log, 3), "by "+r.sumsKey())
 
+	late := newReleaseOf(t, "acme", "1.1.0") // whose SHA256SUMS is judged with its signature, before its own event
+	for _, f := range late.inOrder("SHA256SUMS", "SHA256SUMS.sig") {
+		writers[f.key+" "+w.s3.Upload(t, f.key, f.body, nil)] = "by " + f.key
+	}
+	if err := publisher.PublishKey(t.Context(), late.sumsKey()+".sig"); err != nil {
+		t.Fatal(err)
+	}
+	check(registry.OutcomeKey(late.sumsKey()), "by "+late.sumsKey())
+
 	key := "modules/acme/vpc/aws/README.md"
 	first, second := w.s3.Upload(t, key, []byte("a"), nil), w.s3.Upload(t, key, []byte("b"), nil)
 	writers[key+" "+first], writers[key+" "+second] = "one", "two"
