@@ -31,7 +31,6 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object Object, 
 	if published, _ := modulePublished(m, u.version, file.sha256); broken != nil && !published {
 		return broken
 	}
-	o.Warnings = checked.Warnings
 	accept := registry.ModuleArchive{
 		Format: u.format.String(), H1: checked.H1,
 		SHA256: file.sha256, Size: file.size, UploadSHA256: file.sha256, Source: file.source,
@@ -56,6 +55,7 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object Object, 
 	if err := p.index.PutModuleVersion(ctx, *m); err != nil {
 		return fmt.Errorf("catalog: %w", err)
 	}
+	o.Warnings = checked.Warnings
 	return nil
 }
 

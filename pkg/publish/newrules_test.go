@@ -109,6 +109,10 @@ func TestWarningsOfModules(t *testing.T) {
 	if err := json.Unmarshal(log.Bytes(), &line); err != nil || line.Level != "WARN" || !slices.Equal(line.Warnings, got.Warnings) {
 		t.Errorf("logged %s, %v", log.String(), err)
 	}
+	other := w.upload(key, zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{ }"}))
+	if w.want(other, publish.Rejected); len(other.Warnings) > 0 {
+		t.Errorf("of what nobody gets it is warned: %q", other.Warnings)
+	}
 	log.Reset()
 	if w.upload("modules/acme/vpc/aws/1.1.0.zip", zipOf(map[string]string{"main.tf": ""})); strings.Contains(log.String(), "warnings") {
 		t.Errorf("logged %s", log.String())
