@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +47,7 @@ would fail, with advice. The exit status is 0 when none fails.`,
 				return err
 			}
 			return report(cmd, asJSON, params.BucketName, func(ctx context.Context, list *findings.List) {
-				preflight.Run(ctx, params, cfg, os.Getenv, list)
+				preflight.Run(ctx, params, cfg, list)
 			})
 		},
 	}

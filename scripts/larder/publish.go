@@ -115,7 +115,7 @@ func openInbox(cmd *cobra.Command, o upload.Options) (*upload.Inbox, error) {
 	if o.Bucket == "" {
 		o.Bucket = os.Getenv("LARDER_BUCKET")
 	}
-	return upload.Open(cmd.Context(), o, os.Getenv)
+	return upload.Open(cmd.Context(), o)
 }
 
 // publication is how files are checked and published.

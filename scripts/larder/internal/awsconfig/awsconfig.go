@@ -1,6 +1,6 @@
 // Package awsconfig is how an operator's commands reach AWS: with the operator's
 // own credentials, found where the AWS CLI finds them, and through the
-// AWS_ENDPOINT_URL variables at whatever else speaks its protocols.
+// AWS_ENDPOINT_URL variables, or endpoint_url of a profile, at whatever else speaks its protocols.
 package awsconfig
 
 import (
@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // maxAttempts is how often a request is sent, the first time included.
@@ -34,16 +34,12 @@ func Load(ctx context.Context, region string) (aws.Config, error) {
 	return cfg, nil
 }
 
-// Endpoint is the URL of another server than Amazon's for a service, as the
-// environment has it, such as AWS_ENDPOINT_URL_S3 for "S3". Empty: Amazon's.
-func Endpoint(getenv func(string) string, service string) string {
-	if strings.EqualFold(getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"), "true") {
-		return ""
-	}
-	if url := getenv("AWS_ENDPOINT_URL_" + service); url != "" {
-		return url
-	}
-	return getenv("AWS_ENDPOINT_URL")
+// S3 reaches buckets. At another server than Amazon's, a bucket's name is a part of the
+// path and not of the host name, whether the environment or a profile names the server.
+func S3(cfg aws.Config) *s3.Client {
+	return s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = aws.ToString(o.BaseEndpoint) != ""
+	})
 }
 
 // Transport carries requests as the configuration says, with the certificates

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/localca"
 )
@@ -52,20 +55,48 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func TestEndpoint(t *testing.T) {
+// A bucket is asked for by its path at a server that is not Amazon's, and by a host name
+// of its own at Amazon's.
+func TestS3(t *testing.T) {
+	const profile = "[profile larder]\nregion = us-east-1\nendpoint_url = http://profile\n"
+	const services = "[profile larder]\nservices = larder\n[services larder]\ns3 =\n  endpoint_url = http://services\n"
 	for _, tt := range []struct {
+		file string
 		vars map[string]string
 		want string
 	}{
-		{nil, ""},
-		{map[string]string{"AWS_ENDPOINT_URL": "http://all"}, "http://all"},
-		{map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"}, "http://s3"},
-		{map[string]string{"AWS_ENDPOINT_URL_KMS": "http://kms"}, ""},
-		{map[string]string{"AWS_ENDPOINT_URL_S3": "http://s3", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, ""},
+		{"", nil, "https://larder.s3.us-east-1.amazonaws.com/"},
+		{"", map[string]string{"AWS_ENDPOINT_URL": "http://all"}, "http://all/larder"},
+		{"", map[string]string{"AWS_ENDPOINT_URL": "http://all", "AWS_ENDPOINT_URL_S3": "http://s3"}, "http://s3/larder"},
+		{"", map[string]string{"AWS_ENDPOINT_URL_KMS": "http://kms"}, "https://larder.s3.us-east-1.amazonaws.com/"},
+		{"", map[string]string{"AWS_ENDPOINT_URL_S3": "http://s3", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, "https://larder.s3.us-east-1.amazonaws.com/"},
+		{profile, map[string]string{"AWS_PROFILE": "larder"}, "http://profile/larder"},
+		{services, map[string]string{"AWS_PROFILE": "larder"}, "http://services/larder"},
+		{profile, map[string]string{"AWS_PROFILE": "larder", "AWS_ENDPOINT_URL_S3": "http://s3"}, "http://s3/larder"},
+		{profile, map[string]string{"AWS_PROFILE": "larder", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, "https://larder.s3.us-east-1.amazonaws.com/"},
+		{profile, nil, "https://larder.s3.us-east-1.amazonaws.com/"},
 	} {
-		if got := Endpoint(func(name string) string { return tt.vars[name] }, "S3"); got != tt.want {
-			t.Errorf("%v: %q, want %q", tt.vars, got, tt.want)
-		}
+		t.Run(tt.want, func(t *testing.T) {
+			operator(t, tt.vars)
+			file := filepath.Join(t.TempDir(), "config")
+			if err := os.WriteFile(file, []byte(tt.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("AWS_CONFIG_FILE", file)
+			t.Setenv("AWS_ACCESS_KEY_ID", "id")
+			t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+			cfg, err := Load(t.Context(), "us-east-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			signed, err := s3.NewPresignClient(S3(cfg)).PresignHeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: aws.String("larder")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _, _ := strings.Cut(signed.URL, "?"); got != tt.want {
+				t.Errorf("%q with %v: %s, want %s", tt.file, tt.vars, got, tt.want)
+			}
+		})
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 	"github.com/larder-registry/larder/scripts/larder/internal/awsconfig"
@@ -39,7 +38,7 @@ type check struct {
 }
 
 // Run asks everything about the account that the configuration leads to.
-func Run(ctx context.Context, p Params, cfg aws.Config, getenv func(string) string, list *findings.List) {
+func Run(ctx context.Context, p Params, cfg aws.Config, list *findings.List) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c := check{list, p, cfg.Region, time.Now}
@@ -48,9 +47,7 @@ func Run(ctx context.Context, p Params, cfg aws.Config, getenv func(string) stri
 		return
 	}
 	c.concurrency(ctx, lambda.NewFromConfig(cfg))
-	c.bucket(ctx, s3.NewFromConfig(cfg, func(o *s3.Options) {
-		o.UsePathStyle = awsconfig.Endpoint(getenv, "S3") != ""
-	}), caller)
+	c.bucket(ctx, awsconfig.S3(cfg), caller)
 	if p.DomainName != "" {
 		c.certificate(ctx, acm.NewFromConfig(cfg))
 	}

@@ -142,7 +142,7 @@ func (c *cloud) run(t *testing.T) map[string]findings.Finding {
 	Run(t.Context(), Params{
 		With: "sam", BucketName: "acme-registry", DomainName: "registry.example.com", HostedZoneID: "Z1", PublishConcurrency: 4,
 		CertificateArn: "arn:aws:acm:eu-central-1:123456789012:certificate/1",
-	}, cfg, os.Getenv, list)
+	}, cfg, list)
 	found := map[string]findings.Finding{}
 	for _, f := range list.All() {
 		found[f.Check] = f

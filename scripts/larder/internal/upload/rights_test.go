@@ -68,7 +68,7 @@ func behind(t *testing.T, in *Inbox) (restricted *Inbox, taken func() []string) 
 	}))
 	t.Cleanup(proxy.Close)
 	t.Setenv("AWS_ENDPOINT_URL_S3", proxy.URL)
-	if restricted, err = Open(t.Context(), in.options, os.Getenv); err != nil {
+	if restricted, err = Open(t.Context(), in.options); err != nil {
 		t.Fatal(err)
 	}
 	return restricted, func() (actions []string) {

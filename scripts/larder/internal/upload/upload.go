@@ -51,7 +51,7 @@ type Inbox struct {
 }
 
 // Open finds region and credentials as the AWS CLI does. It sends no request.
-func Open(ctx context.Context, o Options, getenv func(string) string) (*Inbox, error) {
+func Open(ctx context.Context, o Options) (*Inbox, error) {
 	if o.Bucket == "" {
 		return nil, errors.New("no bucket is given: give --bucket, or set LARDER_BUCKET")
 	}
@@ -62,9 +62,7 @@ func Open(ctx context.Context, o Options, getenv func(string) string) (*Inbox, e
 	if err != nil {
 		return nil, err
 	}
-	client := s3.NewFromConfig(cfg, func(s *s3.Options) {
-		s.UsePathStyle = awsconfig.Endpoint(getenv, "S3") != ""
-	})
+	client := awsconfig.S3(cfg)
 	log.SetOutput(io.Discard) // the transfer manager also logs some of the errors that it returns
 	manager := transfermanager.New(client, func(m *transfermanager.Options) {
 		m.Concurrency = partsAtOnce

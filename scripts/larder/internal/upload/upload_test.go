@@ -52,7 +52,7 @@ func open(t *testing.T, o Options) *Inbox {
 	t.Setenv("AWS_ACCESS_KEY_ID", server.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", server.SecretKey)
 	o.Bucket = server.Bucket
-	inbox, err := Open(t.Context(), o, os.Getenv)
+	inbox, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestPublishLogsNothing(t *testing.T) {
 	was := log.Writer()
 	log.SetOutput(&logged)
 	defer log.SetOutput(was)
-	small, err := Open(t.Context(), inbox.options, os.Getenv)
+	small, err := Open(t.Context(), inbox.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestPublishWithoutIdentity(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", missing)
 	t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::000000000000:role/larder")
-	pipeline, err := Open(t.Context(), inbox.options, os.Getenv)
+	pipeline, err := Open(t.Context(), inbox.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestExplain(t *testing.T) {
 func TestPublishWithoutRights(t *testing.T) {
 	inbox := open(t, Options{Timeout: long})
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-	stranger, err := Open(t.Context(), inbox.options, os.Getenv)
+	stranger, err := Open(t.Context(), inbox.options)
 	if err != nil {
 		t.Fatal(err)
 	}
