@@ -1,10 +1,12 @@
 package publish_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/publish"
 )
@@ -135,6 +137,20 @@ func TestAContradictionEnds(t *testing.T) {
 			w.s3.Delete(w.T, r.sumsKey())
 			w.want(w.upload(widgetFolder+linux, widget("other")), publish.Published)
 		}, publish.Pending, publish.Rejected},
+		{"the SHA256SUMS is deleted, with a notice", func(w *world, r release) {
+			w.s3.Delete(w.T, r.sumsKey())
+			if err := w.PublishKey(w.Context(), r.sumsKey()); err != nil {
+				w.Fatal(err)
+			}
+		}, publish.Published, publish.Rejected},
+		{"the signature is deleted, and a reconcile comes by", func(w *world, r release) {
+			w.s3.Delete(w.T, r.sumsKey()+".sig")
+			for _, missed := range w.missed() {
+				if _, err := w.Publish(w.Context(), missed); err != nil {
+					w.Fatal(err)
+				}
+			}
+		}, publish.Published, publish.Rejected},
 	} {
 		for _, folder := range []string{"", "1.0.0/"} {
 			t.Run(test.name+" "+folder, func(t *testing.T) {
@@ -156,6 +172,19 @@ func TestAContradictionEnds(t *testing.T) {
 			})
 		}
 	}
+}
+
+// missed is what a reconcile hands on.
+func (w *world) missed() (missed []publish.Object) {
+	w.Helper()
+	_, err := w.Reconcile(w.Context(), "", time.Now().Add(time.Hour), func(_ context.Context, o publish.Object) error {
+		missed = append(missed, o)
+		return nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return missed
 }
 
 // Each call that looks for a contradiction may fail: then nothing is published yet.

@@ -83,7 +83,8 @@ type Options struct {
 	// Proxies are believed when they say from which address a request came.
 	Proxies []netip.Prefix
 	// Notify is called with the key of every object that was written, by
-	// whomever, after it can be read. It must return at once, and is called
+	// whomever, after it can be read, and of every one that was deleted, if
+	// not one version of it for good. It must return at once, and is called
 	// from many goroutines.
 	Notify func(key string)
 	// Room says whether the disk has room for so many bytes more of uploads.

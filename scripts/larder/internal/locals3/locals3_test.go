@@ -263,7 +263,22 @@ func TestNotify(t *testing.T) {
 	_, err = up.PutObject(t.Context(), &s3.PutObjectInput{
 		Bucket: aws.String(Bucket), Key: aws.String("registry/x"), Body: strings.NewReader("x")})
 	wantCode(t, "put in registry/", err, "AccessDenied")
-	if got, want := e.notified(), []string{"modules/a/b.zip", "copy", "large"}; !slices.Equal(got, want) {
+	version := put(t, up, "gone", "x")
+	root := e.Client(e.Root)
+	for _, gone := range []*string{nil, &version} {
+		for _, key := range []string{"large", "registry/x"} {
+			_, err = up.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(Bucket), Key: &key, VersionId: gone})
+			if key == "large" && gone == nil && err != nil || key != "large" && err == nil {
+				t.Errorf("delete %s: %v", key, err)
+			}
+		}
+		_, err = root.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: aws.String(Bucket), Delete: &types.Delete{
+			Objects: []types.ObjectIdentifier{{Key: aws.String("gone"), VersionId: gone}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := e.notified(), []string{"modules/a/b.zip", "copy", "large", "gone", "large", "gone"}; !slices.Equal(got, want) {
 		t.Errorf("notified of %q, want %q", got, want)
 	}
 }

@@ -3,12 +3,13 @@ package locals3
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/versity/versitygw/backend"
 	"github.com/versity/versitygw/s3response"
 )
 
-// notifying is a storage that tells which keys were written.
+// notifying is a storage that tells which keys were written or deleted.
 type notifying struct {
 	backend.Backend
 	notify func(key string)
@@ -32,6 +33,26 @@ func (n notifying) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteM
 func (n notifying) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (s3response.CopyObjectOutput, error) {
 	out, err := n.Backend.CopyObject(ctx, in)
 	n.written(in.Bucket, in.Key, err)
+	return out, err
+}
+
+// DeleteObject implements backend.Backend. What removes a version for good is not told: that is for who has seen to it.
+func (n notifying) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
+	out, err := n.Backend.DeleteObject(ctx, in)
+	if aws.ToString(in.VersionId) == "" {
+		n.written(in.Bucket, in.Key, err)
+	}
+	return out, err
+}
+
+// DeleteObjects implements backend.Backend.
+func (n notifying) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (s3response.DeleteResult, error) {
+	out, err := n.Backend.DeleteObjects(ctx, in)
+	for _, object := range out.Deleted {
+		if aws.ToString(object.VersionId) == "" {
+			n.written(in.Bucket, object.Key, err)
+		}
+	}
 	return out, err
 }
 

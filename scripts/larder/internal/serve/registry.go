@@ -90,7 +90,8 @@ func (n *node) publish(ctx context.Context, key string) error {
 	return n.publisher.PublishKey(ctx, key)
 }
 
-// notice is told of every key that is written.
+// notice is told of every key that is written, or deleted: something may have waited for
+// that, as a package does that contradicts a SHA256SUMS.
 func (n *node) notice(key string) {
 	if !strings.HasPrefix(key, registry.Prefix) {
 		n.uploads.Notice(key)
