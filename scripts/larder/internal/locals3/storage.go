@@ -42,7 +42,7 @@ func openStorage(dir *datadir.Dir) (backend.Backend, error) {
 	opts := posix.PosixOpts{VersioningDir: versions, CopyObjectThreshold: maxCopySize}
 	opts.SetNewDirPerm(0o700)
 	opts.SetNewFilePerm(0o600)
-	storage, err := newQuietly(objects, opts)
+	storage, err := newQuietly(objects, attributes{}, opts)
 	if err == nil {
 		err = recoverUploads() // relative to the working directory that is now set
 	}
@@ -53,7 +53,7 @@ func openStorage(dir *datadir.Dir) (backend.Backend, error) {
 }
 
 // newQuietly is posix.New without what it prints on standard output.
-func newQuietly(root string, opts posix.PosixOpts) (*posix.Posix, error) {
+func newQuietly(root string, kept meta.MetadataStorer, opts posix.PosixOpts) (*posix.Posix, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func newQuietly(root string, opts posix.PosixOpts) (*posix.Posix, error) {
 	stdout := os.Stdout
 	os.Stdout = null
 	defer func() { os.Stdout = stdout }()
-	return posix.New(root, attributes{}, opts)
+	return posix.New(root, kept, opts)
 }
 
 // attributeRoom is how many bytes of extended attributes a file must have room for:

@@ -64,27 +64,6 @@ func (g guarded) GetObjectAcl(ctx context.Context, in *s3.GetObjectAclInput) (*s
 	return g.Backend.GetObjectAcl(ctx, in)
 }
 
-// DeleteObject implements backend.Backend.
-func (g guarded) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
-	if err := checkVersionID(in.VersionId); err != nil {
-		return nil, err
-	}
-	return g.Backend.DeleteObject(ctx, in)
-}
-
-// DeleteObjects implements backend.Backend. With a version that can be none, nothing
-// is deleted.
-func (g guarded) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (s3response.DeleteResult, error) {
-	if in.Delete != nil {
-		for _, object := range in.Delete.Objects {
-			if err := checkVersionID(object.VersionId); err != nil {
-				return s3response.DeleteResult{}, err
-			}
-		}
-	}
-	return g.Backend.DeleteObjects(ctx, in)
-}
-
 // GetObjectTagging implements backend.Backend.
 func (g guarded) GetObjectTagging(ctx context.Context, bucket, object, version string) (map[string]string, error) {
 	if err := checkVersionID(&version); err != nil {

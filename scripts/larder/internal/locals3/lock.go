@@ -1,0 +1,113 @@
+package locals3
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/s3err"
+	"github.com/versity/versitygw/s3response"
+)
+
+// The storage takes a lock when it puts an upload in its place, so that two of one key come
+// one after the other. Its deletions take none: they look at what lies at a path, and remove
+// it by that path, and what was put there meanwhile would be gone. So they take the same
+// lock here. It is a file's, of 256 for all keys of a bucket, and held while files are
+// renamed, never while a client sends something.
+
+// locksFolder is where the storage has the files, below its own.
+const locksFolder = ".vgwlocks"
+
+// lockEvery is how often it is tried to get a lock that another request has.
+const lockEvery = 2 * time.Millisecond
+
+// lock keeps uploads from being put in their place under a key until unlock.
+func lock(ctx context.Context, bucket, key string) (unlock func(), err error) {
+	file, err := openLock(bucket, key)
+	if errors.Is(err, syscall.ENOSPC) { // then no upload has it either, and what is deleted makes room
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock a key: %w", err)
+	}
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil // which ends the lock
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			_ = file.Close()
+			return nil, fmt.Errorf("lock a key: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			_ = file.Close()
+			return nil, ctx.Err()
+		case <-time.After(lockEvery):
+		}
+	}
+}
+
+// openLock opens the file of a key's lock.
+func openLock(bucket, key string) (*os.File, error) {
+	folder := filepath.Join(locksFolder, fmt.Sprintf("%x", sha256.Sum256([]byte(bucket))))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	shard := sha256.Sum256([]byte(key))
+	return os.OpenFile(filepath.Join(folder, fmt.Sprintf("%02x", shard[0])), os.O_RDWR|os.O_CREATE, 0o600)
+}
+
+// DeleteObject implements backend.Backend.
+func (g guarded) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
+	if err := checkVersionID(in.VersionId); err != nil {
+		return nil, err
+	}
+	unlock, err := lock(ctx, aws.ToString(in.Bucket), aws.ToString(in.Key))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return g.Backend.DeleteObject(ctx, in)
+}
+
+// DeleteObjects implements backend.Backend. With a version that can be none, nothing
+// is deleted.
+func (g guarded) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (s3response.DeleteResult, error) {
+	all := s3response.DeleteResult{Deleted: []types.DeletedObject{}, Error: []types.Error{}}
+	if in.Delete == nil {
+		return all, s3err.GetAPIError(s3err.ErrMalformedXML)
+	}
+	for _, object := range in.Delete.Objects {
+		if err := checkVersionID(object.VersionId); err != nil {
+			return all, err
+		}
+	}
+	for _, object := range in.Delete.Objects {
+		out, err := g.deleteOne(ctx, *in, object)
+		if err != nil {
+			return all, err
+		}
+		all.Deleted, all.Error = append(all.Deleted, out.Deleted...), append(all.Error, out.Error...)
+	}
+	return all, nil
+}
+
+// deleteOne deletes one of the objects of a request.
+func (g guarded) deleteOne(ctx context.Context, in s3.DeleteObjectsInput, object types.ObjectIdentifier) (s3response.DeleteResult, error) {
+	unlock, err := lock(ctx, aws.ToString(in.Bucket), aws.ToString(object.Key))
+	if err != nil {
+		return s3response.DeleteResult{}, err
+	}
+	defer unlock()
+	in.Delete = &types.Delete{Objects: []types.ObjectIdentifier{object}, Quiet: in.Delete.Quiet}
+	return g.Backend.DeleteObjects(ctx, &in)
+}
