@@ -458,12 +458,10 @@ func TestAWalkThatIsCutOff(t *testing.T) {
 	cancel()
 	inStep := double()
 	inStep.signed = []publish.Signed{{Step: inStep.steps[0]}}
+	inStep.held, inStep.told = []publish.Held{{After: "1", Module: &registry.ModuleAddress{}}}, []publish.Told{{After: "1"}}
 	for where, d := range map[string]*registryDouble{"in a step": inStep, "before the next": {}} {
 		h := New(Config{Publisher: d})
-		d.held, d.told = []publish.Held{{After: "1", Module: &registry.ModuleAddress{}}}, []publish.Told{{After: "1"}}
-		if where != "in a step" {
-			d.held, d.told = nil, nil
-		}
+		h.partTime = -time.Second // so that a step would end the part
 		for _, r := range []Request{{Reindex: &Part{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}, {List: &List{}}, {Uploads: &Uploads{}}} {
 			if a := h.Handle(ctx, r); a.Error != context.Canceled.Error() || a.Walked != nil {
 				t.Errorf("%s, %+v is answered %+v", where, r, a)

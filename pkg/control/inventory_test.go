@@ -40,10 +40,13 @@ var wantVersions = []Version{
 
 func TestList(t *testing.T) {
 	d := &registryDouble{held: heldVersions(t)}
-	a := ask(t, New(Config{Publisher: d}), `{"list":{"of":"acme","after":"1"}}`)
-	want := Walked{Last: "acme/widget 1.0.0", Steps: map[string]int{"records": 3}, Versions: wantVersions[1:]}
-	if a.Error != "" || !reflect.DeepEqual(*a.Walked, want) || !slices.Equal(d.asked, []string{`inventory "acme" "1"`}) {
-		t.Errorf("asked %q, answered %+v, %s, want %+v", d.asked, a.Walked, a.Error, want)
+	for after, gone := range map[string]int{"": 0, "1": 1} {
+		d.asked = nil
+		a := ask(t, New(Config{Publisher: d}), `{"list":{"of":"acme","after":"`+after+`"}}`)
+		want := Walked{Last: "acme/widget 1.0.0", Steps: map[string]int{"records": 4 - gone}, Versions: wantVersions[gone:]}
+		if a.Error != "" || !reflect.DeepEqual(*a.Walked, want) || !slices.Equal(d.asked, []string{`inventory "acme" "` + after + `"`}) {
+			t.Errorf("asked %q, answered %+v, %s, want %+v", d.asked, a.Walked, a.Error, want)
+		}
 	}
 	h := New(Config{Publisher: d})
 	h.partTime = -time.Second

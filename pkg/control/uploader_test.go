@@ -14,11 +14,14 @@ import (
 
 // accessKeysDouble answers as a bucket with one uploader does, acme-ci. What
 // becomes of real keys is tested with them.
-type accessKeysDouble struct{ asked []string }
+type accessKeysDouble struct {
+	asked []string
+	err   error // of Rotate
+}
 
 func (d *accessKeysDouble) Rotate(context.Context) (AccessRotated, error) {
 	d.asked = append(d.asked, "rotate")
-	return AccessRotated{"LARDER2", "/data/env"}, nil
+	return AccessRotated{"LARDER2", "/data/env"}, d.err
 }
 
 func (d *accessKeysDouble) CreateUploader(_ context.Context, name string, namespaces []string, expires time.Time) (UploaderCreated, error) {
@@ -27,10 +30,12 @@ func (d *accessKeysDouble) CreateUploader(_ context.Context, name string, namesp
 	case "acme-ci":
 		return UploaderCreated{}, access.ErrExists
 	case "unlucky":
-		return UploaderCreated{}, errors.New("the disk is full")
+		return UploaderCreated{}, errDisk
 	}
 	return UploaderCreated{access.Uploader{Name: name, AccessKeyID: "LARDER1", Namespaces: namespaces, Expires: expires}, "secret", "https://127.0.0.1:9443", "us-east-1", "larder"}, nil
 }
+
+var errDisk = errors.New("the disk is full")
 
 var acmeCI = access.Uploader{Name: "acme-ci", AccessKeyID: "LARDER3", Namespaces: []string{"acme"}}
 
@@ -38,7 +43,10 @@ func (d *accessKeysDouble) Uploaders() []access.Uploader { return []access.Uploa
 
 func (d *accessKeysDouble) RevokeUploader(_ context.Context, which string) (access.Uploader, error) {
 	d.asked = append(d.asked, "revoke "+which)
-	if which != "acme-ci" {
+	switch which {
+	case "unlucky":
+		return access.Uploader{}, errDisk
+	case "nobody":
 		return access.Uploader{}, access.ErrNotFound
 	}
 	return acmeCI, nil
@@ -62,6 +70,7 @@ func TestAccessKeys(t *testing.T) {
 			Error: `"*" is not a namespace: write all of it, up to 64 lower-case letters, digits, hyphens and underscores, and no *`}, ""},
 		`{"create_uploader":{"name":"operator","namespaces":["acme"]}}`: {Answer{Error: `"operator" is the name of others who upload: choose another one`}, ""},
 		`{"revoke_uploader":{"which":" acme-ci\n"}}`:                    {Answer{UploaderRevoked: &acmeCI}, "revoke acme-ci"},
+		`{"revoke_uploader":{"which":"unlucky"}}`:                       {Answer{Error: "the disk is full"}, "revoke unlucky"},
 		`{"revoke_uploader":{"which":"nobody"}}`: {Answer{Error: `there is no uploader "nobody": "larder uploader list" says their names and the IDs of their keys, ` +
 			`and "larder keys rotate-access" changes the operator's own key`}, "revoke nobody"},
 	} {
@@ -69,6 +78,9 @@ func TestAccessKeys(t *testing.T) {
 		if got := ask(t, New(Config{Publisher: double(), AccessKeys: keys}), request); !reflect.DeepEqual(got, test.want) || strings.Join(keys.asked, "; ") != test.asked {
 			t.Errorf("%s: asked %q, answered %+v, want %+v", request, keys.asked, got, test.want)
 		}
+	}
+	if got := ask(t, New(Config{Publisher: double(), AccessKeys: &accessKeysDouble{err: errDisk}}), `{"rotate_access":{}}`); !reflect.DeepEqual(got, Answer{Error: "the disk is full"}) {
+		t.Errorf("keys that cannot be kept: answered %+v", got)
 	}
 	before := time.Now().Truncate(time.Second)
 	got := ask(t, New(Config{Publisher: double(), AccessKeys: &accessKeysDouble{}}), `{"create_uploader":{"name":"labs-ci","namespaces":["labs"],"lifetime":"1m"}}`)
