@@ -272,6 +272,22 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+func TestGives(t *testing.T) {
+	scopes, err := ParseScopes([]string{"read providers:acme/*", "read modules:*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, r := range map[string]Rule{
+		"read providers:acme/*, read modules:*":                       {Scopes: scopes},
+		"upload to acme, labs":                                        {Uploads: []string{"acme", "labs"}},
+		"read providers:acme/*, read modules:*, upload to acme, labs": {Scopes: scopes, Uploads: []string{"acme", "labs"}},
+	} {
+		if got := r.Gives(); got != want {
+			t.Errorf("it gives %s, want %s", got, want)
+		}
+	}
+}
+
 func TestGranted(t *testing.T) {
 	widget, _ := ParseScopes([]string{"read providers:acme/*", "read modules:*"})
 	rules := []Rule{
