@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -713,6 +714,36 @@ func TestAlarmsLeadSomewhere(t *testing.T) {
 		if !found || !strings.Contains(string(operations), "\n### "+strings.TrimSuffix(heading, `"`)+"\n") {
 			t.Errorf("the alarm %s says %q, which leads nowhere", name, alarm.Description)
 		}
+	}
+}
+
+// alarmRow is a row of the table of alarms in docs/operations.md: the name, whether it is one of more, and the heading.
+var alarmRow = regexp.MustCompile("(?m)^\\| `([a-z-]+)`( \\(more\\))? \\|.*\\| \\[([^]]+)\\]\\(#[a-z-]+\\) \\|$")
+
+// TestOperationsListsAlarms holds that who is called by an alarm finds it in the table, with the heading that the alarm
+// says, too.
+func TestOperationsListsAlarms(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, row := range alarmRow.FindAllStringSubmatch(string(page), -1) {
+		got[row[1]+row[2]] = row[3]
+	}
+	all, _ := load(t, deployments["everything"])
+	usual, _ := load(t, deployments[pulling])
+	want := map[string]string{}
+	for name, alarm := range all.Alarms {
+		short := strings.TrimPrefix(name, "acme-registry-")
+		if _, ok := usual.Alarms[name]; !ok {
+			short += " (more)"
+		}
+		_, heading, _ := strings.Cut(alarm.Description, `docs/operations.md, "`)
+		want[short] = strings.TrimSuffix(heading, `"`)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the table has %v, want %v", got, want)
 	}
 }
 
