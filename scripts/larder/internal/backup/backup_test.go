@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/versity/versitygw/backend/meta"
@@ -286,6 +287,22 @@ func TestDamagedBackups(t *testing.T) {
 			}
 		}
 	}
+	pipe := func(pattern string) func(*testing.T, string) {
+		return func(t *testing.T, folder string) {
+			name := path(t, folder, pattern)
+			if err := errors.Join(os.Remove(name), syscall.Mkfifo(name, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	link := func(pattern string) func(*testing.T, string) {
+		return func(t *testing.T, folder string) {
+			name := path(t, folder, pattern)
+			if err := errors.Join(os.Rename(name, name+".moved"), os.Symlink(filepath.Base(name)+".moved", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	flip := func(b []byte) []byte { b[len(b)/2] ^= 1; return b }
 	unlist := func(path string) func(*testing.T, string) {
 		entry := regexp.MustCompile(`(?s)\s*\{[^{}]*"path": "` + path + `"[^{}]*\},`)
@@ -314,10 +331,13 @@ func TestDamagedBackups(t *testing.T) {
 				return bytes.Replace(b, fmt.Appendf(nil, `"sha256": "%x"`, was), fmt.Appendf(nil, `"sha256": "%x"`, is), 1)
 			})(t, folder)
 		}, `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it has sha256 [0-9a-f]{64}, and registry/records/modules/acme/network/aws/1.0.0/00000001.json says [0-9a-f]{64}$`},
-		"changed tokens":        {change("state-*/data/access.db", flip), `^the backup is damaged:\n  state-[0-9TZ.]+/data/access.db: it has sha256 `},
-		"a missing upload":      {remove("state-*/inbox/00000002"), `^the backup is damaged:\n  state-[0-9TZ.]+/inbox/00000002: it is missing$`},
-		"an archive not listed": {unlist(`registry/modules/acme/network/aws/1\.0\.0/[0-9a-f]*\.tar\.gz`), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is missing, and registry/records/modules/acme/network/aws/1.0.0/00000001.json names it$`},
-		"a record not listed":   {unlist(`registry/records/providers/acme/widget/1\.0\.0/00000001\.json`), `^the backup is damaged:\n  registry/records/providers/acme/widget/1.0.0/00000001.json: the record is missing, and there is a later one$`},
+		"changed tokens":          {change("state-*/data/access.db", flip), `^the backup is damaged:\n  state-[0-9TZ.]+/data/access.db: it has sha256 `},
+		"a missing upload":        {remove("state-*/inbox/00000002"), `^the backup is damaged:\n  state-[0-9TZ.]+/inbox/00000002: it is missing$`},
+		"a pipe for an archive":   {pipe(archive), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is no regular file$`},
+		"a link for an archive":   {link(archive), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is no regular file$`},
+		"a pipe for the manifest": {pipe(manifestName), `^manifest.json: it is no regular file$`},
+		"an archive not listed":   {unlist(`registry/modules/acme/network/aws/1\.0\.0/[0-9a-f]*\.tar\.gz`), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is missing, and registry/records/modules/acme/network/aws/1.0.0/00000001.json names it$`},
+		"a record not listed":     {unlist(`registry/records/providers/acme/widget/1\.0\.0/00000001\.json`), `^the backup is damaged:\n  registry/records/providers/acme/widget/1.0.0/00000001.json: the record is missing, and there is a later one$`},
 		"a path that leads away": {change(manifestName, func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"registry/modules`), []byte(`"registry/../../modules`), 1)
 		}), `^the backup is damaged:\n  "registry/../../modules[^"]*" is no file of a backup of this version of larder$`},

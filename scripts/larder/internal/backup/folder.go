@@ -82,7 +82,7 @@ func (f *folder) readOld(name string) error {
 }
 
 func readManifest(root *os.Root) (m manifest, err error) {
-	file, err := root.Open(manifestName)
+	file, _, err := openFile(root, manifestName)
 	if err != nil {
 		return manifest{}, err
 	}

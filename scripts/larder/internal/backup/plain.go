@@ -41,7 +41,7 @@ func plainFiles(root *os.Root) (files []string, total int64, err error) {
 		}
 		info, err := d.Info()
 		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s is no regular file", path)
+			err = errNotRegular(path)
 		}
 		if err == nil {
 			files, total = append(files, path), total+info.Size()
@@ -55,15 +55,11 @@ func plainFiles(root *os.Root) (files []string, total int64, err error) {
 }
 
 func (r *reading) plainFile(root *os.Root, path string) error {
-	file, err := root.Open(path)
+	file, size, err := openFile(root, path)
 	if err != nil {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // read only
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	_, err = r.read(path, info.Size(), file)
+	_, err = r.read(path, size, file)
 	return err
 }

@@ -3,6 +3,7 @@ package backup
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/progress"
 )
@@ -100,7 +102,7 @@ func (r *reading) file(root *os.Root, e entry) (entry, error) {
 	if _, _, err := parsePath(e.Path); err != nil {
 		return entry{}, err
 	}
-	file, err := root.Open(e.Path)
+	file, size, err := openFile(root, e.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return entry{}, fmt.Errorf("%s: it is missing", e.Path)
 	}
@@ -108,12 +110,32 @@ func (r *reading) file(root *os.Root, e entry) (entry, error) {
 		return entry{}, err
 	}
 	defer file.Close() //nolint:errcheck // read only
-	info, err := file.Stat()
-	if err != nil || info.Size() != e.Size {
-		return entry{Path: e.Path, Size: info.Size()}, err
+	if size != e.Size {
+		return entry{Path: e.Path, Size: size}, nil
 	}
 	return r.read(e.Path, e.Size, file)
 }
+
+// openFile opens a regular file, and nothing else: a pipe would have its reader wait for ever.
+func openFile(root *os.Root, name string) (_ *os.File, size int64, err error) {
+	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return nil, 0, cmp.Or(err, errNotRegular(name))
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular(name)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Size(), nil
+}
+
+func errNotRegular(name string) error { return fmt.Errorf("%s: it is no regular file", name) }
 
 // read hands a file to the visitor.
 func (r *reading) read(path string, size int64, body io.Reader) (entry, error) {
