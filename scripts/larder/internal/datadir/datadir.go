@@ -108,7 +108,7 @@ func acquire(path string) (*os.File, error) {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		holder, _ := os.ReadFile(path)
 		f.Close()
-		return nil, fmt.Errorf("%w: process %s serves from %s; stop it, or choose another folder with LARDER_DATA",
+		return nil, fmt.Errorf("%w: process %s works with %s; wait for its end, stop it, or choose another folder with LARDER_DATA",
 			ErrInUse, strings.TrimSpace(string(holder)), filepath.Dir(path))
 	}
 	if err == nil {

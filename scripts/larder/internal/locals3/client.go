@@ -72,6 +72,9 @@ func Reach(ctx context.Context, data string, logger *slog.Logger) (c Connection,
 	}
 	dir, err = datadir.Open(data)
 	if errors.Is(err, datadir.ErrInUse) {
+		if !socket.Listens(ctx, filepath.Join(data, datadir.Socket)) { // where a server answers operators
+			return Connection{}, nil, nil, fmt.Errorf("another larder command works on %s, or a server that starts or stops there: try again when it is done (%w)", data, err)
+		}
 		c, err = Connect(data)
 		return c, nil, func() error { return nil }, err
 	}

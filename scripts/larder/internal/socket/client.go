@@ -71,6 +71,20 @@ func Fetch(ctx context.Context, path, name string) (io.ReadCloser, int64, error)
 	return nil, 0, fmt.Errorf("who serves does not hand out %s, and may be of another version than the command: %s", name, answer.Error)
 }
 
+// Listens says whether somebody listens at path.
+func Listens(ctx context.Context, path string) bool {
+	address, err := Address(path)
+	if err != nil {
+		return false
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", address)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
 func post(ctx context.Context, address string, body []byte) (*http.Response, error) {
 	return send(ctx, address, http.MethodPost, "", bytes.NewReader(body))
 }
