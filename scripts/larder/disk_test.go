@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/disk/disktest"
@@ -37,6 +39,13 @@ func testNearlyFullDisk(t *testing.T, _ string) {
 	n.log.Await(t, "the disk is nearly full: make room on it, as larder prune does")
 	n.must(t, "larder verify", "nothing is wrong")
 	n.must(t, "larder prune --older-than 0", "2 objects of ")
+	fill(t, ballast)
+	for _, command := range []string{"larder deprecate acme/widget 1.0.0 --message old", "larder withdraw acme/network/aws 1.2.3"} {
+		out, ok := n.shell(t, command)
+		if ok || !strings.HasSuffix(out, " in the bucket: the disk of the registry is full: make room on it, as larder prune does, and try again\n") {
+			t.Errorf("%s: %v, printed\n%s", command, ok, out)
+		}
+	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
@@ -46,5 +55,21 @@ func testNearlyFullDisk(t *testing.T, _ string) {
 		if got := strings.Count(n.log.String(), text); got != want {
 			t.Errorf("the log says %d times, and not %d: %q\n%s", got, want, text, &n.log)
 		}
+	}
+}
+
+// fill makes a file larger until the disk has no room for more of it.
+func fill(t *testing.T, name string) {
+	t.Helper()
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for err == nil {
+		_, err = file.Write(make([]byte, 4<<10))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
 	}
 }

@@ -10,11 +10,18 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
+// errDiskFull is what the gateway of a single node says with status 507, in words for
+// its operator.
+var errDiskFull = errors.New("the disk of the registry is full: make room on it, as larder prune does, and try again")
+
 // failed says what could not be done with which object, and wraps
 // registry.ErrNotFound where S3 has no such object version.
 func failed(action, key string, err error) error {
-	if notFound(err) {
+	switch {
+	case notFound(err):
 		return fmt.Errorf("%s %q in the bucket: %w", action, key, registry.ErrNotFound)
+	case errorStatus(err) == http.StatusInsufficientStorage:
+		return fmt.Errorf("%s %q in the bucket: %w", action, key, errDiskFull)
 	}
 	return fmt.Errorf("%s %q in the bucket: %w", action, key, err)
 }
