@@ -73,12 +73,15 @@ type Dir struct {
 // Open creates the folder path (mode 0700) where it is missing, and takes it
 // for this process until Close. Leftovers of a process that was killed while
 // it wrote are removed. A folder that others than its owner may use is refused,
-// and so is one with keys, credentials or databases that they may.
+// and so is one with a line break in its path, or with keys, credentials or databases that they may.
 //
 // Errors: ErrInUse when another process holds the folder.
 func Open(path string) (*Dir, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("data folder %q is not an absolute path", path)
+	}
+	if strings.ContainsAny(path, "\n\r") {
+		return nil, fmt.Errorf("data folder %q has a line break in its path, which no shell script and no line of a log has room for: choose another folder with LARDER_DATA", path)
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("create the data folder: %w", err)

@@ -50,6 +50,19 @@ func TestOpenRefusesRelativePath(t *testing.T) {
 	}
 }
 
+// A path with a line break would be a line of its own in the file that shells source.
+func TestOpenRefusesLineBreaks(t *testing.T) {
+	for _, name := range []string{"a\nb", "a\rb"} {
+		path := filepath.Join(t.TempDir(), name)
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "line break") {
+			t.Errorf("%q: %v", name, err)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%q was made", name)
+		}
+	}
+}
+
 func TestOneServerPerFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	first := open(t, path)
