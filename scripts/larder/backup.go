@@ -39,16 +39,16 @@ func newBackupCreateCommand() *cobra.Command {
 		Short: "Copy all that a single node has to a folder, or to a tar stream",
 		Long: `Copy all that a single node has to the folder DIR, or as a tar stream to standard
 output: what is published, what became of uploads, uploads that are not published yet,
-tokens, rules of trust and keys. The server may serve meanwhile, or be stopped. What is
-uploaded after the backup was begun need not be in it.
+tokens, rules of trust and keys. The server may run meanwhile, or be stopped. What is
+uploaded after the backup has begun may be missing in it.
 
-In the end every file is compared with its checksum, and what there is with what was
-published. A backup that does not come to that end cannot be restored. A folder that
-has a backup gets what is new, and the old backup is whole until the new one is.
+At the end every file is compared with its checksum, and all of them with what was
+published. A backup that does not get so far cannot be restored. A folder that has a
+backup gets what is new, and the old backup stays whole until the new one is.
 
 A backup holds the signing key, the local CA's key and the access keys of the bucket:
-who reads it can sign as the registry does. With --without-keys it has none of them,
-and new ones are made when it is served from.`,
+whoever reads it can sign as the registry does. With --without-keys it has none of
+them, and the restored registry makes new ones.`,
 		Example: `  larder backup create /mnt/backup/larder
   larder backup create - | ssh backup.example.com 'cat > larder.tar'`,
 		Args: arguments(1, 1),
@@ -75,7 +75,7 @@ func createBackup(cmd *cobra.Command, to string, o backup.Options) error {
 			return err
 		}
 		summary, err := backup.Create(cmd.Context(), o, path)
-		return conclude(out, to+": ", summary, "all of it was verified", err)
+		return writeSummary(out, to+": ", summary, wasVerified, err)
 	}
 	if file, ok := out.(*os.File); ok && isatty.IsTerminal(file.Fd()) {
 		return errors.New("a backup is not for a terminal: send it to a file or to another command")
@@ -83,7 +83,7 @@ func createBackup(cmd *cobra.Command, to string, o backup.Options) error {
 	buffered := bufio.NewWriterSize(out, 1<<20)
 	summary, err := backup.CreateStream(cmd.Context(), o, buffered)
 	err = errors.Join(err, buffered.Flush())
-	return conclude(cmd.ErrOrStderr(), "", summary, "written", err)
+	return writeSummary(cmd.ErrOrStderr(), "", summary, "written", err)
 }
 
 func newBackupVerifyCommand() *cobra.Command {
@@ -92,7 +92,7 @@ func newBackupVerifyCommand() *cobra.Command {
 		Short: "Read a backup, and say whether it can be restored",
 		Long: `Read the backup in the folder DIR, or the tar stream on standard input, and compare
 every file with its checksum, and what there is with what was published. Nothing is
-written. The exit status is 0 when the backup can be restored.`,
+written. The exit status is 0 if the backup can be restored.`,
 		Example: `  larder backup verify /mnt/backup/larder
   larder backup verify - < larder.tar`,
 		Args: arguments(1, 1),
@@ -100,10 +100,10 @@ written. The exit status is 0 when the backup can be restored.`,
 			told := newProgress(cmd)
 			if args[0] == standardStream {
 				summary, err := backup.VerifyStream(cmd.Context(), cmd.InOrStdin(), told)
-				return conclude(cmd.OutOrStdout(), "", summary, "all of it was verified", err)
+				return writeSummary(cmd.OutOrStdout(), "", summary, wasVerified, err)
 			}
 			summary, err := backup.Verify(cmd.Context(), args[0], told)
-			return conclude(cmd.OutOrStdout(), args[0]+": ", summary, "all of it was verified", err)
+			return writeSummary(cmd.OutOrStdout(), args[0]+": ", summary, wasVerified, err)
 		},
 	}
 }
@@ -116,11 +116,12 @@ func newBackupRestoreCommand() *cobra.Command {
 		Short: "Make a data folder of a backup",
 		Long: `Make a data folder of the backup in the folder DIR, or of the tar stream on standard
 input. The data folder must be missing or empty: nothing is overwritten. It is made
-beside its place, verified as "larder verify" does, and put there in the end; where
-that is not reached, there is none.
+under another name, verified as "larder verify" does, and renamed at the end. If
+anything fails before that, there is no data folder.
 
-Then "larder serve" starts there, also on another machine: the same archives, hashes
-and signatures, and tokens go on working. Under the same host name so do lock files.
+Then "larder serve --data" starts with it, also on another machine: it has the same
+archives, hashes and signatures, and tokens go on working. Under the same host name so
+do lock files.
 
 With --plain, DIR has registry/ as "aws s3 sync" has copied it from the bucket of any
 registry, and nothing else. Tokens, rules of trust and keys are not in that.`,
@@ -135,18 +136,18 @@ registry, and nothing else. Tokens, rules of trust and keys are not in that.`,
 			}
 			o := backup.RestoreOptions{Data: folder, Progress: newProgress(cmd), Logger: quietLogger(cmd)}
 			summary, err := restoreBackup(cmd.Context(), o, args[0], plain, cmd.InOrStdin())
-			return conclude(cmd.OutOrStdout(), "", summary, "all of it was verified\nstart it with  larder serve --data "+shell.Quote(folder), err)
+			return writeSummary(cmd.OutOrStdout(), "", summary, wasVerified+"\nstart it with  larder serve --data "+shell.Quote(folder), err)
 		},
 	}
 	addDataFlag(command, &data)
-	command.Flags().BoolVar(&plain, "plain", false, "DIR is no backup, but has registry/ of a bucket as it was copied")
+	command.Flags().BoolVar(&plain, "plain", false, "DIR is no backup, but has a copy of registry/ of a bucket")
 	return command
 }
 
 func restoreBackup(ctx context.Context, o backup.RestoreOptions, from string, plain bool, in io.Reader) (backup.Summary, error) {
 	switch {
 	case from == standardStream && plain:
-		return backup.Summary{}, errors.New("--plain is of a folder: name it in place of -")
+		return backup.Summary{}, errors.New("--plain is for a folder: name it in place of -")
 	case from == standardStream:
 		return backup.RestoreStream(ctx, o, in)
 	}
@@ -160,12 +161,14 @@ func restoreBackup(ctx context.Context, o backup.RestoreOptions, from string, pl
 	return backup.Restore(ctx, o, from)
 }
 
-// conclude says what a backup has, and what became of it.
-func conclude(out io.Writer, of string, summary backup.Summary, what string, err error) error {
+const wasVerified = "all of it was verified"
+
+// writeSummary says what a backup has, and what was done with it, unless that failed.
+func writeSummary(out io.Writer, of string, summary backup.Summary, done string, err error) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s%s; %s\n", of, summary, what)
+	_, err = fmt.Fprintf(out, "%s%s; %s\n", of, summary, done)
 	return err
 }
 

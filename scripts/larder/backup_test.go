@@ -11,6 +11,7 @@ import (
 // A node is backed up while it serves, to a folder and to a stream, and serves again from
 // either, on other addresses: with its tokens, and with nothing wrong.
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "LARDER_AUTH=required")
 	n.publish(t)
 	token := strings.TrimSpace(n.must(t, "larder token create --name ci --scope 'read *' 2>/dev/null"))
@@ -25,7 +26,7 @@ func TestBackup(t *testing.T) {
 		"larder backup create again >/dev/null":                          `(?:.*what is published\n)+(?:.*the backup\n)+`,
 		"larder backup restore backup 2>&1 || true":                      `larder: ` + n.dir + `/\.larder is not empty, and nothing is overwritten: name another folder with --data, or move this one away while no server runs\n`,
 		"LARDER_DATA= larder backup restore backup --data= 2>&1 || true": `larder: --data is empty: give the data folder, or leave it out for \.larder\n`,
-		"larder backup restore - --plain --data x 2>&1 || true":          `larder: --plain is of a folder: name it in place of -\n`,
+		"larder backup restore - --plain --data x 2>&1 || true":          `larder: --plain is for a folder: name it in place of -\n`,
 		"LARDER_DATA=nowhere larder backup create x 2>&1 || true":        `larder: ` + n.dir + `/nowhere is no data folder that a registry was served from: name it with --data, or LARDER_DATA \(.*\)\n`,
 	} {
 		n.prints(t, script, prints)

@@ -24,7 +24,7 @@ CLI, Terraform and OpenTofu to the registry that "larder serve" runs from there.
 replaces the AWS settings that the shell has.
 
 With --unset, print what undoes that: in the shell that has evaluated or sourced the
-file, these settings are as they were before. It needs no registry.`,
+file, the settings are as they were before that. It needs no registry.`,
 		Example: `  eval "$(larder env)"
   eval "$(larder env --unset)"`,
 		Args: arguments(0, 0),
