@@ -66,8 +66,7 @@ func needed(name string) flagRule {
 func oneOf(names ...string) flagRule {
 	return func(flags *pflag.FlagSet) error {
 		if len(changed(flags, names)) == 0 {
-			last := len(names) - 1
-			return errors.New("say one of --" + strings.Join(names[:last], ", --") + " and --" + names[last])
+			return errors.New("say one of " + enumerate(names, "and"))
 		}
 		return notTogether(names...)(flags)
 	}
@@ -79,8 +78,7 @@ func someOf(names ...string) flagRule {
 		if len(changed(flags, names)) > 0 {
 			return nil
 		}
-		last := len(names) - 1
-		return errors.New("say --" + strings.Join(names[:last], ", --") + " or --" + names[last])
+		return errors.New("say " + enumerate(names, "or"))
 	}
 }
 
@@ -106,6 +104,12 @@ func together(names ...string) flagRule {
 		}
 		return nil
 	}
+}
+
+// enumerate names flags, with a word before the last one.
+func enumerate(names []string, word string) string {
+	last := len(names) - 1
+	return "--" + strings.Join(names[:last], ", --") + " " + word + " --" + names[last]
 }
 
 // changed are the flags of these that were set.
