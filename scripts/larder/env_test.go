@@ -11,6 +11,7 @@ import (
 // A shell gets what it needs to publish and to operate, wherever it is, and has its own
 // settings back afterwards.
 func TestEnv(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "AWS_PROFILE=dev")
 	file, err := os.ReadFile(filepath.Join(n.dir, ".larder", "env"))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 // A node's inbox is pruned while it serves and while it does not, and what is served
 // stays.
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.publish(t)
 	const (
