@@ -31,21 +31,22 @@ func dynamic(s *tfprotov5.Schema, f fields) (*tfprotov5.DynamicValue, error) {
 }
 
 // text is a field that is a known text, and else empty.
-func (f fields) text(name string) string {
-	var text string
-	if v, ok := f[name]; ok && v.IsKnown() && !v.IsNull() && v.Type().Is(tftypes.String) {
-		_ = v.As(&text) // it is a text
-	}
+func (f fields) text(name string) (text string) {
+	f.read(name, tftypes.String, &text)
 	return text
 }
 
-// flag is a field that is true.
-func (f fields) flag(name string) bool {
-	var flag bool
-	if v, ok := f[name]; ok && v.IsKnown() && !v.IsNull() && v.Type().Is(tftypes.Bool) {
-		_ = v.As(&flag) // it is one
-	}
+// flag says whether a field is known and true.
+func (f fields) flag(name string) (flag bool) {
+	f.read(name, tftypes.Bool, &flag)
 	return flag
+}
+
+// read reads a field that has a known value of a type.
+func (f fields) read(name string, kind tftypes.Type, into any) {
+	if v, ok := f[name]; ok && v.IsKnown() && !v.IsNull() && v.Type().Is(kind) {
+		_ = v.As(into) // it is of that type
+	}
 }
 
 // fill gives each computed field that has no value one, also within blocks.
