@@ -27,11 +27,7 @@ func (in *inspection) checkRuns(f zipFile, p Provider) {
 	if p.OS != "windows" && f.Mode()&0o111 == 0 {
 		in.violate("%s is not executable: the zip gives it %s, with which the clients unpack it and then cannot run it; set its executable bit (chmod +x) and zip it again on Linux or macOS.", quote(f.name), modeWords(f))
 	}
-	head, ok := in.head(f)
-	if !ok {
-		return // that it cannot be read is said elsewhere
-	}
-	made := machinesOf(head)
+	made := machinesOf(in.head(f))
 	if len(made) == 0 || slices.ContainsFunc(made, func(m machine) bool { return m.runsOn(p.OS, p.Arch) }) {
 		return
 	}
@@ -48,15 +44,19 @@ func modeWords(f zipFile) string {
 	return fmt.Sprintf("the mode %04o", f.Mode()&fs.ModePerm)
 }
 
-// head is the first bytes of a file.
-func (in *inspection) head(f zipFile) (head []byte, ok bool) {
+// head is the first bytes of a file, or none where it cannot be read: that is said
+// elsewhere.
+func (in *inspection) head(f zipFile) []byte {
 	rc, err := f.Open()
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	defer rc.Close()
-	head, err = io.ReadAll(io.LimitReader(rc, headSize))
-	return head, err == nil
+	head, err := io.ReadAll(io.LimitReader(rc, headSize))
+	if err != nil {
+		return nil
+	}
+	return head
 }
 
 // A machine is what an executable is made for.

@@ -3,11 +3,14 @@ package archive
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,9 +53,12 @@ func peFile(at uint32, machine uint16) string {
 }
 
 const (
-	machoAmd64, machoArm64  = 0x01000007, 0x0100000c
-	peAmd64, peArm64, pe386 = 0x8664, 0xaa64, 0x14c
+	machoAmd64, machoArm64         = 0x01000007, 0x0100000c
+	peAmd64, peArm64, pe386, peArm = 0x8664, 0xaa64, 0x14c, 0x1c4
 )
+
+// smallestPE is a PE file for arm64 whose header ends where it says where that is.
+var smallestPE = "MZ" + strings.Repeat("\x00", 52) + "PE\x00\x00\x64\xaa" + "\x36\x00\x00\x00"
 
 // checkPackage checks a zip of one executable for a platform.
 func checkPackage(t *testing.T, body, platform string) error {
@@ -119,8 +125,13 @@ func TestExecutablesRunWhereTheNameSays(t *testing.T) {
 		{peFile(0x80, peAmd64), "windows_amd64", ""},
 		{peFile(0x80, pe386), "windows_amd64", ""},
 		{peFile(0x80, peAmd64), "windows_arm64", ""},
+		{peFile(0x80, pe386), "windows_arm64", ""},
+		{peFile(0x80, peArm), "windows_arm64", ""},
 		{peFile(0x80, peArm64), "windows_amd64", "windows_arm64 (PE)"},
-		{peFile(headSize-24, peArm64), "windows_amd64", "windows_arm64 (PE)"},
+		{peFile(headSize-6, peArm64), "windows_amd64", "windows_arm64 (PE)"},
+		{smallestPE, "windows_amd64", "windows_arm64 (PE)"},
+		{linuxArm64[:20], "linux_amd64", "Linux or another Unix on arm64 (ELF)"},
+		{fatFile(slices.Repeat([]uint32{machoArm64}, 30)...), "darwin_amd64", strings.Repeat("darwin_arm64 and ", 29) + "darwin_arm64 (Mach-O)"},
 		{peFile(0x80, 0x1234), "windows_amd64", "windows_machine 4660 (PE)"},
 		{peFile(0x80, peAmd64), "linux_amd64", "windows_amd64 (PE)"},
 
@@ -129,7 +140,10 @@ func TestExecutablesRunWhereTheNameSays(t *testing.T) {
 		{"x", "linux_amd64", ""},
 		{linuxArm64[:19], "linux_amd64", ""},
 		{fatFile(machoArm64)[:27], "linux_amd64", ""},
-		{"\xca\xfe\xba\xbe\x00\x00\x00\x41 a class of Java", "linux_amd64", ""},
+		{"\xca\xfe\xba\xbe\x00\x00\x00\x41 a class of Java" + strings.Repeat(" ", headSize), "linux_amd64", ""},
+		{fatFile(slices.Repeat([]uint32{machoArm64}, 31)...), "darwin_amd64", ""},
+		{smallestPE[:63], "windows_amd64", ""},
+		{strings.Replace(peFile(0x80, peArm64), "MZ", "ZM", 1), "windows_amd64", ""},
 		{"\xca\xfe\xba\xbe\x00\x00\x00\x00", "linux_amd64", ""},
 		{peFile(headSize-5, peArm64), "windows_amd64", ""}, // further in than is looked at
 		{strings.Replace(peFile(0x80, peArm64), "PE\x00", "LE\x00", 1), "windows_amd64", ""},
@@ -142,6 +156,21 @@ func TestExecutablesRunWhereTheNameSays(t *testing.T) {
 		if got := fmt.Sprint(checkPackage(t, test.body, test.platform)); got != want {
 			t.Errorf("%.8q for %s: got %s; want %s", test.body, test.platform, got, want)
 		}
+	}
+}
+
+// Every system runs executables of one format, and every architecture those of its own.
+func TestNothingRunsEverywhere(t *testing.T) {
+	elfAmd64, elfS390x := elfFile(0, true, true, 62), elfFile(0, true, false, 22)
+	foreign := map[string]string{"linux_s390x": elfAmd64, "windows_amd64": elfAmd64, "darwin_amd64": elfAmd64, "ios_arm64": elfAmd64}
+	for _, system := range []string{"android", "dragonfly", "freebsd", "illumos", "linux", "netbsd", "openbsd", "solaris"} {
+		foreign[system+"_amd64"] = machoFile(machoAmd64)
+	}
+	for _, arch := range []string{"386", "arm", "arm64", "loong64", "mips", "mipsle", "mips64", "mips64le", "ppc64", "ppc64le", "riscv64"} {
+		foreign["linux_"+arch] = elfS390x
+	}
+	for platform, body := range foreign {
+		wantViolation(t, checkPackage(t, body, platform), "is an executable for ")
 	}
 }
 
@@ -199,8 +228,13 @@ func TestAnExecutableThatCannotBeRead(t *testing.T) {
 	h := stored("terraform-provider-widget", "x")
 	h.SetMode(0o755)
 	h.Method, h.UncompressedSize64 = zip.Deflate, 100
-	data := rawZip(t, []byte("\x7fELF"), h)
-	_, err := CheckProvider(context.Background(), bytes.NewReader(data), int64(len(data)), Provider{"widget", "darwin", "amd64"})
+	var begun bytes.Buffer
+	w, err := flate.NewWriter(&begun, flate.BestSpeed)
+	check(t, err)
+	_, err = w.Write([]byte(elfFile(0, true, true, 62)))
+	check(t, errors.Join(err, w.Flush()))
+	data := rawZip(t, begun.Bytes(), h)
+	_, err = CheckProvider(context.Background(), bytes.NewReader(data), int64(len(data)), Provider{"widget", "darwin", "amd64"})
 	if err == nil || strings.Contains(err.Error(), "executable") || strings.Contains(err.Error(), "more") {
 		t.Errorf("got %v", err)
 	}
