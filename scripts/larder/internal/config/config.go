@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -293,7 +294,7 @@ func (c Config) CheckDownloads(bound netip.Addr) error {
 	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, but clients download from the S3 endpoint, "+
 		"and %s leads each of them to their own machine: "+
 		"set LARDER_S3_ADDR (--s3-addr) to an address that they reach, too, or LARDER_S3_URL (--s3-url) to the URL at which they reach it",
-		c.Addr, c.S3Endpoint(0))
+		c.Addr, cmp.Or(c.S3URL, c.S3Addr))
 }
 
 // isLoopback says whether a host, as it stands in a URL, is the machine itself that
