@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -73,7 +74,7 @@ func (n *node) newHealth(key string, next http.Handler) *health {
 			// It is in memory, but the next start would make another.
 			file, err := os.Open(n.dir.Path(datadir.SigningKey))
 			if err != nil {
-				return err
+				return fmt.Errorf("%w: put it back from a backup, or restart the server, which makes a new key", err)
 			}
 			return file.Close()
 		}},

@@ -3,7 +3,9 @@ package serve
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +37,9 @@ func (n *node) openRegistry(ctx context.Context) error {
 	if n.links, err = n.openBucket(n.config.S3Endpoint(n.bucket.Port), n.bucket.Keys.Root); err != nil {
 		return err
 	}
+	if err := n.warnOfLostFiles(ctx); err != nil {
+		return err
+	}
 	if n.catalog, err = boltcatalog.Open(n.dir.Path(datadir.Catalog)); err != nil {
 		return err
 	}
@@ -56,6 +61,29 @@ func (n *node) openRegistry(ctx context.Context) error {
 	})
 	n.mirror = n.openMirror(scratch)
 	return n.publisher.Recover(ctx)
+}
+
+// lostFiles are those of which a start makes new ones that are not what they were.
+var lostFiles = []struct{ name, warning string }{
+	{datadir.Access, "the tokens and rules of trust were not there, so there are none: make them anew; or stop the server, and put the file back from a backup"},
+	{datadir.SigningKey, "the signing key was not there, so there is a new one, and what is published keeps its signatures; to go on with the old one, stop the server, and put the file back from a backup"},
+}
+
+// warnOfLostFiles tells the operator of a registry, unless it is a new one, which of
+// its files are about to be made anew.
+func (n *node) warnOfLostFiles(ctx context.Context) error {
+	for _, err := range n.blobs.List(ctx, registry.OwnKeysPrefix, "") {
+		if err != nil {
+			return err
+		}
+		for _, lost := range lostFiles {
+			if _, err := os.Stat(n.dir.Path(lost.name)); errors.Is(err, fs.ErrNotExist) {
+				n.logger.Warn(lost.warning, "file", n.dir.Path(lost.name))
+			}
+		}
+		return nil
+	}
+	return nil
 }
 
 // openBucket is the bucket at an address, with a key that may change.

@@ -218,6 +218,31 @@ func TestStopAndStartAgain(t *testing.T) {
 	}
 }
 
+// A registry whose files are lost says so when it starts. A new one has lost nothing.
+func TestLostFilesAreTold(t *testing.T) {
+	cfg := localConfig(t)
+	for _, lost := range []string{"", "", datadir.SigningKey, datadir.Access} {
+		if lost != "" {
+			if err := os.Remove(filepath.Join(cfg.Data, lost)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := start(t, cfg)
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, file := range []string{datadir.SigningKey, datadir.Access} {
+			if strings.Contains(r.log.String(), "put the file back from a backup\" file="+filepath.Join(cfg.Data, file)) {
+				told = append(told, file)
+			}
+		}
+		if strings.Join(told, ", ") != lost {
+			t.Errorf("without %q, %q are told as lost:\n%s", lost, told, r.log)
+		}
+	}
+}
+
 // files are those of a data folder, but for the bucket's.
 func files(t *testing.T, data string) map[string]os.FileInfo {
 	t.Helper()
