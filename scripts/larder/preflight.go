@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -17,11 +18,11 @@ func newPreflightCommand() *cobra.Command {
 		Use:   "preflight --bucket-name NAME",
 		Short: "Look at an AWS account before a deployment to it",
 		Long: `Look at an AWS account before Larder is deployed to it, by SAM or Terraform, and
-say what would fail: region and credentials, how many functions may run at once,
-whether the bucket's name is free, whether the certificate is issued, in the
-API's region and for the domain, whether the hosted zone is the domain's, and
-which rights are missing to deploy with SAM, or with Terraform or OpenTofu
-(--with terraform).
+say what would fail: region and credentials, whether SAM deploys to the same
+region, how many functions may run at once, whether the bucket's name is free,
+whether the certificate is issued, in the API's region and for the domain,
+whether the hosted zone is the domain's, and which rights are missing to deploy
+with SAM, or with Terraform or OpenTofu (--with terraform).
 
 Region and credentials are found as the AWS CLI finds them. The flags have the
 values of the template's parameters, whose names stand in brackets. Nothing is
@@ -47,7 +48,7 @@ would fail, with advice. The exit status is 0 when none fails.`,
 				return err
 			}
 			return report(cmd, asJSON, params.BucketName, func(ctx context.Context, list *findings.List) {
-				preflight.Run(ctx, params, cfg, list)
+				preflight.Run(ctx, params, cfg, os.Getenv, list)
 			})
 		},
 	}

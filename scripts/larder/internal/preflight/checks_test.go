@@ -166,6 +166,23 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+func TestSAMRegion(t *testing.T) {
+	for name, tt := range map[string]struct {
+		region, standard string
+		result           findings.Result
+		words            []string
+	}{
+		"both":                      {"eu-central-1", "eu-central-1", findings.OK, []string{"eu-central-1"}},
+		"what SAM reads":            {"", "eu-central-1", findings.OK, []string{"eu-central-1"}},
+		"neither":                   {"", "", findings.OK, []string{"the profile", "--region"}},
+		"what SAM does not read":    {"eu-central-1", "", findings.Warn, []string{"AWS_REGION", "AWS_DEFAULT_REGION=eu-central-1", "--region eu-central-1"}},
+		"another one for SAM":       {"eu-central-1", "us-east-1", findings.Warn, []string{"us-east-1", "AWS_DEFAULT_REGION=eu-central-1"}},
+		"another than what is said": {"", "us-east-1", findings.Warn, []string{"us-east-1", "--region eu-central-1"}},
+	} {
+		expect(t, name, verdict(t, func(c check) { c.samRegion(tt.region, tt.standard) }), tt.result, tt.words...)
+	}
+}
+
 func TestConcurrency(t *testing.T) {
 	limit := func(n int32) *lambda.GetAccountSettingsOutput {
 		return &lambda.GetAccountSettingsOutput{AccountLimit: &lambdatypes.AccountLimit{ConcurrentExecutions: n, UnreservedConcurrentExecutions: &n}}

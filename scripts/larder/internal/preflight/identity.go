@@ -40,6 +40,23 @@ func (c check) identity(ctx context.Context, api identityAPI) (caller, bool) {
 	return who, true
 }
 
+// samRegion says whether SAM deploys to the region that is looked at. SAM does
+// not read AWS_REGION.
+func (c check) samRegion(region, standard string) {
+	const name = "sam.region"
+	advice := "set AWS_DEFAULT_REGION=" + c.region + ", too, or deploy with `sam deploy --region " + c.region + "`"
+	switch {
+	case standard != "" && standard != c.region:
+		c.Warn(name, advice, "this looks at %s, and SAM deploys to %s, which is AWS_DEFAULT_REGION", c.region, standard)
+	case standard == "" && region != "":
+		c.Warn(name, advice, "SAM does not read AWS_REGION: it deploys to the region of the profile, if that has one")
+	case standard == "":
+		c.OK(name, "SAM deploys to the region of the profile, or to that of `sam deploy --region`")
+	default:
+		c.OK(name, "SAM deploys to %s, too", c.region)
+	}
+}
+
 func credentialsAdvice(err error) string {
 	switch code := errorCode(err); {
 	case strings.HasPrefix(code, "ExpiredToken"):

@@ -37,14 +37,18 @@ type check struct {
 	now    func() time.Time
 }
 
-// Run asks everything about the account that the configuration leads to.
-func Run(ctx context.Context, p Params, cfg aws.Config, list *findings.List) {
+// Run asks everything about the account that the configuration leads to. The
+// environment is that of the tool that deploys, too.
+func Run(ctx context.Context, p Params, cfg aws.Config, getenv func(string) string, list *findings.List) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c := check{list, p, cfg.Region, time.Now}
 	caller, ok := c.identity(ctx, sts.NewFromConfig(cfg))
 	if !ok {
 		return
+	}
+	if p.With == "sam" {
+		c.samRegion(getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"))
 	}
 	c.concurrency(ctx, lambda.NewFromConfig(cfg))
 	c.bucket(ctx, awsconfig.S3(cfg), caller)

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,6 +55,7 @@ func well() map[string]script {
 // cloud is AWS as far as preflight asks it, in its wire formats.
 type cloud struct {
 	*httptest.Server
+	with    string            // what deploys; empty is sam
 	scripts map[string]script // by operation
 	refused string            // an action
 
@@ -130,7 +132,7 @@ func (c *cloud) run(t *testing.T) map[string]findings.Finding {
 		}
 	}
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": c.URL, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "eu-central-1", "HOME": t.TempDir(),
+		"AWS_ENDPOINT_URL": c.URL, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "eu-central-1", "HOME": t.TempDir(),
 	} {
 		t.Setenv(name, value)
 	}
@@ -140,9 +142,9 @@ func (c *cloud) run(t *testing.T) map[string]findings.Finding {
 	}
 	list := new(findings.List)
 	Run(t.Context(), Params{
-		With: "sam", BucketName: "acme-registry", DomainName: "registry.example.com", HostedZoneID: "Z1", PublishConcurrency: 4,
+		With: cmp.Or(c.with, "sam"), BucketName: "acme-registry", DomainName: "registry.example.com", HostedZoneID: "Z1", PublishConcurrency: 4,
 		CertificateArn: "arn:aws:acm:eu-central-1:123456789012:certificate/1",
-	}, cfg, list)
+	}, cfg, os.Getenv, list)
 	found := map[string]findings.Finding{}
 	for _, f := range list.All() {
 		found[f.Check] = f
@@ -159,8 +161,8 @@ func TestWell(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if len(found) != 6 {
-		t.Errorf("%d checks, want 6: %+v", len(found), found)
+	if len(found) != 7 {
+		t.Errorf("%d checks, want 7: %+v", len(found), found)
 	}
 	slices.Sort(c.asked)
 	want := []string{"DescribeCertificate", "GetAccountSettings", "GetCallerIdentity", "GetHostedZone", "GetRole", "HeadBucket", "SimulatePrincipalPolicy"}
@@ -203,6 +205,15 @@ func TestAmiss(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// SAM's region is SAM's alone.
+func TestTerraformIsNotSAM(t *testing.T) {
+	c := newCloud(t)
+	c.with = "terraform"
+	if found := c.run(t); len(found) != 6 || found["aws.credentials"].Result != findings.OK {
+		t.Errorf("%d checks, want 6: %+v", len(found), found)
 	}
 }
 
