@@ -55,5 +55,5 @@ func readEnv(cmd *cobra.Command, data string) (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("no registry serves from %s: start one with larder serve, or name its data folder with --data", data)
 	}
-	return string(script), err
+	return string(script), datadir.AsOwner(data, err)
 }

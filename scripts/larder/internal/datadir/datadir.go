@@ -105,7 +105,7 @@ func Open(path string) (*Dir, error) {
 func acquire(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the data folder's lock: %w", err)
+		return nil, AsOwner(filepath.Dir(path), fmt.Errorf("open the data folder's lock: %w", err))
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/larder-registry/larder/scripts/larder/internal/shell"
 )
@@ -37,6 +40,24 @@ func refuseOthers(paths ...string) error {
 	return fmt.Errorf("other users of this machine can read or write %s, where keys, credentials and tokens are kept: "+
 		"take that from them with  chmod go= %s  and, if they may have read them, have new ones made",
 		strings.Join(open, ", "), strings.Join(quoted, " "))
+}
+
+// AsOwner says of an error that comes of a data folder's being another user's who that
+// is, and what to do. Other errors it returns as they are.
+func AsOwner(path string, err error) error {
+	info, failed := os.Stat(path)
+	if !errors.Is(err, fs.ErrPermission) || failed != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) == os.Geteuid() {
+		return err
+	}
+	owner := "#" + strconv.FormatUint(uint64(stat.Uid), 10) // as sudo takes it
+	if u, err := user.LookupId(owner[1:]); err == nil {
+		owner = u.Username
+	}
+	return fmt.Errorf("%w: %s belongs to the user %s: run the command as that user, with  sudo -u %s", err, path, owner, shell.Quote(owner))
 }
 
 // checkPrivate refuses a folder of which anything but certificates is for others

@@ -2,6 +2,7 @@ package datadir
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -97,5 +98,25 @@ func TestPrivateAtOnce(t *testing.T) {
 	_, err := Open(path)
 	if err == nil || !strings.Contains(err.Error(), "chmod go= "+filepath.Join(path, "s3")+" "+filepath.Join(path, SigningKey)+"  ") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Who is not the data folder's owner is told who is. What has another cause stays as it is.
+func TestAsOwner(t *testing.T) {
+	theirs, owner := "/", "root"
+	if os.Geteuid() == 0 {
+		theirs, owner = t.TempDir(), "'#4242424'" // nobody has that number
+		if err := os.Chown(theirs, 4242424, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	denied := fmt.Errorf("connect: %w", fs.ErrPermission)
+	if err := AsOwner(theirs, denied); !errors.Is(err, fs.ErrPermission) || !strings.HasSuffix(err.Error(), ": run the command as that user, with  sudo -u "+owner) {
+		t.Errorf("of a folder of %s: %v", owner, err)
+	}
+	for path, err := range map[string]error{t.TempDir(): denied, theirs: fs.ErrNotExist, filepath.Join(t.TempDir(), "nowhere"): denied, "": nil} {
+		if got := AsOwner(path, err); got != err {
+			t.Errorf("%q, %v: %v", path, err, got)
+		}
 	}
 }

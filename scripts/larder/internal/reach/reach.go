@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/larder-registry/larder/pkg/control"
@@ -109,6 +110,8 @@ func (n node) ask(ctx context.Context, request control.Request) (control.Answer,
 	switch {
 	case errors.Is(err, socket.ErrNobody):
 		return control.Answer{}, &Lost{fmt.Errorf("no larder serves from %s: start it, or name another folder with --data, or a deployment with --stack", n.folder())}
+	case errors.Is(err, fs.ErrPermission): // to connect, so the registry has heard of nothing
+		return control.Answer{}, &Lost{datadir.AsOwner(n.folder(), err)}
 	case err != nil:
 		return control.Answer{}, &Lost{unknown{err}}
 	}
