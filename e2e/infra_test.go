@@ -51,8 +51,8 @@ module "registry" {
   multi_region_key         = true
   more_alarms              = true
 
-  domain_name      = "other.example.com"
-  certificate_arn  = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+  domain_name     = "other.example.com"
+  certificate_arn = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
 
   hosted_zone_id         = terraform_data.later["zone"].output
   create_record          = true
@@ -91,14 +91,14 @@ func TestInfra(t *testing.T) {
 		d.configure(t, infraRoot+infraOther+infraWrong)
 		d.run(t, "init")
 		_, err := d.command("validate").run()
-		saysOf(t, err, `An argument named "polcy" is not expected here.`, `The argument "policy" is required`, `Inappropriate value for attribute "queue_url": string required`)
+		checkFailed(t, err, `An argument named "polcy" is not expected here.`, `The argument "policy" is required`, `Inappropriate value for attribute "queue_url": string required`)
 		d.configure(t, infraRoot+infraOther)
 		d.run(t, "validate")
 		d.run(t, "plan", "-out", "plan")
 
 		d = d.cleanJob(t)
 		_, err = d.command("apply", "plan").run()
-		saysOf(t, err, "There is no ../infra/../build/publish.zip: run \"make build\" first, or say with build_dir where", "There is no ../other/login.zip: run")
+		checkFailed(t, err, "There is no ../infra/../build/publish.zip: run \"make build\" first, or say with build_dir where", "There is no ../other/login.zip: run")
 
 		d = d.cleanJob(t)
 		d.build(t)
@@ -206,48 +206,62 @@ func (d deployer) unchanged(t testing.TB) {
 	}
 }
 
-// checkState holds that each function has the code from the folder of its own registry, and that the module's outputs
-// name its functions and roles.
+// checkState holds that each function has the code from the folder of its own registry, that the module's outputs name
+// its functions and roles, and which records take over others.
 func (d deployer) checkState(t testing.TB) {
 	t.Helper()
-	folders := map[string]string{"acme-registry": "build", "other-registry": "other"}
 	resources, outputs := d.state(t)
+	checkCode(t, resources)
+	if got, want := outputs.FunctionARNs, arnsOf("aws_lambda_function", resources); len(got) != 5 || !maps.Equal(got, want) {
+		t.Errorf("the output function_arns is %v, want %v", got, want)
+	}
+	if got, want := outputs.RoleARNs, arnsOf("aws_iam_role", resources); len(got) != 6 || !maps.Equal(got, want) {
+		t.Errorf("the output role_arns is %v, want %v", got, want)
+	}
 	var overwriting []string
-	code, wantCode := map[string]string{}, map[string]string{}
-	arns := map[string]map[string]string{"aws_lambda_function": {}, "aws_iam_role": {}} // of the example's registry
 	for _, r := range resources {
-		of, own := arns[r.Type], strings.HasPrefix(r.Address, "module.example.module.registry.")
-		name, _ := cmp.Or(r.Values["function_name"], r.Values["name"]).(string)
-		if own && of != nil {
-			of[strings.TrimPrefix(name, "acme-registry-")] = r.Values["arn"].(string)
-		}
 		if r.Type == "aws_route53_record" && r.Values["allow_overwrite"] == true {
 			overwriting = append(overwriting, r.Address)
 		}
-		if r.Type != "aws_lambda_function" {
-			continue
-		}
-		code[name] = r.Values["code_sha256"].(string)
-		for bucket, folder := range folders {
-			if function, ok := strings.CutPrefix(name, bucket+"-"); ok {
-				sum := sha256.Sum256([]byte(folder + " " + function))
-				wantCode[name] = base64.StdEncoding.EncodeToString(sum[:])
-			}
-		}
-	}
-	if len(code) != 11 || !maps.Equal(code, wantCode) {
-		t.Errorf("the code of the functions is %v, want %v", code, wantCode)
 	}
 	slices.Sort(overwriting)
 	if want := []string{`module.example.aws_route53_record.validation["registry.example.com"]`, "module.registry.aws_route53_record.registry[0]"}; !slices.Equal(overwriting, want) {
 		t.Errorf("the records that take over others are %q, want %q", overwriting, want)
 	}
-	if got := outputs.FunctionARNs; len(got) != 5 || !maps.Equal(got, arns["aws_lambda_function"]) {
-		t.Errorf("the output function_arns is %v, want %v", got, arns["aws_lambda_function"])
+}
+
+// checkCode holds that each function of both registries has the zip that is its own.
+func checkCode(t testing.TB, resources []inState) {
+	t.Helper()
+	code, want := map[string]string{}, map[string]string{}
+	for _, r := range resources {
+		if r.Type != "aws_lambda_function" {
+			continue
+		}
+		name := r.Values["function_name"].(string)
+		code[name] = r.Values["code_sha256"].(string)
+		for bucket, folder := range map[string]string{"acme-registry": "build", "other-registry": "other"} {
+			if function, ok := strings.CutPrefix(name, bucket+"-"); ok {
+				sum := sha256.Sum256([]byte(folder + " " + function))
+				want[name] = base64.StdEncoding.EncodeToString(sum[:])
+			}
+		}
 	}
-	if got := outputs.RoleARNs; len(got) != 6 || !maps.Equal(got, arns["aws_iam_role"]) {
-		t.Errorf("the output role_arns is %v, want %v", got, arns["aws_iam_role"])
+	if len(code) != 11 || !maps.Equal(code, want) {
+		t.Errorf("the code of the functions is %v, want %v", code, want)
 	}
+}
+
+// arnsOf are the ARNs of the example's functions or roles, by their names without the registry's.
+func arnsOf(kind string, resources []inState) map[string]string {
+	arns := map[string]string{}
+	for _, r := range resources {
+		if r.Type == kind && strings.HasPrefix(r.Address, "module.example.module.registry.") {
+			name := cmp.Or(r.Values["function_name"], r.Values["name"]).(string)
+			arns[strings.TrimPrefix(name, "acme-registry-")] = r.Values["arn"].(string)
+		}
+	}
+	return arns
 }
 
 // rename renames a module as the documents say, which changes nothing.
@@ -283,7 +297,7 @@ func (d deployer) takeOut(t testing.TB) {
 	t.Helper()
 	d.configure(t, infraRoot)
 	_, err := d.command("apply", "-auto-approve").run()
-	saysOf(t, err, "deleting S3 Bucket Policy: AccessDenied", "deleting DynamoDB Table: ValidationException", "deleting KMS Key: AccessDenied")
+	checkFailed(t, err, "deleting S3 Bucket Policy: AccessDenied", "deleting DynamoDB Table: ValidationException", "deleting KMS Key: AccessDenied")
 	if left := d.addresses(t, "module.larder."); !slices.Equal(left, lasting) {
 		t.Errorf("what is left of it is %q, want %q", left, lasting)
 	}
@@ -345,7 +359,7 @@ func (d deployer) stopFetching(t testing.TB) {
 func (d deployer) destroy(t testing.TB) {
 	t.Helper()
 	_, err := d.command("destroy", "-auto-approve").run()
-	saysOf(t, err, "nstance cannot be destroyed", "prevent_destroy set")
+	checkFailed(t, err, "nstance cannot be destroyed", "prevent_destroy set")
 	d.documented(t, "state-rm", "module.example.module.registry")
 	d.documented(t, "state-rm", "module.larder")
 	d.run(t, "destroy", "-auto-approve")
@@ -416,8 +430,8 @@ func (d deployer) state(t testing.TB) ([]inState, moduleOutputs) {
 // frame is what Terraform puts around the lines of an error.
 var frame = regexp.MustCompile(`\s*\n[│╷╵]?\s*`)
 
-// saysOf holds that a client has failed with these words, wherever it breaks the lines.
-func saysOf(t testing.TB, err error, words ...string) {
+// checkFailed holds that a client has failed with these words, wherever it breaks the lines.
+func checkFailed(t testing.TB, err error, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("it did not fail, want %q", words)
