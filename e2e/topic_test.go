@@ -45,7 +45,12 @@ func fields(t testing.TB, object []byte) map[string]any {
 // outcome is the document that says what became of the newest upload with a key.
 func (r *registry) outcome(t testing.TB, key string) map[string]any {
 	t.Helper()
-	key = "registry/outcomes/" + key + ".json"
+	return r.document(t, "registry/outcomes/"+key+".json")
+}
+
+// document is a JSON document of the bucket.
+func (r *registry) document(t testing.TB, key string) map[string]any {
+	t.Helper()
 	out, err := r.s3.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &r.bucket, Key: &key})
 	if err != nil {
 		t.Fatal(err)

@@ -1,15 +1,11 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // A team gets a key of its own, publishes with it, and nothing else. The operator's key is changed while the registry
@@ -140,22 +136,4 @@ func (n *node) as(t testing.TB, variables string) *registry {
 		t.Fatal(err)
 	}
 	return r
-}
-
-// document is a JSON document of the bucket.
-func (r *registry) document(t testing.TB, key string) (document map[string]any) {
-	t.Helper()
-	out, err := r.s3.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &r.bucket, Key: &key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Body.Close()
-	data, err := io.ReadAll(out.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &document); err != nil {
-		t.Fatal(err)
-	}
-	return document
 }
