@@ -255,6 +255,12 @@ func TestReconcile(t *testing.T) {
 	if _, err := w.Handle(t.Context(), Event{Reconcile: &Reconcile{}}); err != nil {
 		t.Fatal(err)
 	}
+	// An alarm counts the lines of reconciles that are complete.
+	const goesOn, complete = `"msg":"the reconcile goes on in another invocation"`, `"msg":"the reconcile is complete"`
+	if log := w.log.String(); !strings.Contains(log, goesOn) || strings.Contains(log, complete) {
+		t.Errorf("of a reconcile that goes on is logged %s", log)
+	}
+	w.log.Reset()
 	if len(w.sent) != 1 || strings.ContainsFunc(w.sent[0], func(c rune) bool { return c < ' ' || c > '~' }) {
 		t.Fatalf("sent %q, want one message in ASCII", w.sent)
 	}
@@ -264,6 +270,9 @@ func TestReconcile(t *testing.T) {
 	}
 	if want := []string{"", strange}; !slices.Equal(w.publisher.after, want) {
 		t.Errorf("reconciled after %q, want %q", w.publisher.after, want)
+	}
+	if log := w.log.String(); strings.Contains(log, goesOn) || strings.Count(log, complete) != 1 {
+		t.Errorf("of its end is logged %s", log)
 	}
 }
 
@@ -301,6 +310,13 @@ func TestReconcileFails(t *testing.T) {
 	w.publisher.next, w.sendError = "a", errStorage
 	if failed := w.deliver(t, `{"reconcile":{}}`); len(failed) != 1 {
 		t.Error("a reconcile whose rest nobody was asked for did not fail")
+	}
+	w.publisher.next, w.publisher.missed = "", []publish.Object{{Key: "keys/acme/a.asc", Version: "1"}}
+	if failed := w.deliver(t, `{"reconcile":{}}`); len(failed) != 1 {
+		t.Error("a reconcile that could not send what was missed did not fail")
+	}
+	if strings.Contains(w.log.String(), "the reconcile is complete") {
+		t.Errorf("of reconciles that fail is logged %s", w.log.String())
 	}
 }
 
