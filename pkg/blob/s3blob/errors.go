@@ -49,6 +49,10 @@ func inTheWay(err error) bool {
 	return code == "ExistingObjectIsDirectory" || code == "ObjectParentIsFile"
 }
 
+// noVersion says that an object has no such version, as the Versity gateway (1.8.0) says
+// it of one that was removed: the ids that it is asked about are its own.
+func noVersion(err error) bool { return errorCode(err) == "InvalidArgument" }
+
 // noRoom says that tags and metadata are more than an object's file can have, as the
 // gateway of a single node says it.
 func noRoom(err error) bool { return errorCode(err) == "MetadataTooLarge" }

@@ -92,7 +92,7 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 // no error.
 func (b *Bucket) Remove(ctx context.Context, key, version string) error {
 	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key, VersionId: &version})
-	if err != nil && !notFound(err) {
+	if err != nil && !notFound(err) && !noVersion(err) {
 		return failed("remove", key, err)
 	}
 	return nil

@@ -1,6 +1,9 @@
 package s3blob_test
 
 import (
+	"errors"
+	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +11,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // configFor is how the bucket of a test server is used.
@@ -43,4 +47,64 @@ func TestBucket(t *testing.T) {
 		s := s3test.Start(t)
 		return newBucket(t, configFor(s)), s
 	})
+}
+
+// Delete markers are listed apart from object versions, and what is removed is gone for
+// good.
+func TestMarkersAndRemove(t *testing.T) {
+	s := s3test.Start(t)
+	bucket := newBucket(t, configFor(s))
+	const key = "inbox/b c+d"
+	version := s.Upload(t, key, []byte("x"), nil)
+	s.Upload(t, "inbox/a", []byte("x"), nil)
+	s.Upload(t, "other/a", []byte("x"), nil)
+	for _, deleted := range []string{key, key, "inbox/a", "other/a"} {
+		s.Delete(t, deleted)
+	}
+	want := []string{"inbox/a", key, key}
+	var markers []publish.Object
+	note := func(marker publish.Object) error { markers = append(markers, marker); return nil }
+	if err := bucket.Markers(t.Context(), "inbox/", note); err != nil || !slices.Equal(keys(markers), want) {
+		t.Fatalf("there are %+v, %v, want %q", markers, err, want)
+	}
+	remove := func(marker publish.Object) error { return bucket.Remove(t.Context(), marker.Key, marker.Version) }
+	if err := bucket.Markers(t.Context(), "inbox/", remove); err != nil {
+		t.Fatal(err)
+	}
+	for _, marker := range markers { // what is gone can go again
+		if err := remove(marker); err != nil {
+			t.Error(err)
+		}
+	}
+	if object, err := bucket.Head(t.Context(), key); err != nil || object.Version != version {
+		t.Errorf("without its markers it is %+v, %v", object, err)
+	}
+	if err := bucket.Remove(t.Context(), key, version); err != nil {
+		t.Error(err)
+	}
+	if _, err := bucket.Head(t.Context(), key); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("what is removed: %v", err)
+	}
+	markers = nil
+	if err := bucket.Markers(t.Context(), "", note); err != nil || !slices.Equal(keys(markers), []string{"other/a"}) {
+		t.Errorf("there are %+v, %v", markers, err)
+	}
+	errStop := errors.New("stop")
+	if err := bucket.Markers(t.Context(), "", func(publish.Object) error { return errStop }); !errors.Is(err, errStop) {
+		t.Errorf("what failed: %v", err)
+	}
+	broken, _ := scripted(t, answer{http.StatusForbidden, "AccessDenied"})
+	if err := broken.Remove(t.Context(), key, version); err == nil || errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("what must not be removed: %v", err)
+	}
+	if err := broken.Markers(t.Context(), "", note); err == nil {
+		t.Error("markers that must not be listed are none")
+	}
+}
+
+func keys(objects []publish.Object) (keys []string) {
+	for _, o := range objects {
+		keys = append(keys, o.Key)
+	}
+	return keys
 }
