@@ -20,6 +20,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/versity/versitygw/backend/posix"
+
 	"github.com/larder-registry/larder/scripts/larder/internal/front"
 	"github.com/larder-registry/larder/scripts/larder/internal/sigv4"
 )
@@ -187,6 +189,8 @@ func misshapen(r *http.Request) *refusal {
 		return &invalidURI
 	case !isText(r.URL.Path) || !isText(source(r.Header)):
 		return &invalidKey
+	case (r.Method == http.MethodPut || r.Method == http.MethodPost) && isUnlisted(r.URL.Path):
+		return &unlistedKey
 	case r.Header.Get("Upgrade") != "":
 		return &noUpgrade
 	case isForm(r.Header):
@@ -214,6 +218,15 @@ func isText(key string) bool {
 	return utf8.ValidString(key) && !strings.ContainsFunc(key, func(c rune) bool {
 		return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == '\ufffe' || c == '\uffff'
 	})
+}
+
+// isUnlisted says whether a key has a part, after its first, that is called as the folder
+// in which the endpoint keeps what is under way: listings leave that out wherever it is,
+// so nobody would find the object again, and nothing would become of it.
+func isUnlisted(path string) bool {
+	const bucketAndFirst = 3 // with what is before the slash at the beginning
+	parts := strings.Split(path, "/")
+	return len(parts) > bucketAndFirst && slices.Contains(parts[bucketAndFirst:], posix.MetaTmpDir)
 }
 
 // isForm says whether the endpoint would take the body for a form, whatever the

@@ -23,6 +23,7 @@ var (
 	methodNotAllowed = refusal{http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource."}
 	invalidURI       = refusal{http.StatusBadRequest, "InvalidURI", "Could not parse the specified URI: the path must begin with the bucket."}
 	invalidKey       = refusal{http.StatusBadRequest, "InvalidURI", "Could not parse the specified URI: a key must be UTF-8, without control characters."}
+	unlistedKey      = refusal{http.StatusBadRequest, "InvalidArgument", "No part of a key can be .sgwtmp: this endpoint lists nothing that is below such a folder."}
 	noLength         = refusal{http.StatusLengthRequired, "MissingContentLength", "You must provide the Content-Length HTTP header."}
 	noUpgrade        = refusal{http.StatusBadRequest, "InvalidRequest", "This endpoint speaks no other protocol: send no Upgrade header."}
 	noForms          = refusal{http.StatusNotImplemented, "NotImplemented", "Uploads by a form are not implemented, nor is the content type multipart/form-data: put the object."}
