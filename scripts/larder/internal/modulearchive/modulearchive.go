@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/scripts/larder/internal/terraformignore"
@@ -76,7 +77,7 @@ func list(ctx context.Context, root *os.Root) ([]string, error) {
 }
 
 func ignoreRules(root *os.Root) (terraformignore.Rules, error) {
-	file, err := root.Open(terraformignore.Filename)
+	file, err := root.OpenFile(terraformignore.Filename, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is not waited for
 	if errors.Is(err, fs.ErrNotExist) {
 		return terraformignore.Defaults(), nil
 	}
@@ -84,6 +85,11 @@ func ignoreRules(root *os.Root) (terraformignore.Rules, error) {
 		return nil, err
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", terraformignore.Filename)
+	}
 	return terraformignore.Parse(file)
 }
 

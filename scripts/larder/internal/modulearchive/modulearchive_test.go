@@ -164,8 +164,13 @@ func TestPackGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong := folder(t, map[string]string{".terraformignore": "[a"})
+	piped := folder(t, map[string]string{"main.tf": ""})
+	if err := syscall.Mkfifo(filepath.Join(piped, ".terraformignore"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for dir, want := range map[string]string{
-		many: "more than 20000 files or 256 MiB", large: "exclude in .terraformignore", wrong: "line 1",
+		piped: ".terraformignore is no regular file",
+		many:  "more than 20000 files or 256 MiB", large: "exclude in .terraformignore", wrong: "line 1",
 		filepath.Join(wrong, "missing"): "missing",
 	} {
 		if err := Pack(t.Context(), dir, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
