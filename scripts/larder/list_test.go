@@ -46,13 +46,13 @@ func TestWriteUploads(t *testing.T) {
 	err := writeUploads(&out, []publish.Outcome{
 		{Key: "a\x1b.zip", Status: publish.Rejected, Time: at, Reasons: []string{"It is\r bad.", "It is old."}},
 		{Key: "b.zip", Status: publish.Published, Time: at.In(time.FixedZone("", 3600)), Warnings: []string{"It has a state."}},
-	})
+	}, "none")
 	want := "rejected   2026-01-02 03:04:05  a\uFFFD.zip\n    It is\uFFFD bad.\n    It is old.\npublished  2026-01-02 03:04:05  b.zip\n    It has a state.\n"
 	if err != nil || out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s\n%v", out.String(), want, err)
 	}
 	out.Reset()
-	if err := writeUploads(&out, nil); err != nil || out.String() != "there is no such upload\n" {
+	if err := writeUploads(&out, nil, "there is none"); err != nil || out.String() != "there is none\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

@@ -89,7 +89,9 @@ func TestDeprecateWithdrawRestore(t *testing.T) {
 	n.must(t, operationsBlock(t, "list"), `KIND      ADDRESS           VERSION  STANDING    PLATFORMS    MESSAGE
 module    acme/network/aws  1.2.3    withdrawn   -            -
 provider  acme/widget       1.0.0    deprecated  linux_amd64  It leaks memory: use 1.0.1
-`, "there is no such upload\n")
+`, "no upload is rejected, pending or ignored\n")
+	n.must(t, "larder uploads --status pending", "there is no such upload\n")
+	n.must(t, "larder uploads modules/nobody/", "there is no such upload\n")
 	n.must(t, "larder uploads --status all --json", `"status": "published"`, `"key": "modules/acme/network/aws/1.2.3.`)
 	n.must(t, "larder verify --quick --json", "{\n  \"versions\": 2,\n  \"uploads\": 2,\n  \"findings\": [],\n  \"notes\": []\n}\n")
 	n.must(t, "larder restore acme/network/aws 1.2.3", "is restored\n")

@@ -48,7 +48,11 @@ from the bucket.
 			if asJSON {
 				err = writeJSON(cmd.OutOrStdout(), map[string][]publish.Outcome{"uploads": uploads})
 			} else {
-				err = writeUploads(cmd.OutOrStdout(), uploads)
+				none := "there is no such upload"
+				if len(args) == 0 && status == "" {
+					none = "no upload is rejected, pending or ignored"
+				}
+				err = writeUploads(cmd.OutOrStdout(), uploads, none)
 			}
 			return errors.Join(err, totals.Err())
 		},
@@ -71,9 +75,10 @@ func listUploads(cmd *cobra.Command, o reach.Options, r control.Uploads) (upload
 	return uploads, totals, err
 }
 
-func writeUploads(out io.Writer, uploads []publish.Outcome) error {
+// writeUploads says what became of uploads and, where there are none, that.
+func writeUploads(out io.Writer, uploads []publish.Outcome, none string) error {
 	if len(uploads) == 0 {
-		_, err := fmt.Fprintln(out, "there is no such upload")
+		_, err := fmt.Fprintln(out, none)
 		return err
 	}
 	var text strings.Builder
