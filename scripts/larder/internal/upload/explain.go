@@ -49,6 +49,8 @@ func (in *Inbox) cause(err error, rights string) string {
 			return fmt.Sprintf("these credentials lack %s on the bucket %s for it", rights, in.options.Bucket)
 		case "NoSuchBucket":
 			return fmt.Sprintf("there is no bucket %s: --bucket or LARDER_BUCKET names it", in.options.Bucket)
+		case "NotFound":
+			return "there is no bucket at that address: AWS_ENDPOINT_URL_S3, or endpoint_url of the profile, is the bucket's, and not the registry's"
 		case "InvalidAccessKeyId", "SignatureDoesNotMatch":
 			return "the credentials are wrong, revoked, or of another server: on a single node larder uploader create makes new ones, and those of its operator are in the file env of its data folder"
 		case "ExpiredToken", "ExpiredTokenException", "RequestExpired":

@@ -317,6 +317,23 @@ func TestPublishWithoutIdentity(t *testing.T) {
 	}
 }
 
+// Who uploads to the registry's own address, which knows no PUT, is told so.
+func TestPublishToTheRegistry(t *testing.T) {
+	inbox := open(t, Options{Timeout: long})
+	front := httptest.NewServer(http.NotFoundHandler())
+	defer front.Close()
+	t.Setenv("AWS_ENDPOINT_URL_S3", front.URL)
+	lost, err := Open(t.Context(), inbox.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lost.put(t.Context(), files(t, 10, "file")[0], quiet())
+	want := "it could not be uploaded: there is no bucket at that address: AWS_ENDPOINT_URL_S3, or endpoint_url of the profile, is the bucket's, and not the registry's"
+	if err == nil || lost.explain(err) != want {
+		t.Errorf("got %v; want %s", err, want)
+	}
+}
+
 // What a library says is told where nothing else can be, and then whole.
 func TestExplain(t *testing.T) {
 	in := &Inbox{options: Options{Bucket: "acme"}}
