@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -67,7 +68,11 @@ func Connect(data string) (Connection, error) {
 // endpoint of the server that runs on it, where dir is nil, or else to one of this
 // process's own, which holds the folder dir until close.
 func Reach(ctx context.Context, data string, logger *slog.Logger) (c Connection, dir *datadir.Dir, close func() error, err error) {
-	if _, err := os.Stat(filepath.Join(data, datadir.S3)); err != nil {
+	_, err = os.Stat(filepath.Join(data, datadir.S3))
+	if errors.Is(err, fs.ErrPermission) {
+		return Connection{}, nil, nil, datadir.AsOwner(data, err)
+	}
+	if err != nil {
 		return Connection{}, nil, nil, fmt.Errorf("%s is no data folder that a registry was served from: name it with --data, or LARDER_DATA (%w)", data, err)
 	}
 	dir, err = datadir.Open(data)
