@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		{"a mirror's document", mirrored + "1.0.0.json", []byte(`{"archives":{}}`), "", nil},
 		{"a mirror's document that is none", mirrored + "1.0.0.json", []byte("no JSON"), publish.Ignored, []string{"it is not the document of a version in a mirror, which is JSON with \"archives\""}},
 		{"a mirror's document as large as may be", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-2)...), "", nil},
-		{"a mirror's document that is larger", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-1)...), publish.Rejected, []string{"1048576 at most"}},
+		{"a mirror's document that is larger", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-1)...), publish.Rejected, []string{"1 MiB at most"}},
 		{"nothing", "providers/acme/widget/README.md", nil, publish.Ignored, []string{"terraform-provider-widget_"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

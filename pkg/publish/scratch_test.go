@@ -105,6 +105,7 @@ func (b sized) Open(ctx context.Context, key, version string) (io.ReadCloser, pu
 // What is too large is rejected before it is read, at the byte.
 func TestUploadsThatAreTooLarge(t *testing.T) {
 	release := widgetFolder + "terraform-provider-widget_1.0.0_"
+	words := map[int64]string{5 << 30: "5 GiB", 1 << 20: "1 MiB", 256 << 10: "256 KiB", 64 << 10: "64 KiB"}
 	for key, limit := range map[string]int64{
 		packageKey("1.0.0", "linux_amd64"): publish.MaxUpload, "modules/acme/vpc/aws/1.0.0.zip": publish.MaxUpload,
 		release + "SHA256SUMS": shasums.MaxSize, release + "SHA256SUMS.sig": signing.MaxSignature,
@@ -115,7 +116,7 @@ func TestUploadsThatAreTooLarge(t *testing.T) {
 		for size, tooLarge := range map[int64]bool{limit: false, limit + 1: true} {
 			p := w.publisher(sized{w.bucket, key, size}, w.index, w.key)
 			outcome, err := p.Publish(t.Context(), object)
-			want := fmt.Sprintf("the file has %d bytes; such a file has %d at most", size, limit)
+			want := fmt.Sprintf("the file has %d bytes, and such a file has %s at most", size, words[limit])
 			if got := outcome.Status == publish.Rejected && slices.Equal(outcome.Reasons, []string{want}); got != tooLarge {
 				t.Errorf("%s with %d bytes is %q, %q, %v", key, size, outcome.Status, outcome.Reasons, err)
 			}
