@@ -86,7 +86,11 @@ func (l *List) Err() error {
 
 // Summary is one line for people.
 func (l *List) Summary() string {
-	return fmt.Sprintf("%d checks: %d ok, %d to look at, %d failed", len(l.findings), l.Count(OK), l.Count(Warn), l.Count(Fail))
+	checks := "checks"
+	if len(l.findings) == 1 {
+		checks = "check"
+	}
+	return fmt.Sprintf("%d %s: %d ok, %d to look at, %d failed", len(l.findings), checks, l.Count(OK), l.Count(Warn), l.Count(Fail))
 }
 
 // WriteLine writes a finding for people: a line, and one more with the advice.

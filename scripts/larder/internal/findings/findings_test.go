@@ -35,6 +35,14 @@ FAIL  a.bad                     it is broken
 	}
 }
 
+func TestSummaryOfOne(t *testing.T) {
+	var l List
+	l.OK("a.good", "it is")
+	if got := l.Summary(); got != "1 check: 1 ok, 0 to look at, 0 failed" {
+		t.Error(got)
+	}
+}
+
 // What a server wrote does nothing to the terminal of whoever checks it.
 func TestNothingForATerminal(t *testing.T) {
 	const hostile = "\x1b[2J\a\r\n\u009b31m\u202e\xff é"

@@ -20,8 +20,9 @@ const maxSources = 10_000
 // source, and from all of them together. What all have is several times what one
 // has, so that no source uses it up.
 //
-// A source gets what a deployment on AWS takes from everybody, for a proxy in
-// front of the registry is one source, and so is a company behind one address.
+// A source gets what a deployment on AWS takes from everybody, for a company behind
+// one address is one source, and so is a proxy in front of the registry that is not
+// among those it trusts.
 // Logins that were begun in the ten minutes for which they are kept fit into the
 // room that there is for tickets.
 type limit struct {
