@@ -304,6 +304,23 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// A certificate is renewed fourteen days before its end, and one that lives for less than six weeks in the last third.
+func TestExpiry(t *testing.T) {
+	const day = 24 * time.Hour
+	begin := time.Now()
+	for life, soon := range map[time.Duration]time.Duration{90 * day: 14 * day, 43 * day: 14 * day, 42 * day: 14 * day, 30 * day: 10 * day, 6 * day: 2 * day} {
+		for left, want := range map[time.Duration]findings.Result{soon + time.Second: findings.OK, soon - time.Second: findings.Warn, -time.Second: findings.Fail} {
+			leaf := &x509.Certificate{NotBefore: begin, NotAfter: begin.Add(life)}
+			var list findings.List
+			v := &visit{Options: Options{Now: func() time.Time { return leaf.NotAfter.Add(-left) }}, List: &list}
+			v.checkExpiry(leaf)
+			if list.Count(want) != 1 {
+				t.Errorf("%v before the end of one for %v: %+v, want %s", left, life, list.All(), want)
+			}
+		}
+	}
+}
+
 // Discovery that takes longer than the clients wait.
 func TestSlowDiscovery(t *testing.T) {
 	l := newLive(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/larder-registry/larder/scripts/larder/internal/findings"
 )
 
-// renewal is how long before its end a certificate should have been renewed.
+// renewal is how long before its end a certificate should have been renewed, unless it
+// lives for so short that it is the last third of its life.
 const renewal = 14 * 24 * time.Hour
 
 // checkTLS says whether the clients would talk to the registry at all.
@@ -54,13 +55,14 @@ func names(leaf *x509.Certificate) []string {
 func (v *visit) checkExpiry(leaf *x509.Certificate) {
 	const advice = "renew it, and have it renewed by itself from then on"
 	end := leaf.NotAfter.UTC().Format(time.DateOnly)
+	soon := min(renewal, leaf.NotAfter.Sub(leaf.NotBefore)/3)
 	switch now := v.Now(); {
 	case now.Before(leaf.NotBefore):
 		v.Fail("tls.expiry", "check the clocks of this machine and of the one that issued it",
 			"the certificate is not valid before %s", leaf.NotBefore.UTC().Format(time.RFC3339))
 	case now.After(leaf.NotAfter):
 		v.Fail("tls.expiry", advice, "the certificate ended on %s", end)
-	case now.Add(renewal).After(leaf.NotAfter) && leaf.NotAfter.Sub(leaf.NotBefore) > renewal:
+	case now.Add(soon).After(leaf.NotAfter):
 		v.Warn("tls.expiry", advice, "the certificate ends on %s", end)
 	default:
 		v.OK("tls.expiry", "the certificate is valid until %s", end)
