@@ -60,6 +60,11 @@ resource "aws_apigatewayv2_api" "registry" {
     }
 
     precondition {
+      condition     = local.has_domain || var.certificate_arn == "" && var.hosted_zone_id == ""
+      error_message = "certificate_arn and hosted_zone_id need domain_name."
+    }
+
+    precondition {
       condition     = var.login_issuer == "" || var.login_client_id != ""
       error_message = "login_issuer needs login_client_id."
     }

@@ -133,12 +133,12 @@ func TestTwinsRefuse(t *testing.T) {
 		{"DomainName", "registry.example.com", false}, // without a certificate
 		{"DomainName", "https://registry.example.com", false},
 		{"DomainName", "localhost", false},
-		{"CertificateArn", certificate, true},
+		{"CertificateArn", certificate, false}, // without a name
 		{"CertificateArn", "arn:aws:iam::111122223333:server-certificate/1", false},
 		{"ClientTruststore", truststore, false}, // without a domain
 		{"ClientTruststore", "https://acme-certificates/front.pem", false},
 		{"ClientTruststore", "s3://acme-certificates", false},
-		{"HostedZoneId", "Z0", true},
+		{"HostedZoneId", "Z0", false}, // without a name
 		{"HostedZoneId", "example.com", false},
 		{"InboxDays", "15", true},
 		{"InboxDays", "14", false},
@@ -238,7 +238,9 @@ func TestTerraformRefuses(t *testing.T) {
 		want       string
 	}{
 		{"a record without a zone", map[string]string{"CreateRecord": "true", "DomainName": "registry.example.com", "CertificateArn": certificate}, "create_record needs domain_name and hosted_zone_id."},
-		{"a record without a name", map[string]string{"CreateRecord": "true", "HostedZoneId": "Z0123456789"}, "create_record needs domain_name and hosted_zone_id."},
+		{"a record without a name", map[string]string{"CreateRecord": "true"}, "create_record needs domain_name and hosted_zone_id."},
+		{"a zone without a name", map[string]string{"CreateRecord": "true", "HostedZoneId": "Z0123456789"}, "certificate_arn and hosted_zone_id need domain_name."},
+		{"a certificate without a name", map[string]string{"CertificateArn": certificate}, "certificate_arn and hosted_zone_id need domain_name."},
 		{"a policy for no namespace", map[string]string{"CreateUploaderPolicy": "true"}, "create_uploader_policy needs uploader_namespace."},
 		{"a certificate of another region", map[string]string{"DomainName": "registry.example.com", "CertificateArn": "arn:aws:acm:us-east-1:111122223333:certificate/1"}, "certificate_arn must be a certificate in eu-central-1, where this deploys."},
 		{"a key of another region", map[string]string{"SigningKeyArn": "arn:aws:kms:us-east-1:111122223333:key/1"}, "signing_key_arn must be a key in eu-central-1, where this deploys."},
