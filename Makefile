@@ -50,6 +50,7 @@ check: ## formatting, go.mod, vet and staticcheck
 	@go mod tidy -diff >/dev/null || { echo "go.mod or go.sum is not tidy, run go mod tidy" >&2; exit 1; }
 	@go vet ./... && go vet -C tools/mutants ./... && go vet -C tools/awsstub ./...
 	@$(TOOL) staticcheck ./...
+	@for tool in mutants awsstub; do (cd tools/$$tool && go tool -modfile=../go.mod staticcheck ./...); done
 
 .PHONY: check-templates
 check-templates: ## lint template.yaml, adopt.yaml and infra/; installs the linters once
