@@ -29,6 +29,7 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetFlagErrorFunc(explainFlag)
 	root.AddCommand(
 		newListCommand(), newUploadsCommand(),
 		newServeCommand(), newEnvCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(),

@@ -32,6 +32,17 @@ func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 // manyArguments is for commands that take any number.
 const manyArguments = math.MaxInt
 
+// explainFlag says of a flag's value that cannot be read what the flag is for. The
+// library's words are those of its conversions.
+func explainFlag(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	_, usage := pflag.UnquoteUsage(invalid.GetFlag())
+	return fmt.Errorf("--%s: %q does not fit: %s", invalid.GetFlag().Name, invalid.GetValue(), usage)
+}
+
 // A flagRule says what is wrong with the flags that were set. Nil: nothing.
 type flagRule func(flags *pflag.FlagSet) error
 
