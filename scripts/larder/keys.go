@@ -123,7 +123,7 @@ key stays in the data folder, under a name with its key ID.
 
 A deployment on AWS signs with a key in KMS, which is changed by deploying:
 docs/operations.md says how.
-` + whichRegistry,
+` + whichNode,
 		Example: `  larder keys rotate && larder keys resign`,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -156,7 +156,7 @@ for 15 minutes, and for downloads alone: for as long as links live that were sig
 with it. Uploaders keep their keys: "larder uploader revoke" ends them.
 
 On AWS, access keys are those of IAM's users and roles.
-` + whichRegistry,
+` + whichNode,
 		Example: `  larder keys rotate-access`,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -22,6 +22,11 @@ is asked with your own credentials, found as the AWS CLI finds them, which need
 lambda:InvokeFunction on its function <name>-publish, as its policy <name>-operate
 allows it. AWS_ENDPOINT_URL_LAMBDA leads to another server.`
 
+// whichNode is what the help of a command says that a deployment cannot do.
+const whichNode = `
+The registry is the one that "larder serve" runs from the data folder, as the same
+user.`
+
 // addRegistryFlags defines the flags that say which registry is asked.
 func addRegistryFlags(command *cobra.Command, o *reach.Options) {
 	addDataFlag(command, &o.Data)
