@@ -20,10 +20,10 @@ import (
 // whichUploaders is what the help of a command says that asks a registry about
 // uploaders.
 const whichUploaders = `
-This is for the registry that "larder serve" runs from the data folder, and asked as
-the same user. On AWS it is IAM that says who may upload: the parameter
-UploaderNamespace makes the policy <BucketName>-upload-<namespace> to attach, with the
-same borders, and docs/ci.md says how pipelines get a role.`
+The registry is the one that "larder serve" runs from the data folder, as the same
+user. On AWS, IAM says who may upload: the parameter UploaderNamespace makes the
+policy <BucketName>-upload-<namespace> to attach, with the same borders, and
+docs/ci.md says how pipelines get a role.`
 
 func newUploaderCommand() *cobra.Command {
 	command := &cobra.Command{
