@@ -32,8 +32,8 @@ func (h *handler) exchange(r *http.Request, f fields) (tokenDocument, error) {
 
 // wish is what somebody wants for an identity.
 type wish struct {
-	what string                 // for the audit
-	give func(access.Rule) bool // says which rules give something of it
+	what      string                 // for the audit
+	isGivenBy func(access.Rule) bool // in part at least
 }
 
 // identified is a pipeline that has shown who it is.
@@ -58,7 +58,7 @@ func (h *handler) identify(r *http.Request, raw string, wanted wish) (identified
 		return identified{}, err
 	}
 	rules, err := h.rules(ctx, func(rule access.Rule) bool {
-		return rule.Use == access.ForPipelines && rule.Issuer == issuer && wanted.give(rule)
+		return rule.Use == access.ForPipelines && rule.Issuer == issuer && wanted.isGivenBy(rule)
 	})
 	if err != nil {
 		return identified{}, err
