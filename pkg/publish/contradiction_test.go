@@ -11,14 +11,6 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
-// beside is what lies in the inbox beside a package for Linux that a release does not
-// have so, with the events that come before the package's.
-type beside struct {
-	name string
-	make func(w *world, r *release, folder string)
-	want publish.Status // of the package
-}
-
 // A package that contradicts what its author has signed must not be published before
 // that is: then neither that nor the right package ever could be.
 func TestAPackageThatContradictsTheSHA256SUMSBesideIt(t *testing.T) {
@@ -35,26 +27,30 @@ func TestAPackageThatContradictsTheSHA256SUMSBesideIt(t *testing.T) {
 		r.sums = []byte(line(r.files, darwin))
 		r.sign(w.T, r.key)
 	}
-	for _, test := range []beside{
-		{"signed, and the key is not here", func(w *world, r *release, _ string) { put(w, r, "SHA256SUMS", "SHA256SUMS.sig") }, publish.Pending},
-		{"signed, with events", func(w *world, r *release, _ string) {
+	for _, test := range []struct {
+		name   string
+		before func(w *world, r *release) // what comes before a package for Linux with other bytes than the release's
+		want   publish.Status             // of that package
+	}{
+		{"signed, and the key is not here", func(w *world, r *release) { put(w, r, "SHA256SUMS", "SHA256SUMS.sig") }, publish.Pending},
+		{"signed, with events", func(w *world, r *release) {
 			for _, f := range r.inOrder("SHA256SUMS", "SHA256SUMS.sig") {
 				w.want(w.upload(f.key, f.body), publish.Pending)
 			}
 		}, publish.Pending},
-		{"signed, with the key, and the event is late", func(w *world, r *release, _ string) {
+		{"signed, with the key, and the event is late", func(w *world, r *release) {
 			key(w, r)
 			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
 		}, publish.Pending},
-		{"signed, and it is not in it", func(w *world, r *release, _ string) {
+		{"signed, and it is not in it", func(w *world, r *release) {
 			listsOther(w, r)
 			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
 		}, publish.Pending},
-		{"signed, and what it has is published", func(w *world, r *release, folder string) {
-			w.want(w.upload(folder+darwin, r.files[darwin]), publish.Published)
+		{"signed, and what it has is published", func(w *world, r *release) {
+			w.want(w.upload(widgetFolder+darwin, r.files[darwin]), publish.Published)
 			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
 		}, publish.Pending},
-		{"signed and served", func(w *world, r *release, _ string) {
+		{"signed and served", func(w *world, r *release) {
 			key(w, r)
 			for _, f := range r.inOrder("SHA256SUMS", "SHA256SUMS.sig") {
 				w.upload(f.key, f.body)
@@ -62,19 +58,19 @@ func TestAPackageThatContradictsTheSHA256SUMSBesideIt(t *testing.T) {
 		}, publish.Rejected},
 
 		// What can never be served as the author's keeps nothing back.
-		{"without a signature", func(w *world, r *release, _ string) { put(w, r, "SHA256SUMS") }, publish.Published},
-		{"a signature alone", func(w *world, r *release, _ string) { put(w, r, "SHA256SUMS.sig") }, publish.Published},
-		{"with a signature that is none", func(w *world, r *release, _ string) {
+		{"without a signature", func(w *world, r *release) { put(w, r, "SHA256SUMS") }, publish.Published},
+		{"a signature alone", func(w *world, r *release) { put(w, r, "SHA256SUMS.sig") }, publish.Published},
+		{"with a signature that is none", func(w *world, r *release) {
 			put(w, r, "SHA256SUMS")
 			w.s3.Upload(w.T, r.sumsKey()+".sig", []byte("signed"), nil)
 		}, publish.Published},
-		{"with a signature of something else", func(w *world, r *release, _ string) {
+		{"with a signature of something else", func(w *world, r *release) {
 			key(w, r)
 			put(w, r, "SHA256SUMS.sig")
 			listsOther(w, r)
 			put(w, r, "SHA256SUMS")
 		}, publish.Published},
-		{"signed by a key that is not trusted", func(w *world, r *release, _ string) {
+		{"signed by a key that is not trusted", func(w *world, r *release) {
 			r.sign(w.T, newKey(w.T, "distrusted"))
 			w.upload("keys/"+r.namespace+"/author.asc", []byte(newKey(w.T, "distrusted").PublicKey().ASCIIArmor))
 			if _, err := w.DistrustKey(w.Context(), newKey(w.T, "distrusted").PublicKey().Fingerprint); err != nil {
@@ -82,22 +78,22 @@ func TestAPackageThatContradictsTheSHA256SUMSBesideIt(t *testing.T) {
 			}
 			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
 		}, publish.Published},
-		{"signed, and no SHA256SUMS", func(w *world, r *release, _ string) {
+		{"signed, and no SHA256SUMS", func(w *world, r *release) {
 			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
 			w.s3.Upload(w.T, r.sumsKey(), append(r.sums, '\n'), nil)
 		}, publish.Published},
-		{"signed, and contradicting what is published", func(w *world, r *release, folder string) {
-			w.want(w.upload(folder+darwin, widget("other")), publish.Published)
+		{"signed, and contradicting what is published", func(w *world, r *release) {
+			w.want(w.upload(widgetFolder+darwin, widget("other")), publish.Published)
 			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")
 		}, publish.Published},
-		{"in another folder", func(w *world, r *release, folder string) {
-			w.s3.Upload(w.T, folder+"1.0.0/"+providerName("widget", "1.0.0", "SHA256SUMS"), r.sums, nil)
-			w.s3.Upload(w.T, folder+"1.0.0/"+providerName("widget", "1.0.0", "SHA256SUMS.sig"), r.signature, nil)
+		{"in another folder", func(w *world, r *release) {
+			w.s3.Upload(w.T, widgetFolder+"1.0.0/"+providerName("widget", "1.0.0", "SHA256SUMS"), r.sums, nil)
+			w.s3.Upload(w.T, widgetFolder+"1.0.0/"+providerName("widget", "1.0.0", "SHA256SUMS.sig"), r.signature, nil)
 		}, publish.Published},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := newWorldOn(t, inMemory, onBolt), newRelease(t, "acme")
-			test.make(w, &r, widgetFolder)
+			test.before(w, &r)
 			got := w.upload(widgetFolder+linux, widget("other"))
 			w.want(got, test.want)
 			if test.want == publish.Pending && (len(got.Reasons) != 1 || !strings.HasPrefix(got.Reasons[0], "upload the right package, or the SHA256SUMS and signature that are of this one: the author's SHA256SUMS ") || !strings.HasSuffix(got.Reasons[0], ". Until then neither is published")) {
@@ -161,7 +157,7 @@ func TestAContradictionEnds(t *testing.T) {
 				}
 				version := w.s3.Upload(t, name("linux_amd64.zip"), widget("other"), nil)
 				w.want(w.deliver(name("linux_amd64.zip"), version), publish.Pending)
-				if folder != "" && test.right == publish.Rejected || folder != "" && test.want == publish.Pending {
+				if folder != "" && (test.right == publish.Rejected || test.want == publish.Pending) {
 					return // it is about the files of the flat folder
 				}
 				test.ends(w, r)
