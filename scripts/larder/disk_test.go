@@ -46,6 +46,7 @@ func testNearlyFullDisk(t *testing.T, _ string) {
 			t.Errorf("%s: %v, printed\n%s", command, ok, out)
 		}
 	}
+	n.mustFail(t, "larder keys rotate", "no space left on device: the disk of the data folder is full; make room on it, and try again")
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func acquire(path string) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("lock the data folder: %w", hint(err))
+		return nil, fmt.Errorf("lock the data folder: %w", Hint(err))
 	}
 	return f, nil
 }
@@ -160,7 +160,7 @@ func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
 func (d *Dir) Folder(name string) (string, error) {
 	path := d.Path(name)
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", fmt.Errorf("create a folder in the data folder: %w", hint(err))
+		return "", fmt.Errorf("create a folder in the data folder: %w", Hint(err))
 	}
 	return path, nil
 }
@@ -175,13 +175,14 @@ func (d *Dir) WriteFile(name string, data []byte) error {
 		write = func(string, []byte) error { return d.sync() }
 	}
 	if err := write(name, data); err != nil {
-		return fmt.Errorf("write %s: %w", d.Path(name), hint(err))
+		return fmt.Errorf("write %s: %w", d.Path(name), Hint(err))
 	}
 	return nil
 }
 
-// hint says what to do where there is no room on the disk.
-func hint(err error) error {
+// Hint says what to do where there is no room on the disk. Other errors it returns as
+// they are.
+func Hint(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: the disk of the data folder is full; make room on it, and try again", err)
 	}

@@ -128,12 +128,12 @@ func TestWriteFileKeepsWhatIsThere(t *testing.T) {
 // Where there is no room, the error says of what, and what to do.
 func TestFullDisk(t *testing.T) {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
-		err := hint(&os.PathError{Op: "write", Path: "/data/env", Err: full})
+		err := Hint(&os.PathError{Op: "write", Path: "/data/env", Err: full})
 		if !errors.Is(err, full) || !strings.Contains(err.Error(), "/data/env") || !strings.Contains(err.Error(), "make room") {
 			t.Errorf("%v", err)
 		}
 	}
-	if err := hint(os.ErrPermission); err != os.ErrPermission {
+	if err := Hint(os.ErrPermission); err != os.ErrPermission {
 		t.Errorf("%v", err)
 	}
 	f, err := os.OpenFile("/dev/full", os.O_RDWR, 0)

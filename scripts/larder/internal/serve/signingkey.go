@@ -26,7 +26,7 @@ func (n *node) rotate(ctx context.Context) (signing.PublicKey, error) {
 	}
 	next, err := n.openSigner(ctx, datadir.NextSigningKey)
 	if err != nil {
-		return signing.PublicKey{}, err
+		return signing.PublicKey{}, datadir.Hint(err)
 	}
 	kept := "signing-key-" + old.PublicKey().KeyID + ".pem"
 	if err := n.dir.Supersede(datadir.SigningKey, datadir.NextSigningKey, kept); err != nil {
