@@ -116,8 +116,8 @@ func newBackupRestoreCommand() *cobra.Command {
 		Short: "Make a data folder of a backup",
 		Long: `Make a data folder of the backup in the folder DIR, or of the tar stream on standard
 input. The data folder must be missing or empty: nothing is overwritten. It is made
-under another name, verified as "larder verify" does, and renamed at the end. If
-anything fails before that, there is no data folder.
+under another name beside its place, verified as "larder verify" does, and renamed
+at the end. If anything fails before that, there is no data folder.
 
 Then "larder serve --data" starts with it, also on another machine: it has the same
 archives, hashes and signatures, and tokens go on working. Under the same host name so
