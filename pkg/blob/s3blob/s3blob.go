@@ -73,6 +73,10 @@ type Config struct {
 
 	// Transport carries the requests. Nil: [NewTransport].
 	Transport http.RoundTripper
+
+	// Retryable are codes of errors after which a request is sent again, with the
+	// credentials that there are then: beside those that S3 itself means so.
+	Retryable []string
 }
 
 func (c Config) validate() error {
@@ -141,7 +145,7 @@ func (c Config) options() s3.Options {
 		Region:                     c.Region,
 		Credentials:                c.Credentials,
 		UsePathStyle:               c.PathStyle,
-		Retryer:                    newRetryer(),
+		Retryer:                    newRetryer(c.Retryable),
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 		HTTPClient: &http.Client{
@@ -157,12 +161,14 @@ func (c Config) options() s3.Options {
 
 // newRetryer retries what the SDK's standard mode does, and the answer that S3
 // gives when another conditional write to the key is under way.
-func newRetryer() aws.Retryer {
+func newRetryer(others []string) aws.Retryer {
+	codes := map[string]struct{}{"ConditionalRequestConflict": {}}
+	for _, code := range others {
+		codes[code] = struct{}{}
+	}
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = maxAttempts
-		o.Retryables = append(o.Retryables, retry.RetryableErrorCode{
-			Codes: map[string]struct{}{"ConditionalRequestConflict": {}},
-		})
+		o.Retryables = append(o.Retryables, retry.RetryableErrorCode{Codes: codes})
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -32,36 +32,63 @@ func newHTTPClient(to inside) *http.Client { return &http.Client{Transport: to} 
 
 // Client returns an S3 client with the rights of who.
 func (s *Server) Client(who Credentials) *s3.Client {
-	return Connection{s.Endpoint, s.HTTPClient, who}.Client()
+	return Connection{Endpoint: s.Endpoint, HTTPClient: s.HTTPClient, keys: fixed(who)}.Client()
 }
 
 // A Connection is how a process reaches the endpoint at its socket.
 type Connection struct {
 	Endpoint   string
 	HTTPClient *http.Client
-	Key        Credentials
+	keys       aws.CredentialsProvider
+	changed    []string // codes of the answers to a key that was changed meanwhile
+}
+
+func fixed(key Credentials) aws.CredentialsProvider {
+	return s3blob.StaticCredentials(key.AccessKeyID, key.SecretAccessKey)
 }
 
 // Connection is the node's own, with every right.
-func (s *Server) Connection() Connection { return Connection{s.Endpoint, s.HTTPClient, s.Node} }
+func (s *Server) Connection() Connection {
+	return Connection{Endpoint: s.Endpoint, HTTPClient: s.HTTPClient, keys: fixed(s.Node)}
+}
 
 // Connect is the connection, with every right, to the endpoint that another process
-// of the same user runs on a data folder. It sends no request.
+// of the same user runs on a data folder. It sends no request. The access keys may be
+// rotated while it is in use.
 func Connect(data string) (Connection, error) {
-	path := filepath.Join(data, datadir.S3Credentials)
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return Connection{}, fmt.Errorf("access keys of the bucket: %w", err)
-	}
-	keys, err := parseKeys(document)
-	if err != nil {
-		return Connection{}, fmt.Errorf("access keys of the bucket in %s: %w", path, err)
+	keys := storedRoot{filepath.Join(data, datadir.S3Credentials)}
+	if _, err := keys.read(); err != nil {
+		return Connection{}, err
 	}
 	address, err := socket.Address(filepath.Join(data, datadir.S3Socket))
 	if err != nil {
 		return Connection{}, err
 	}
-	return Connection{insideURL, newHTTPClient(inside{address}), keys.Root}, nil
+	return Connection{insideURL, newHTTPClient(inside{address}), keys, []string{"AccessDenied", "InvalidAccessKeyId"}}, nil
+}
+
+// storedRoot is the registry's own access key as its file has it just then.
+type storedRoot struct{ path string }
+
+func (s storedRoot) read() (Credentials, error) {
+	document, err := os.ReadFile(s.path)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("access keys of the bucket: %w", err)
+	}
+	keys, err := parseKeys(document)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("access keys of the bucket in %s: %w", s.path, err)
+	}
+	return keys.Root, nil
+}
+
+// Retrieve implements aws.CredentialsProvider.
+func (s storedRoot) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	key, err := s.read()
+	if err != nil {
+		return aws.Credentials{}, err
+	}
+	return fixed(key).Retrieve(ctx)
 }
 
 // Reach is the connection, with every right, to the bucket of a data folder: to the
@@ -97,9 +124,10 @@ func Reach(ctx context.Context, data string, logger *slog.Logger) (c Connection,
 func (c Connection) Bucket() (*s3blob.Bucket, error) {
 	return s3blob.New(s3blob.Config{
 		Bucket: Bucket, Region: Region, Endpoint: c.Endpoint, PathStyle: true,
-		Credentials: s3blob.StaticCredentials(c.Key.AccessKeyID, c.Key.SecretAccessKey),
+		Credentials: c.keys,
 		URLLifetime: time.Minute, // there are none
 		Transport:   c.HTTPClient.Transport,
+		Retryable:   c.changed,
 	})
 }
 
@@ -109,8 +137,9 @@ func (c Connection) Client() *s3.Client {
 		BaseEndpoint: &c.Endpoint,
 		UsePathStyle: true,
 		Region:       Region,
-		Credentials:  credentials.NewStaticCredentialsProvider(c.Key.AccessKeyID, c.Key.SecretAccessKey, ""),
+		Credentials:  c.keys,
 		HTTPClient:   c.HTTPClient,
+		Retryer:      retry.AddWithErrorCodes(retry.NewStandard(), c.changed...),
 	})
 }
 

@@ -1,6 +1,7 @@
 package locals3
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,6 +19,45 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 )
+
+// Another process goes on while the keys are rotated, as a backup that takes hours must.
+func TestRotateUnderAConnection(t *testing.T) {
+	path := t.TempDir()
+	e := start(t, path)
+	connection, err := Connect(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := connection.Bucket()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := connection.Client()
+	ctx, cancel := context.WithCancel(t.Context())
+	var rotated error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer cancel()
+		for range 10 {
+			rotated = errors.Join(rotated, e.Keys.Rotate(time.Minute))
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	for ctx.Err() == nil {
+		for _, err := range bucket.List(t.Context(), "registry/", "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := client.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: aws.String(Bucket)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if <-done; rotated != nil {
+		t.Error(rotated)
+	}
+}
 
 // What is rotated stops at once, but for the URLs that were signed before, and
 // what is not stays.
