@@ -172,6 +172,39 @@ func TestSecondBackup(t *testing.T) {
 	}
 }
 
+// A backup that is added to one with a damaged file is not taken for good, and says how
+// it becomes so.
+func TestBackupAfterADamagedOne(t *testing.T) {
+	data := newWorld(t)
+	name := filepath.Join(t.TempDir(), "backup")
+	if _, err := Create(t.Context(), options(data), name); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(name, "registry/modules/acme/network/aws/1.0.0/*.tar.gz"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	content, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)/2] ^= 1
+	if err := os.WriteFile(found[0], content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Create(t.Context(), options(data), name)
+	if err == nil || !strings.Contains(err.Error(), filepath.Base(found[0])+": it has sha256 ") ||
+		!strings.Contains(err.Error(), "remove these files and create the backup again") {
+		t.Errorf("beside a damaged file: %v", err)
+	}
+	if err := os.Remove(found[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(t.Context(), options(data), name); err != nil {
+		t.Errorf("without it: %v", err)
+	}
+}
+
 // breaking is a folder that breaks off when records are written.
 type breaking struct {
 	*folder
