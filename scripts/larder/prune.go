@@ -79,10 +79,6 @@ func runPrune(cmd *cobra.Command, folder string, days int, dryRun bool) (err err
 	if dryRun {
 		said = "would be removed"
 	}
-	objects := "objects"
-	if total.Objects == 1 {
-		objects = "object"
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d %s of %s %s\n", total.Objects, objects, size.Of(total.Bytes), said)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s of %s %s\n", size.Count(total.Objects, "object"), size.Of(total.Bytes), said)
 	return err
 }

@@ -131,17 +131,10 @@ type Summary struct {
 
 // String is the summary in words.
 func (s Summary) String() string {
-	text := fmt.Sprintf("%s, %s, %s, %s", count(s.Versions, "version"), count(s.Uploads, "upload")+" not published yet",
-		count(s.Files, "file")+" of the data folder", size.Of(s.Bytes))
+	text := fmt.Sprintf("%s, %s, %s, %s", size.Count(s.Versions, "version"), size.Count(s.Uploads, "upload")+" not published yet",
+		size.Count(s.Files, "file")+" of the data folder", size.Of(s.Bytes))
 	if s.Added < s.Bytes {
 		text += ", of which " + size.Of(s.Added) + " are new"
 	}
 	return text
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

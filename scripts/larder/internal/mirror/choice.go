@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
 
 // defaultHostname is the origin of a provider whose address names none, as in a
@@ -74,7 +75,7 @@ func (c Choice) choose(versions []registry.Version) ([]registry.Version, error) 
 	case len(versions) == 0:
 		return nil, fmt.Errorf("%s: no version is there", c.Address)
 	case c.Constraint.Given():
-		return nil, fmt.Errorf("%s: of %s, up to %s, none meets %q", c.Address, count(len(versions), "version"), versions[len(versions)-1], c.Constraint)
+		return nil, fmt.Errorf("%s: of %s, up to %s, none meets %q", c.Address, size.Count(len(versions), "version"), versions[len(versions)-1], c.Constraint)
 	default:
 		return nil, fmt.Errorf("%s: there is no release yet; name a pre-release, such as %s", c.Address, versions[len(versions)-1])
 	}
@@ -143,11 +144,4 @@ func join(platforms []registry.Platform) string {
 		texts[i] = p.String()
 	}
 	return strings.Join(texts, ", ")
-}
-
-func count(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }

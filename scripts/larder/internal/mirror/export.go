@@ -16,6 +16,7 @@ import (
 	"github.com/larder-registry/larder/scripts/larder/internal/mirrorarchive"
 	"github.com/larder-registry/larder/scripts/larder/internal/netmirror"
 	"github.com/larder-registry/larder/scripts/larder/internal/progress"
+	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
 
 // exporting is packages on their way from a mirror to a file.
@@ -64,17 +65,21 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// summary counts what is in releases.
+// summary says how much is in releases.
 func summary(releases []mirrorarchive.Release) string {
-	var packages int
-	var size int64
+	packages, bytes := total(releases)
+	return fmt.Sprintf("%s of %s, %d MiB", size.Count(packages, "package"), size.Count(len(releases), "version"), (bytes+1<<20-1)>>20)
+}
+
+// total is how many packages are in releases, and how large they are together.
+func total(releases []mirrorarchive.Release) (packages int, bytes int64) {
 	for _, r := range releases {
 		packages += len(r.Packages)
 		for _, p := range r.Packages {
-			size += p.Size
+			bytes += p.Size
 		}
 	}
-	return fmt.Sprintf("%s of %s, %d MiB", count(packages, "package"), count(len(releases), "version"), (size+1<<20-1)>>20)
+	return packages, bytes
 }
 
 // choice takes the chosen versions of a provider.
@@ -168,14 +173,9 @@ func (e *exporting) downloadOne(ctx context.Context, r mirrorarchive.Release, a 
 
 // write writes the archive, and puts it in its place when it is whole and on disk.
 func (e *exporting) write(ctx context.Context, path string) (sum []byte, err error) {
-	var size int64
-	for _, r := range e.releases {
-		for _, p := range r.Packages {
-			size += p.Size
-		}
-	}
+	_, bytes := total(e.releases)
 	hash := sha256.New()
-	bar := e.progress.Begin(filepath.Base(path), size)
+	bar := e.progress.Begin(filepath.Base(path), bytes)
 	defer func() { bar.End(err) }()
 	whole := filepath.Join(e.scratch, "archive")
 	err = intoFile(whole, func(file *os.File) error {

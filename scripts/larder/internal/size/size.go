@@ -1,4 +1,4 @@
-// Package size writes numbers of bytes as people read them.
+// Package size writes how many bytes, or things, there are, as people read it.
 package size
 
 import "fmt"
@@ -17,4 +17,12 @@ func Of(n int64) string {
 		return "1 byte"
 	}
 	return fmt.Sprintf("%d bytes", n)
+}
+
+// Count is a number of things in words, whose plural ends with s.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
 
 // Report is what became of a file.
@@ -72,7 +73,7 @@ func Check(ctx context.Context, files []File, checker *publish.Checker) (good []
 		}
 	}
 	if bad > 0 {
-		return nil, reports, fmt.Errorf("nothing was uploaded: %s cannot be published, for the reasons above", count(bad, "file", "files"))
+		return nil, reports, fmt.Errorf("nothing was uploaded: %s cannot be published, for the reasons above", size.Count(bad, "file"))
 	}
 	if len(good) == 0 {
 		return nil, reports, errors.New("nothing was uploaded: none of this is anything that a registry publishes")
@@ -129,11 +130,4 @@ func tell(out io.Writer, what, file string, reasons []string) {
 	for _, reason := range reasons {
 		_, _ = fmt.Fprintf(out, "    %s\n", reason)
 	}
-}
-
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

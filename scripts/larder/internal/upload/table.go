@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
 
 // writeTable writes what became of every file, if there is any.
@@ -107,5 +108,5 @@ func (in *Inbox) conclude(results []*result) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("of %s: %s", count(len(results), "file", "files"), strings.Join(all, ", "))
+	return fmt.Errorf("of %s: %s", size.Count(len(results), "file"), strings.Join(all, ", "))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/scripts/larder/internal/printable"
 	"github.com/larder-registry/larder/scripts/larder/internal/reach"
+	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
 
 const (
@@ -129,9 +130,9 @@ func (w *Walk) tell(t Totals, part *control.Walked) error {
 
 // String is how much was looked at, such as "3 versions, 5 uploads".
 func (t Totals) String() string {
-	all := []string{count(t.Versions, "version", "versions")}
+	all := []string{size.Count(t.Versions, "version")}
 	if t.Uploads > 0 {
-		all = append(all, count(t.Uploads, "upload", "uploads"))
+		all = append(all, size.Count(t.Uploads, "upload"))
 	}
 	return strings.Join(all, ", ")
 }
@@ -141,12 +142,5 @@ func (t Totals) Err() error {
 	if t.Findings == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: see above", count(t.Findings, "problem", "problems"))
-}
-
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
+	return fmt.Errorf("%s: see above", size.Count(t.Findings, "problem"))
 }
