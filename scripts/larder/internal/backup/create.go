@@ -23,6 +23,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/scripts/larder/internal/contextio"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 	"github.com/larder-registry/larder/scripts/larder/internal/progress"
@@ -120,7 +121,7 @@ type creation struct {
 // add adds a file.
 func (c *creation) add(ctx context.Context, path string, size int64, body io.Reader) error {
 	hash := sha256.New()
-	if err := c.target.write(path, size, io.TeeReader(contextReader{ctx, body}, hash)); err != nil {
+	if err := c.target.write(path, size, io.TeeReader(contextio.Reader(ctx, body), hash)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	c.added += size
@@ -320,7 +321,7 @@ func (c *creation) document(ctx context.Context, key string) ([]byte, error) {
 	if o.Size > maxDocument {
 		return nil, fmt.Errorf("%s has %d bytes; a record has %d at most", key, o.Size, maxDocument)
 	}
-	return io.ReadAll(contextReader{ctx, body})
+	return io.ReadAll(contextio.Reader(ctx, body))
 }
 
 // objects adds the rest of what is below registry/, of which nothing ever changes.
@@ -375,18 +376,4 @@ func writeManifest(t target, m manifest) error {
 		return err
 	}
 	return t.write(manifestName, int64(len(document)), bytes.NewReader(document))
-}
-
-// contextReader reads until its context ends.
-type contextReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-// Read implements io.Reader.
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }

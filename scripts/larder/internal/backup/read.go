@@ -14,6 +14,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/larder-registry/larder/scripts/larder/internal/contextio"
 	"github.com/larder-registry/larder/scripts/larder/internal/progress"
 )
 
@@ -140,7 +141,7 @@ func errNotRegular(name string) error { return fmt.Errorf("%s: it is no regular 
 // read hands a file to the visitor.
 func (r *reading) read(path string, size int64, body io.Reader) (entry, error) {
 	hash := sha256.New()
-	read := &faulty{Reader: io.TeeReader(contextReader{r.ctx, body}, io.MultiWriter(hash, r.bar))}
+	read := &faulty{Reader: io.TeeReader(contextio.Reader(r.ctx, body), io.MultiWriter(hash, r.bar))}
 	err := r.deliver(path, size, read)
 	switch {
 	case read.err != nil:

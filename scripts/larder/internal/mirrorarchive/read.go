@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/scripts/larder/internal/contextio"
 )
 
 // Open reads an archive of size bytes to its end, and returns the releases in it,
@@ -126,7 +127,7 @@ func (a *reader) add(ctx context.Context, releases []Release, want entry) ([]Rel
 // archive, from where they are taken later.
 func (a *reader) verify(ctx context.Context, content *io.SectionReader, want entry) error {
 	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(hash, a.done), contextReader{ctx, content})
+	n, err := io.Copy(io.MultiWriter(hash, a.done), contextio.Reader(ctx, content))
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/contextio"
 )
 
 // manifestName is the name of the manifest. It is no path of a provider.
@@ -60,7 +62,7 @@ func (f file) add(ctx context.Context, archive *tar.Writer, done io.Writer) erro
 		return err
 	}
 	defer content.Close()
-	return add(archive, f.Name, f.Size, io.TeeReader(contextReader{ctx, content}, done))
+	return add(archive, f.Name, f.Size, io.TeeReader(contextio.Reader(ctx, content), done))
 }
 
 // add adds a file whose header says nothing of where and when it was made.
@@ -75,17 +77,4 @@ func add(archive *tar.Writer, name string, size int64, content io.Reader) error 
 		return fmt.Errorf("it has %d bytes, and had %d", n, size)
 	}
 	return nil
-}
-
-// contextReader reads until its context ends.
-type contextReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
