@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"pkg/upstream":              {"pkg/registry", "pkg/shasums", "pkg/signing"},
 	"functions":                 {"functions/internal/", "pkg/"},
 	"functions/internal":        {"functions/internal/", "pkg/"},
+	"internal/archivetest":      {},
 	"internal/s3test":           {},
 	"internal/dynamotest":       {},
 	"internal/keycloaktest":     {"internal/keycloaktest"},
@@ -70,7 +71,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/logtest", "internal/awstest", "scripts/larder/internal/disk/disktest"},
+	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/awstest", "scripts/larder/internal/disk/disktest"},
 }
 
 type goPackage struct {

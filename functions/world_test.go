@@ -1,10 +1,6 @@
 package functions_test
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
@@ -20,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/kmstest"
 	"github.com/larder-registry/larder/internal/lambdatest"
@@ -202,47 +199,15 @@ func (w *world) heard(key string) string {
 // it.
 func content(t testing.TB, key string) []byte {
 	t.Helper()
-	var out bytes.Buffer
-	var err error
 	switch {
 	case strings.HasPrefix(key, "providers/"), strings.HasPrefix(key, "mirror/"):
 		name, _, _ := strings.Cut(path.Base(key), "_")
-		err = writeZip(&out, name+"_v1", key)
+		return archivetest.Provider(t, name+"_v1", key)
 	case strings.HasSuffix(key, ".zip"):
-		err = writeZip(&out, "main.tf", "")
+		return archivetest.Provider(t, "main.tf", "")
 	case strings.HasSuffix(key, ".tar.gz"):
-		err = writeTarGz(&out, "main.tf")
+		return archivetest.Module(t, "")
 	default:
-		out.WriteString("text")
+		return []byte("text")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
-func writeZip(out *bytes.Buffer, name, body string) error {
-	w := zip.NewWriter(out)
-	header := &zip.FileHeader{Name: name, Method: zip.Deflate}
-	header.SetMode(0o755)
-	file, err := w.CreateHeader(header)
-	if err != nil {
-		return err
-	}
-	if _, err := file.Write([]byte(body)); err != nil {
-		return err
-	}
-	return w.Close()
-}
-
-func writeTarGz(out *bytes.Buffer, name string) error {
-	compressed := gzip.NewWriter(out)
-	w := tar.NewWriter(compressed)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644}); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return compressed.Close()
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -18,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/logtest"
 )
 
@@ -145,16 +144,9 @@ func (n *node) mustFail(t *testing.T, script string, says ...string) {
 // acme/network/aws 1.2.3.
 func (n *node) publish(t *testing.T) {
 	t.Helper()
-	var pkg bytes.Buffer
-	archive := zip.NewWriter(&pkg)
-	header := &zip.FileHeader{Name: "terraform-provider-widget_v1.0.0", Method: zip.Deflate}
-	header.SetMode(0o755)
-	f, err := archive.CreateHeader(header)
-	if err == nil {
-		_, err = f.Write([]byte("#!/bin/sh\n"))
-	}
-	err = errors.Join(err, archive.Close(),
-		os.WriteFile(filepath.Join(n.dir, "terraform-provider-widget_1.0.0_linux_amd64.zip"), pkg.Bytes(), 0o600),
+	pkg := archivetest.Provider(t, "terraform-provider-widget_v1.0.0", "#!/bin/sh\n")
+	err := errors.Join(
+		os.WriteFile(filepath.Join(n.dir, "terraform-provider-widget_1.0.0_linux_amd64.zip"), pkg, 0o600),
 		os.Mkdir(filepath.Join(n.dir, "network"), 0o700),
 		os.WriteFile(filepath.Join(n.dir, "network", "main.tf"), []byte("# nothing\n"), 0o600))
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/versity/versitygw/backend/meta"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
@@ -126,7 +127,7 @@ func TestSecondBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := open(t, data)
-	w.publish(t, "modules/acme/network/aws/1.1.0.tar.gz", module(t, "# eleven\n"))
+	w.publish(t, "modules/acme/network/aws/1.1.0.tar.gz", archivetest.Module(t, "# eleven\n"))
 	w.close(t)
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,10 +1,7 @@
 package backup
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -20,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -125,37 +123,6 @@ func (w *world) publish(t *testing.T, key string, body []byte) {
 	}
 }
 
-func module(t *testing.T, content string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	zipped := gzip.NewWriter(&b)
-	archive := tar.NewWriter(zipped)
-	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "main.tf", Size: int64(len(content)), Mode: 0o644})
-	if err == nil {
-		_, err = io.WriteString(archive, content)
-	}
-	if err := errors.Join(err, archive.Close(), zipped.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func provider(t *testing.T) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	archive := zip.NewWriter(&b)
-	header := &zip.FileHeader{Name: "terraform-provider-widget_v1.0.0", Method: zip.Deflate}
-	header.SetMode(0o755)
-	f, err := archive.CreateHeader(header)
-	if err == nil {
-		_, err = io.WriteString(f, "#!/bin/sh\n")
-	}
-	if err := errors.Join(err, archive.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // What is not published yet in every world: one upload waits for its signature, and of
 // the other nobody has been told.
 const (
@@ -170,11 +137,11 @@ func newWorld(t *testing.T) (data string) {
 	data = filepath.Join(t.TempDir(), "data")
 	w := open(t, data)
 	defer w.close(t)
-	w.publish(t, "modules/acme/network/aws/1.0.0.tar.gz", module(t, "# one\n"))
-	w.publish(t, "modules/acme/network/aws/1.0.0+other.tar.gz", module(t, "# another\n")) // rejected
-	w.publish(t, "providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", provider(t))
+	w.publish(t, "modules/acme/network/aws/1.0.0.tar.gz", archivetest.Module(t, "# one\n"))
+	w.publish(t, "modules/acme/network/aws/1.0.0+other.tar.gz", archivetest.Module(t, "# another\n")) // rejected
+	w.publish(t, "providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", archivetest.Provider(t, "terraform-provider-widget_v1.0.0", "#!/bin/sh\n"))
 	w.publish(t, pendingKey, []byte("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef  terraform-provider-widget_2.0.0_linux_amd64.zip\n"))
-	w.put(t, freshKey, module(t, "# fresh\n"))
+	w.put(t, freshKey, archivetest.Module(t, "# fresh\n"))
 	tokens, err := boltcatalog.OpenAccess(w.dir.Path(datadir.Access))
 	if err != nil {
 		t.Fatal(err)

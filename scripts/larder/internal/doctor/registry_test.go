@@ -1,10 +1,7 @@
 package doctor
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -19,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -65,7 +63,7 @@ type live struct {
 func newLive(t *testing.T) *live {
 	t.Helper()
 	l := &live{objects: map[string][]byte{}}
-	l.publishModule()
+	l.publishModule(t)
 	l.publishWidget(t)
 	quiet := slog.New(slog.DiscardHandler)
 	config := protocol.Config{
@@ -198,16 +196,12 @@ func hexSum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (l *live) publishModule() {
-	var archive bytes.Buffer
-	compressed := gzip.NewWriter(&archive)
-	w := tar.NewWriter(compressed)
-	_ = w.WriteHeader(&tar.Header{Name: "main.tf", Typeflag: tar.TypeReg, Mode: 0o644})
-	_ = w.Close()
-	_ = compressed.Close()
+func (l *live) publishModule(t *testing.T) {
+	t.Helper()
+	archive := archivetest.Module(t, "")
 	l.module = registry.ModuleVersion{Address: networkModule, Version: version("1.2.0"), Revision: 1,
-		Archive: registry.ModuleArchive{Format: "tar.gz", SHA256: hexSum(archive.Bytes())}}
-	l.objects[networkModule.ArchiveKey(l.module.Version, l.module.Archive)] = archive.Bytes()
+		Archive: registry.ModuleArchive{Format: "tar.gz", SHA256: hexSum(archive)}}
+	l.objects[networkModule.ArchiveKey(l.module.Version, l.module.Archive)] = archive
 }
 
 // ownKey is the key of every registry here: to make one takes a while.
@@ -225,14 +219,9 @@ func (l *live) publishWidget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var archive bytes.Buffer
-	w := zip.NewWriter(&archive)
-	if _, err := w.Create("terraform-provider-widget"); err != nil {
-		t.Fatal(err)
-	}
-	_ = w.Close()
+	archive := archivetest.Provider(t, "terraform-provider-widget", "")
 	s := registry.ProviderVersion{Address: widgetProvider, Version: version("1.0.0"), Revision: 2}
-	pkg := registry.Package{Platform: thisPlatform(), SHA256: hexSum(archive.Bytes()), H1: "h1:widget=", Size: int64(archive.Len()), Sequence: 1}
+	pkg := registry.Package{Platform: thisPlatform(), SHA256: hexSum(archive), H1: "h1:widget=", Size: int64(len(archive)), Sequence: 1}
 	sums, err := shasums.New(map[string]string{widgetProvider.PackageFilename(s.Version, pkg.Platform): pkg.SHA256})
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +234,7 @@ func (l *live) publishWidget(t *testing.T) {
 	s.Packages = []registry.Package{pkg}
 	s.Release = &registry.Release{Sequence: 2, SHA256: hexSum(sums.Bytes()), Signature: hexSum(signature),
 		Keys: []registry.SigningKey{{KeyID: public.KeyID, ASCIIArmor: public.ASCIIArmor}}}
-	l.objects[widgetProvider.PackageKey(s.Version, pkg)] = archive.Bytes()
+	l.objects[widgetProvider.PackageKey(s.Version, pkg)] = archive
 	l.objects[widgetProvider.SHA256SUMSKey(s.Version, *s.Release)] = sums.Bytes()
 	l.objects[widgetProvider.SignatureKey(s.Version, *s.Release)] = signature
 	l.widget = s

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/mirrorarchive"
 	"github.com/larder-registry/larder/scripts/larder/internal/progress"
@@ -181,7 +182,7 @@ func TestDocumentGoesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := upload.File{Name: "other", Path: filepath.Join(t.TempDir(), "other.zip"), Key: fresh + "terraform-provider-widget_1.0.0_linux_amd64.zip"}
-	if err := os.WriteFile(file.Path, widgetZip(t, "another"), 0o600); err != nil {
+	if err := os.WriteFile(file.Path, archivetest.Provider(t, "terraform-provider-widget", "another"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder

@@ -1,8 +1,6 @@
 package mirror
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -20,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -165,7 +164,7 @@ func (w *world) own(names ...string) {
 	var paths []string
 	for _, name := range names {
 		path := filepath.Join(dir, "terraform-provider-widget_"+name+".zip")
-		if err := os.WriteFile(path, widgetZip(w.T, name), 0o600); err != nil {
+		if err := os.WriteFile(path, archivetest.Provider(w.T, "terraform-provider-widget", name), 0o600); err != nil {
 			w.Fatal(err)
 		}
 		paths = append(paths, path)
@@ -174,22 +173,6 @@ func (w *world) own(names ...string) {
 	if _, err := w.inbox.Publish(w.Context(), files, io.Discard, quiet()); err != nil {
 		w.Fatal(err)
 	}
-}
-
-func widgetZip(t *testing.T, content string) []byte {
-	t.Helper()
-	var data bytes.Buffer
-	archive := zip.NewWriter(&data)
-	header := &zip.FileHeader{Name: "terraform-provider-widget", Method: zip.Deflate}
-	header.SetMode(0o755)
-	f, err := archive.CreateHeader(header)
-	if err == nil {
-		_, err = io.WriteString(f, content)
-	}
-	if err := errors.Join(err, archive.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return data.Bytes()
 }
 
 func quiet() *progress.Progress { return progress.New(io.Discard, false) }

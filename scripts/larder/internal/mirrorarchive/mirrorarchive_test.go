@@ -2,7 +2,6 @@ package mirrorarchive
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -17,24 +16,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/registry"
 )
-
-// providerZip is a package of the provider type, with something in it.
-func providerZip(tb testing.TB, typ, content string) []byte {
-	tb.Helper()
-	var data bytes.Buffer
-	w := zip.NewWriter(&data)
-	f, err := w.Create("terraform-provider-" + typ)
-	if err == nil {
-		_, err = io.WriteString(f, content)
-	}
-	if err := errors.Join(err, w.Close()); err != nil {
-		tb.Fatal(err)
-	}
-	return data.Bytes()
-}
 
 // release is a version with packages for platforms, in files.
 func release(tb testing.TB, hostname, namespace, typ, version string, platforms ...string) Release {
@@ -49,7 +34,7 @@ func release(tb testing.TB, hostname, namespace, typ, version string, platforms 
 	}
 	r := Release{Address: a, Version: v}
 	for _, text := range platforms {
-		data := providerZip(tb, typ, version+text)
+		data := archivetest.Provider(tb, "terraform-provider-"+typ, version+text)
 		checked, err := archive.CheckProvider(tb.Context(), bytes.NewReader(data), int64(len(data)), archive.Provider{Type: typ})
 		if err != nil {
 			tb.Fatal(err)

@@ -1,12 +1,9 @@
 package prune
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -17,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -68,15 +66,15 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) put(t *testing.T, key, content string) {
+func (w *world) put(t *testing.T, key string, content []byte) {
 	t.Helper()
-	_, err := w.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(locals3.Bucket), Key: &key, Body: strings.NewReader(content)})
+	_, err := w.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(locals3.Bucket), Key: &key, Body: bytes.NewReader(content)})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (w *world) publish(t *testing.T, key, content string) {
+func (w *world) publish(t *testing.T, key string, content []byte) {
 	t.Helper()
 	w.put(t, key, content)
 	if err := w.publisher.PublishKey(t.Context(), key); err != nil {
@@ -89,21 +87,6 @@ func (w *world) remove(t *testing.T, key string) {
 	if _, err := w.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(locals3.Bucket), Key: &key}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func module(t *testing.T, content string) string {
-	t.Helper()
-	var b bytes.Buffer
-	zipped := gzip.NewWriter(&b)
-	archive := tar.NewWriter(zipped)
-	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "main.tf", Size: int64(len(content)), Mode: 0o644})
-	if err == nil {
-		_, err = io.WriteString(archive, content)
-	}
-	if err := errors.Join(err, archive.Close(), zipped.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 // The inbox of a registry in which everything is that can be.
@@ -121,19 +104,19 @@ const (
 
 func (w *world) fill(t *testing.T) {
 	t.Helper()
-	w.publish(t, publishedKey, module(t, "# one\n"))
-	w.publish(t, againKey, module(t, "# two\n"))
-	w.publish(t, againKey, module(t, "# two\n"))
-	w.publish(t, rejectedKey, "no archive")
-	w.publish(t, overwrittenKey, module(t, "# three\n"))
-	w.publish(t, overwrittenKey, module(t, "# another three\n"))
-	w.publish(t, deletedKey, module(t, "# four\n"))
+	w.publish(t, publishedKey, archivetest.Module(t, "# one\n"))
+	w.publish(t, againKey, archivetest.Module(t, "# two\n"))
+	w.publish(t, againKey, archivetest.Module(t, "# two\n"))
+	w.publish(t, rejectedKey, []byte("no archive"))
+	w.publish(t, overwrittenKey, archivetest.Module(t, "# three\n"))
+	w.publish(t, overwrittenKey, archivetest.Module(t, "# another three\n"))
+	w.publish(t, deletedKey, archivetest.Module(t, "# four\n"))
 	w.remove(t, deletedKey)
-	w.put(t, freshKey, module(t, "# five\n"))
-	w.publish(t, renewedKey, module(t, "# six\n"))
-	w.put(t, renewedKey, module(t, "# six\n"))
-	w.publish(t, ignoredKey, "read me")
-	w.publish(t, pendingKey, strings.Repeat("0123456789abcdef", 4)+"  terraform-provider-widget_2.0.0_linux_amd64.zip\n")
+	w.put(t, freshKey, archivetest.Module(t, "# five\n"))
+	w.publish(t, renewedKey, archivetest.Module(t, "# six\n"))
+	w.put(t, renewedKey, archivetest.Module(t, "# six\n"))
+	w.publish(t, ignoredKey, []byte("read me"))
+	w.publish(t, pendingKey, []byte(strings.Repeat("0123456789abcdef", 4)+"  terraform-provider-widget_2.0.0_linux_amd64.zip\n"))
 }
 
 // run prunes, and returns what went.
@@ -236,7 +219,7 @@ func (w *world) verify(t *testing.T) {
 // What fails ends it, and says so.
 func TestRunFails(t *testing.T) {
 	w := newWorld(t)
-	w.publish(t, publishedKey, module(t, "# one\n"))
+	w.publish(t, publishedKey, archivetest.Module(t, "# one\n"))
 	broken := errors.New("nobody can be told")
 	o := Options{Bucket: w.bucket, Publisher: w.publisher, Now: time.Now().Add(day), Each: func(Item) error { return broken }}
 	if total, err := Run(t.Context(), o); !errors.Is(err, broken) || total != (Total{}) {

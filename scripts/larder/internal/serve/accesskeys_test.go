@@ -1,10 +1,7 @@
 package serve
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
@@ -98,7 +96,7 @@ func (r *running) waitForLog(t *testing.T, message, end string) {
 // so are those that are handed out then.
 func TestLinksOutliveTheirKey(t *testing.T) {
 	r := start(t, localConfig(t))
-	archive := moduleArchive(t)
+	archive := archivetest.Module(t, "# empty\n")
 	r.upload(t, "modules/acme/hello/null/1.0.0.tar.gz", archive)
 	link := func() (url string) {
 		t.Helper()
@@ -129,21 +127,6 @@ func TestLinksOutliveTheirKey(t *testing.T) {
 	if key := func(link string) string { _, rest, _ := strings.Cut(link, "X-Amz-Credential="); return rest[:20] }; key(links[0]) == key(links[1]) || key(links[1]) == key(links[2]) {
 		t.Error("links are signed with a key that was replaced")
 	}
-}
-
-// moduleArchive is a module of one file.
-func moduleArchive(t *testing.T) []byte {
-	t.Helper()
-	var archive bytes.Buffer
-	compressed := gzip.NewWriter(&archive)
-	files := tar.NewWriter(compressed)
-	text := []byte("# empty\n")
-	err := files.WriteHeader(&tar.Header{Name: "main.tf", Mode: 0o644, Size: int64(len(text))})
-	_, failed := files.Write(text)
-	if err := errors.Join(err, failed, files.Close(), compressed.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return archive.Bytes()
 }
 
 // Where the file to source cannot be written, it is said that the keys are new.

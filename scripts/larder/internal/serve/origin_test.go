@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/upstream"
@@ -174,18 +174,7 @@ func (r *running) upload(t *testing.T, key string, body []byte) {
 // provider is a package of a provider that can be published, and not be run.
 func provider(t *testing.T, kind, content string) []byte {
 	t.Helper()
-	var body bytes.Buffer
-	archive := zip.NewWriter(&body)
-	header := &zip.FileHeader{Name: "terraform-provider-" + kind + "_v1.0.0_x5", Method: zip.Deflate}
-	header.SetMode(0o755)
-	file, err := archive.CreateHeader(header)
-	if err == nil {
-		_, err = io.WriteString(file, content)
-	}
-	if err := errors.Join(err, archive.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return body.Bytes()
+	return archivetest.Provider(t, "terraform-provider-"+kind+"_v1.0.0_x5", content)
 }
 
 // lie is what is answered in the place of an origin's true answer, or that.

@@ -1,0 +1,48 @@
+// Package archivetest makes the archives that tests upload. The registry takes them,
+// and there is nothing in them to run.
+package archivetest
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"testing"
+)
+
+// Module is the archive of a module with the file main.tf, a .tar.gz. Another content
+// makes other bytes.
+func Module(tb testing.TB, content string) []byte {
+	tb.Helper()
+	var data bytes.Buffer
+	compressed := gzip.NewWriter(&data)
+	archive := tar.NewWriter(compressed)
+	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "main.tf", Size: int64(len(content)), Mode: 0o644})
+	if err == nil {
+		_, err = io.WriteString(archive, content)
+	}
+	if err := errors.Join(err, archive.Close(), compressed.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	return data.Bytes()
+}
+
+// Provider is a package of a provider with one executable file, a .zip. Another
+// content makes other bytes.
+func Provider(tb testing.TB, executable, content string) []byte {
+	tb.Helper()
+	var data bytes.Buffer
+	archive := zip.NewWriter(&data)
+	header := &zip.FileHeader{Name: executable, Method: zip.Deflate}
+	header.SetMode(0o755)
+	file, err := archive.CreateHeader(header)
+	if err == nil {
+		_, err = io.WriteString(file, content)
+	}
+	if err := errors.Join(err, archive.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	return data.Bytes()
+}
