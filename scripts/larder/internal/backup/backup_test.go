@@ -23,6 +23,7 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
+	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 )
 
 // differences are those of two sets of texts, by their names.
@@ -237,7 +238,7 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &creation{options: options(data), target: f, check: newCheck(), source: &source{
-		data: data, bucket: busy, objects: w.server.Connection(),
+		data: data, bucket: busy, connection: w.server.Connection(),
 		access: func(ctx context.Context) (io.ReadCloser, int64, error) { return copyAccess(ctx, w.dir) },
 	}}
 	if err := c.run(t.Context()); err != nil {
@@ -690,5 +691,30 @@ func TestIsUpload(t *testing.T) {
 func TestProblemsArePrintable(t *testing.T) {
 	if got, want := problems([]string{"a\x1b[2Jb", "c\nd"}).Error(), "a�[2Jb\n  c�d"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What a data folder does not keep, and what comes out of its turn, is not written.
+func TestFilesThatAreNotRestored(t *testing.T) {
+	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	r := &restoration{dir: dir}
+	if err := r.addFile(datadir.Env, strings.NewReader("x")); err == nil || err.Error() != "no backup has this file of a data folder, for a start makes it anew" {
+		t.Errorf("what is made anew: %v", err)
+	}
+	if err := r.addFile(datadir.CA, strings.NewReader("x")); err != nil {
+		t.Error(err)
+	}
+	r.server = new(locals3.Server) // as after the first object
+	if err := r.addFile(datadir.SigningKey, strings.NewReader("x")); err == nil || err.Error() != "the files of the data folder come before all others" {
+		t.Errorf("after an object: %v", err)
+	}
+	for name, want := range map[string]bool{datadir.Env: false, datadir.CA: true, datadir.SigningKey: false} {
+		if _, err := os.Stat(dir.Path(name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

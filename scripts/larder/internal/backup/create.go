@@ -90,6 +90,18 @@ func create(ctx context.Context, o Options, t target) (_ Summary, err error) {
 	return c.summary, err
 }
 
+// creation is a backup that is being made.
+type creation struct {
+	*source
+	options  Options
+	target   target
+	manifest manifest
+	check    *check
+	added    int64
+	summary  Summary
+	number   int // of the last upload
+}
+
 // run makes the backup.
 func (c *creation) run(ctx context.Context) error {
 	c.manifest = manifest{Format: format, Time: time.Now().UTC().Truncate(time.Millisecond)}
@@ -104,18 +116,6 @@ func (c *creation) run(ctx context.Context) error {
 	}
 	c.summary.Time, c.summary.Added = c.manifest.Time, c.added
 	return c.target.finish(c.manifest)
-}
-
-// creation is a backup that is being made.
-type creation struct {
-	*source
-	options  Options
-	target   target
-	manifest manifest
-	check    *check
-	added    int64
-	summary  Summary
-	number   int // of the last upload
 }
 
 // add adds a file.
@@ -208,7 +208,7 @@ func (c *creation) uploads(ctx context.Context) error {
 
 // upload adds an upload, unless it was deleted meanwhile.
 func (c *creation) upload(ctx context.Context, o publish.Object) error {
-	client := c.source.objects.Client()
+	client := c.connection.Client()
 	bucket := aws.String(locals3.Bucket)
 	tags, err := client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: bucket, Key: &o.Key, VersionId: &o.Version})
 	if err != nil {

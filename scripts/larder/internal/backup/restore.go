@@ -158,8 +158,11 @@ func (r *restoration) add(ctx context.Context, path string, size int64, body io.
 
 // addFile writes a file of the data folder.
 func (r *restoration) addFile(name string, body io.Reader) error {
-	if !datadir.IsKept(name) || r.server != nil {
-		return fmt.Errorf("a data folder has no such file, or it comes too late")
+	if !datadir.IsKept(name) {
+		return errors.New("no backup has this file of a data folder, for a start makes it anew")
+	}
+	if r.server != nil {
+		return errors.New("the files of the data folder come before all others")
 	}
 	file, err := os.OpenFile(r.dir.Path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

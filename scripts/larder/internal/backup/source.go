@@ -18,11 +18,11 @@ import (
 // source is a data folder that is read: beside the server that serves from it, or
 // alone.
 type source struct {
-	data    string
-	bucket  publish.Bucket
-	objects locals3.Connection // to the same bucket, for what the registry itself does not ask it
-	access  func(ctx context.Context) (io.ReadCloser, int64, error)
-	close   func() error
+	data       string
+	bucket     publish.Bucket
+	connection locals3.Connection // to the same bucket, for what the registry itself does not ask it
+	access     func(ctx context.Context) (io.ReadCloser, int64, error)
+	close      func() error
 }
 
 // openSource opens a data folder.
@@ -35,7 +35,7 @@ func openSource(ctx context.Context, data string, logger *slog.Logger) (*source,
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
-	s := &source{data: data, bucket: bucket, objects: connection, close: closeAll}
+	s := &source{data: data, bucket: bucket, connection: connection, close: closeAll}
 	s.access = func(ctx context.Context) (io.ReadCloser, int64, error) { return copyAccess(ctx, dir) }
 	if dir == nil { // the server holds it
 		s.access = func(ctx context.Context) (io.ReadCloser, int64, error) {
@@ -65,5 +65,8 @@ func copyAccess(ctx context.Context, dir *datadir.Dir) (io.ReadCloser, int64, er
 		return nil, 0, err
 	}
 	info, err := file.Stat()
-	return file, info.Size(), errors.Join(err, os.Remove(copied))
+	if err = errors.Join(err, os.Remove(copied)); err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Size(), nil
 }
