@@ -146,12 +146,20 @@ func get(t *testing.T, client *s3.Client, key, version string) string {
 	return string(body)
 }
 
-func wantCode(t *testing.T, what string, err error, code string) {
+func wantCode(t *testing.T, what string, err error, want string) {
 	t.Helper()
-	var api smithy.APIError
-	if !errors.As(err, &api) || api.ErrorCode() != code {
-		t.Errorf("%s: got %v, want %s", what, err, code)
+	if code(err) != want {
+		t.Errorf("%s: got %v, want %s", what, err, want)
 	}
+}
+
+// code is what S3 calls an error, or empty.
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
 }
 
 // pair is the two keys that there always are.
@@ -394,6 +402,12 @@ func (e *endpoint) request(t *testing.T, method, url string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e.answer(t, request)
+}
+
+// answer is what a client is answered.
+func (e *endpoint) answer(t *testing.T, request *http.Request) (int, string) {
+	t.Helper()
 	response, err := e.outside.Do(request)
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
 package locals3
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 // What the disk has no room for is refused in whichever way it comes, with a code after
@@ -50,6 +50,14 @@ func TestNoRoomOnTheDisk(t *testing.T) {
 			Bucket: bucket, Key: upload.Key, UploadId: upload.UploadId, PartNumber: aws.Int32(1), CopySource: aws.String(Bucket + "/modules/a")})
 		return err
 	}
+	complete := func() error {
+		room := e.room.Swap(math.MaxInt64)
+		whole := beginUpload(t, client, "modules/q")
+		e.room.Store(room)
+		_, err := client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+			Bucket: bucket, Key: &whole.key, UploadId: &whole.id, MpuObjectSize: aws.Int64(int64(len("part"))), MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{whole.part}}})
+		return err
+	}
 	for _, c := range []struct {
 		name string
 		do   func() error
@@ -59,6 +67,7 @@ func TestNoRoomOnTheDisk(t *testing.T) {
 		{"what lies elsewhere", put(client, "registryx/b"), 5},
 		{"a part", part, 5},
 		{"a copied part", partCopy, 5},
+		{"what is put together of parts", complete, 4},
 		{"a copy", copies(client, "modules/c"), 5},
 		{"what is published", copies(own, "registry/modules/c"), 5},
 		{"a record", put(own, "registry/records/r"), 0},
@@ -75,12 +84,9 @@ func TestNoRoomOnTheDisk(t *testing.T) {
 			}
 		}
 	}
-	complete := func() error {
-		_, err := client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{Bucket: bucket, Key: upload.Key, UploadId: upload.UploadId})
-		return err
-	}
 	e.room.Store(-1)
-	if err := complete(); err != nil { // which makes room
+	_, err = client.AbortMultipartUpload(t.Context(), &s3.AbortMultipartUploadInput{Bucket: bucket, Key: upload.Key, UploadId: upload.UploadId})
+	if err != nil { // which makes room
 		t.Error(err)
 	}
 }
@@ -100,14 +106,6 @@ func TestRefusalIsRead(t *testing.T) {
 	if response, body := w.receive(t, "PUT"); response.StatusCode != 403 || !strings.Contains(body, "<Code>AccessDenied</Code>") {
 		t.Errorf("%s %s", response.Status, body)
 	}
-}
-
-func code(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode()
-	}
-	return ""
 }
 
 // An object that is deleted takes no more room than before, comes back when its marker is
