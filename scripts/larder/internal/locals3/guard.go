@@ -25,7 +25,7 @@ type guarded struct {
 
 // NormalizeObjectKey implements backend.Backend: it tells the bucket's policy
 // which key a file system takes object for. Some do not tell upper from lower
-// case, so neither does it for the folders that the uploader may not write.
+// case, so neither does it for the folders that the operator may not write.
 func (g guarded) NormalizeObjectKey(bucket, object string) string {
 	key := g.Backend.NormalizeObjectKey(bucket, object)
 	first, rest, nested := strings.Cut(key, "/")
@@ -38,6 +38,13 @@ func (g guarded) NormalizeObjectKey(bucket, object string) string {
 		return first + "/" + rest
 	}
 	return first
+}
+
+// isRegistrys says whether a key, however it is spelt, is in the registry's part of the
+// bucket.
+func isRegistrys(storage backend.Backend, bucket, object string) bool {
+	first, _, _ := strings.Cut(storage.NormalizeObjectKey(bucket, object), "/")
+	return first == RegistryFolder
 }
 
 // PutObject implements backend.Backend.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -31,7 +30,7 @@ type roomy struct {
 
 // refuses says whether so many bytes more are too much under a key.
 func (r roomy) refuses(key *string, size int64) bool {
-	return !strings.HasPrefix(aws.ToString(key), RegistryFolder+"/") && !r.takes(size)
+	return !isRegistrys(r, Bucket, aws.ToString(key)) && !r.takes(size)
 }
 
 // PutObject implements backend.Backend.

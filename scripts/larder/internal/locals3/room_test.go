@@ -65,6 +65,7 @@ func TestNoRoomOnTheDisk(t *testing.T) {
 	}{
 		{"an upload", put(client, "modules/b"), 5},
 		{"what lies elsewhere", put(client, "registryx/b"), 5},
+		{"what is spelt as if it were a record", put(client, "registry/../modules/d"), 5},
 		{"a part", part, 5},
 		{"a copied part", partCopy, 5},
 		{"what is put together of parts", complete, 4},

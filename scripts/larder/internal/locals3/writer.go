@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -51,7 +50,7 @@ func (g guarded) signed(ctx context.Context, bucket, key string, metadata map[st
 	}
 	metadata = maps.Clone(metadata)
 	delete(metadata, writerMetadata) // the endpoint has names in lower case
-	if first, _, _ := strings.Cut(g.NormalizeObjectKey(bucket, key), "/"); first == RegistryFolder {
+	if isRegistrys(g, bucket, key) {
 		return metadata, nil
 	}
 	if metadata == nil {
