@@ -18,7 +18,7 @@ import (
 type downloads struct {
 	next   http.Handler
 	logger *slog.Logger
-	admit  func() bool // another line of those that anybody can cause
+	line   func() bool // another one of those that anybody can cause
 }
 
 func newDownloads(next http.Handler, logger *slog.Logger) http.Handler {
@@ -27,23 +27,23 @@ func newDownloads(next http.Handler, logger *slog.Logger) http.Handler {
 
 // ServeHTTP implements http.Handler.
 func (d *downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	key, is := downloaded(r)
-	if !is {
+	key := downloaded(r)
+	if key == "" {
 		d.next.ServeHTTP(w, r)
 		return
 	}
 	start, counted := time.Now(), &counter{ResponseWriter: w, status: http.StatusOK}
 	whole := false
 	defer func() { // also where the proxy breaks off an answer, by a panic
-		if refused := counted.status >= 400 && counted.status < 500; refused && !d.admit() {
+		if refused := counted.status >= 400 && counted.status < 500; refused && !d.line() {
 			return
 		}
 		client, _, _ := net.SplitHostPort(r.RemoteAddr)
-		line := []any{"key", key, "status", counted.status, "bytes", counted.written, "client", client, "duration", time.Since(start)}
+		words := []any{"key", key, "status", counted.status, "bytes", counted.written, "client", client, "duration", time.Since(start)}
 		if !whole {
-			line = append(line, "broken_off", true)
+			words = append(words, "broken_off", true)
 		}
-		d.logger.InfoContext(r.Context(), "download", line...)
+		d.logger.InfoContext(r.Context(), "download", words...)
 	}()
 	d.next.ServeHTTP(counted, r)
 	whole = true
@@ -53,18 +53,17 @@ func (d *downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // object than its bytes.
 var aboutObjects = []string{"acl", "attributes", "legal-hold", "retention", "tagging", "torrent", "uploadId"}
 
-// downloaded is the key of the object that a request downloads.
-func downloaded(r *http.Request) (key string, is bool) {
+// downloaded is the key of the object that a request downloads, or empty.
+func downloaded(r *http.Request) string {
 	if r.Method != http.MethodGet {
-		return "", false
+		return ""
 	}
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		if name, _, _ := strings.Cut(pair, "="); slices.Contains(aboutObjects, name) {
-			return "", false
+			return ""
 		}
 	}
-	key = keyOf(r)
-	return key, key != ""
+	return keyOf(r)
 }
 
 // keyOf is the key that a request names, cut to the length that one may have.

@@ -2,7 +2,6 @@ package locals3
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -115,25 +114,7 @@ func TestDeletionTakesNoRoom(t *testing.T) {
 	e := start(t, t.TempDir())
 	client := e.Client(e.Uploader)
 	bucket, key := aws.String(Bucket), aws.String("modules/a")
-	put := func(content string) {
-		t.Helper()
-		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: key, Body: strings.NewReader(content)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	get := func() string {
-		t.Helper()
-		out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: bucket, Key: key})
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(out.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(body)
-	}
-	put("its content")
+	put(t, client, *key, "its content")
 	deleted, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key})
 	if err != nil || !aws.ToBool(deleted.DeleteMarker) {
 		t.Fatalf("%+v, %v", deleted, err)
@@ -147,14 +128,14 @@ func TestDeletionTakesNoRoom(t *testing.T) {
 	if _, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key, VersionId: deleted.VersionId}); err != nil {
 		t.Fatal(err)
 	}
-	if got := get(); got != "its content" {
+	if got := get(t, client, *key, ""); got != "its content" {
 		t.Errorf("without its marker it is %q", got)
 	}
 	if _, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key}); err != nil {
 		t.Fatal(err)
 	}
-	put("other content")
-	if got := get(); got != "other content" {
+	put(t, client, *key, "other content")
+	if got := get(t, client, *key, ""); got != "other content" {
 		t.Errorf("uploaded again it is %q", got)
 	}
 	versions, err := client.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: bucket, Prefix: key})
