@@ -8,7 +8,6 @@ import (
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/login"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 )
@@ -52,15 +51,6 @@ func (a accessKeys) RevokeUploader(ctx context.Context, which string) (access.Up
 	}
 	a.audit(ctx, fmt.Sprintf("revoke uploader %.100q", which), err)
 	return u, err
-}
-
-// sessions makes keys of sessions for those who show who they are.
-type sessions struct{ keys *locals3.Keys }
-
-// NewSession implements login.Sessions.
-func (s sessions) NewSession(name string, namespaces []string, expires time.Time) (login.Session, error) {
-	key, token, err := s.keys.NewSession(name, namespaces, expires)
-	return login.Session{AccessKeyID: key.AccessKeyID, SecretAccessKey: key.SecretAccessKey, SessionToken: token}, err
 }
 
 // audit tells of a change that was asked for.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/access"
@@ -80,16 +79,14 @@ func TestAccessKeys(t *testing.T) {
 // something else.
 func (r *running) waitForLog(t *testing.T, message, end string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	eventually(t, func() error {
 		for line := range strings.Lines(r.log.String()) {
 			if strings.Contains(line, message) && strings.HasSuffix(line, end+"\n") {
-				return
+				return nil
 			}
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the log does not say %s … %s:\n%s", message, end, r.log)
-		}
-	}
+		return fmt.Errorf("the log does not say %s … %s:\n%s", message, end, r.log)
+	})
 }
 
 // A link that was handed out before the keys were changed is good until it dies, and
@@ -100,12 +97,13 @@ func TestLinksOutliveTheirKey(t *testing.T) {
 	r.upload(t, "modules/acme/hello/null/1.0.0.tar.gz", archive)
 	link := func() (url string) {
 		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); url == ""; time.Sleep(20 * time.Millisecond) {
+		eventually(t, func() error {
 			response, body := r.get(t, "/v1/modules/acme/hello/null/1.0.0/download", "")
-			if url = response.Header.Get("X-Terraform-Get"); url == "" && time.Now().After(deadline) {
-				t.Fatalf("no link: %s: %s\n%s", response.Status, body, r.log)
+			if url = response.Header.Get("X-Terraform-Get"); url == "" {
+				return fmt.Errorf("no link: %s: %s\n%s", response.Status, body, r.log)
 			}
-		}
+			return nil
+		})
 		return url
 	}
 	links := []string{link()}

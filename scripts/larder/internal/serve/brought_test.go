@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -281,11 +282,12 @@ func TestCertificateIsRenewedWhileItServes(t *testing.T) {
 			if hangup {
 				hangUp(t)
 			}
-			for deadline := time.Now().Add(10 * time.Second); shown() != [2]string{second, second}; time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("still %s, want %s\n%s", shown(), second, r.log)
+			eventually(t, func() error {
+				if got := shown(); got != [2]string{second, second} {
+					return fmt.Errorf("still %s, want %s\n%s", got, second, r.log)
 				}
-			}
+				return nil
+			})
 			if err := r.stop(); err != nil {
 				t.Error(err)
 			}

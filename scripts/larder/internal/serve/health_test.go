@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -27,15 +26,7 @@ func healthOf(t *testing.T, client *http.Client, method, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response, body := answer(t, client, request)
 	return fmt.Sprintf("%d%v%v%v %s", response.StatusCode, response.Header["Allow"], response.Header["Content-Type"], response.Header["Cache-Control"], body)
 }
 
@@ -84,15 +75,12 @@ func TestHealth(t *testing.T) {
 	}
 	becomes := func(want string) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			got := healthOf(t, client, "GET", at+readyPath)
-			if got == want {
-				break
+		eventually(t, func() error {
+			if got := healthOf(t, client, "GET", at+readyPath); got != want {
+				return fmt.Errorf("%q, want %q\n%s", got, want, r.log)
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%q, want %q\n%s", got, want, r.log)
-			}
-		}
+			return nil
+		})
 		if got := healthOf(t, client, "GET", at+livePath); got != healthy {
 			t.Errorf("live: %q", got)
 		}

@@ -10,10 +10,12 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/identity"
 	"github.com/larder-registry/larder/pkg/login"
 	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
 )
 
 // newSignIn gives tokens to pipelines, and to people where they can log in. It has
@@ -87,4 +89,13 @@ func readPrivate(path string) (string, error) {
 		return "", errors.New("it must have the client's secret, and nothing else")
 	}
 	return secret, nil
+}
+
+// sessions makes keys of sessions for those who show who they are.
+type sessions struct{ keys *locals3.Keys }
+
+// NewSession implements login.Sessions.
+func (s sessions) NewSession(name string, namespaces []string, expires time.Time) (login.Session, error) {
+	key, token, err := s.keys.NewSession(name, namespaces, expires)
+	return login.Session{AccessKeyID: key.AccessKeyID, SecretAccessKey: key.SecretAccessKey, SessionToken: token}, err
 }

@@ -114,6 +114,12 @@ func (r *running) get(t *testing.T, path, token string) (*http.Response, string)
 	}
 	client := r.client(t)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return answer(t, client, request)
+}
+
+// answer is what a client is answered.
+func answer(t *testing.T, client *http.Client, request *http.Request) (*http.Response, string) {
+	t.Helper()
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)

@@ -25,14 +25,10 @@ func TestInboxIsPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.log.Await(t, "upload ignored")
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // the outcome's document comes last
-		if _, err := n.blobs.Head(t.Context(), registry.OutcomeKey(key)); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("there is no outcome")
-		}
-	}
+	eventually(t, func() error { // the outcome's document comes last
+		_, err := n.blobs.Head(t.Context(), registry.OutcomeKey(key))
+		return err
+	})
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -182,11 +182,7 @@ func TestClientsInTheLog(t *testing.T) {
 			if from != "" {
 				request.Header.Set("X-Forwarded-For", from)
 			}
-			response, err := r.client(t).Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response.Body.Close()
+			answer(t, r.client(t), request)
 			r.log.Await(t, line)
 		}
 	}
