@@ -53,15 +53,12 @@ func (s Space) Takes(size int64) bool { return s.Free-size >= s.Reserve }
 type Watch struct {
 	folder string
 	log    *slog.Logger
-	full   atomic.Bool
+	full   atomic.Bool               // when the disk was last looked at
 	said   atomic.Pointer[time.Time] // when an upload was last said to be too large
 }
 
 // New watches the disk of a folder. What changes is logged.
 func New(folder string, log *slog.Logger) *Watch { return &Watch{folder: folder, log: log} }
-
-// Full says whether there was too little room for uploads when it was last looked at.
-func (w *Watch) Full() bool { return w.full.Load() }
 
 // Takes looks whether there is room for an upload of so many bytes. A disk that cannot
 // be looked at is not full.

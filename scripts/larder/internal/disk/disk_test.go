@@ -42,15 +42,15 @@ func testWatch(t *testing.T, folder string) {
 	var log bytes.Buffer
 	w := New(folder, slog.New(slog.NewTextHandler(&log, nil)))
 	const mib = 1 << 20
-	if !w.Takes(14*mib) || w.Takes(20*mib) || w.Takes(21*mib) || w.Full() {
-		t.Errorf("at first: full %v, %s", w.Full(), &log)
+	if !w.Takes(14*mib) || w.Takes(20*mib) || w.Takes(21*mib) || w.full.Load() {
+		t.Errorf("at first: full %v, %s", w.full.Load(), &log)
 	}
 	file := filepath.Join(folder, "large")
 	if err := os.WriteFile(file, make([]byte, 16*mib), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if w.Takes(0) || !w.Full() {
+		if w.Takes(0) || !w.full.Load() {
 			t.Error("a full disk takes more")
 		}
 	}
@@ -58,7 +58,7 @@ func testWatch(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if !w.Takes(mib) || w.Full() {
+		if !w.Takes(mib) || w.full.Load() {
 			t.Error("a disk with room takes nothing")
 		}
 	}
