@@ -288,7 +288,7 @@ func (c Config) CheckExposure(bound netip.Addr) error {
 // download from the loopback address, which is their own machine. The address is the
 // one on which the registry really listens.
 func (c Config) CheckDownloads(bound netip.Addr) error {
-	if bound.Unmap().IsLoopback() || !isLoopback(c.S3Host()) {
+	if bound.Unmap().IsLoopback() || !IsLoopback(c.S3Host()) {
 		return nil
 	}
 	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, but clients download from the S3 endpoint, "+
@@ -297,9 +297,9 @@ func (c Config) CheckDownloads(bound netip.Addr) error {
 		c.Addr, cmp.Or(c.S3URL, c.S3Addr))
 }
 
-// isLoopback says whether a host, as it stands in a URL, is the machine itself that
+// IsLoopback says whether a host, as it stands in a URL, is the machine itself that
 // asks for it.
-func isLoopback(host string) bool {
+func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }

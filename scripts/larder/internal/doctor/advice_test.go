@@ -63,6 +63,7 @@ func TestAdviceOnBucket(t *testing.T) {
 		{"loopback", "registry.example.com", "127.0.0.1:9443", refused, fmt.Sprintf(loop, "127.0.0.1:9443")},
 		{"loopback by IPv6", "192.0.2.1:8443", "[::1]:9443", refused, fmt.Sprintf(loop, "[::1]:9443")},
 		{"loopback by name", "registry.example.com", "localhost:9443", refused, fmt.Sprintf(loop, "localhost:9443")},
+		{"loopback by name, in capitals", "registry.example.com", "LOCALHOST:9443", refused, fmt.Sprintf(loop, "LOCALHOST:9443")},
 		{"loopback, as is the registry", "127.0.0.1:8443", "127.0.0.1:9443", refused, fmt.Sprintf(reach, "127.0.0.1:9443")},
 		{"no trust", "registry.example.com", "s3.example.com:9443", &noAnswerError{&tls.CertificateVerificationError{Err: errors.New("x")}},
 			"modules and providers are downloaded from the bucket, so trust the certificate at https://s3.example.com:9443 on every machine, too (SSL_CERT_FILE, or its system's store)"},
