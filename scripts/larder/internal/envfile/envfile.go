@@ -22,7 +22,7 @@ type Values struct {
 	S3URL string
 	// Region and Bucket are where to upload to.
 	Region, Bucket string
-	// AccessKeyID and SecretAccessKey are the uploader's.
+	// AccessKeyID and SecretAccessKey are the operator's.
 	AccessKeyID, SecretAccessKey string
 	// Host is the registry's host as it stands in source addresses.
 	Host string
