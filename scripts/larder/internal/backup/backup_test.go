@@ -24,6 +24,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/scripts/larder/internal/datadir"
 	"github.com/larder-registry/larder/scripts/larder/internal/locals3"
+	"github.com/larder-registry/larder/scripts/larder/internal/progress"
 )
 
 // differences are those of two sets of texts, by their names.
@@ -407,7 +408,12 @@ func TestDamagedStreams(t *testing.T) {
 	}
 	whole := bytes.TrimRight(stream.Bytes(), "\x00") // of what ends a tar
 	verify := func(b []byte) error {
-		_, err := VerifyStream(t.Context(), bytes.NewReader(b), options("").Progress)
+		t.Helper()
+		var told strings.Builder
+		_, err := VerifyStream(t.Context(), bytes.NewReader(b), progress.New(&told, false))
+		if failed := strings.HasSuffix(told.String(), "failed  the backup\n"); failed != (err != nil) || strings.Count(told.String(), "the backup\n") != 1 {
+			t.Errorf("of %v it is told: %s", err, &told)
+		}
 		return err
 	}
 	if err := verify(whole); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // readPlain reads the files of a folder that has registry/, as objects.
-func readPlain(ctx context.Context, name string, told *progress.Progress, visit visitor) (Summary, error) {
+func readPlain(ctx context.Context, name string, told *progress.Progress, visit visitor) (_ Summary, err error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return Summary{}, err
@@ -24,9 +24,9 @@ func readPlain(ctx context.Context, name string, told *progress.Progress, visit 
 		return Summary{}, fmt.Errorf("%s: %w", name, err)
 	}
 	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: told.Begin("the copy of registry/", total)}
+	defer func() { r.bar.End(err) }()
 	for _, path := range files {
 		if err := r.plainFile(root, path); err != nil {
-			r.bar.End(err)
 			return Summary{}, err
 		}
 	}

@@ -40,7 +40,7 @@ func drain(_ string, _ int64, body io.Reader) error {
 }
 
 // readFolder reads a backup in a folder.
-func readFolder(ctx context.Context, name string, told *progress.Progress, visit visitor) (Summary, error) {
+func readFolder(ctx context.Context, name string, told *progress.Progress, visit visitor) (_ Summary, err error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return Summary{}, err
@@ -58,16 +58,14 @@ func readFolder(ctx context.Context, name string, told *progress.Progress, visit
 		total += e.Size
 	}
 	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: told.Begin("the backup", total)}
+	defer func() { r.bar.End(err) }()
 	var wrong []string
 	for _, e := range m.Files {
 		got, err := r.file(root, e)
 		switch {
 		case ctx.Err() != nil:
-			err = ctx.Err()
-			r.bar.End(err)
-			return Summary{}, err
+			return Summary{}, ctx.Err()
 		case errors.As(err, new(*visitError)):
-			r.bar.End(err)
 			return Summary{}, err
 		case err != nil:
 			wrong = append(wrong, err.Error())
@@ -172,7 +170,6 @@ func (r *reading) end(m manifest, wrong []string) (Summary, error) {
 	if len(wrong) > 0 { // of which what the records lack follows
 		err = problems(wrong)
 	}
-	r.bar.End(err)
 	if err != nil {
 		return Summary{}, fmt.Errorf("the backup is damaged:\n  %w", err)
 	}
@@ -196,44 +193,40 @@ func (f *faulty) Read(p []byte) (int, error) {
 }
 
 // readStream reads a backup that comes as a tar stream.
-func readStream(ctx context.Context, from io.Reader, told *progress.Progress, visit visitor) (Summary, error) {
+func readStream(ctx context.Context, from io.Reader, told *progress.Progress, visit visitor) (_ Summary, err error) {
 	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: told.Begin("the backup", progress.Unknown)}
+	defer func() { r.bar.End(err) }()
 	archive := tar.NewReader(from)
 	seen := map[string]entry{}
 	var order []string
 	last := "its beginning"
 	for {
 		header, err := archive.Next()
-		if err != nil {
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			} else {
-				err = fmt.Errorf("the backup is cut off or damaged after %s: %w", last, cut(err))
-			}
-			r.bar.End(err)
-			return Summary{}, err
-		}
-		if header.Typeflag != tar.TypeReg {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return Summary{}, ctx.Err()
+		case err != nil:
+			return Summary{}, fmt.Errorf("the backup is cut off or damaged after %s: %w", last, cut(err))
+		case header.Typeflag != tar.TypeReg:
 			continue // a folder, of a tar that somebody has packed again
-		}
-		if header.Name == manifestName {
+		case header.Name == manifestName:
 			return r.endStream(archive, seen, order)
 		}
 		last = header.Name
-		if _, _, err = parsePath(header.Name); err == nil && seen[header.Name].Path != "" {
-			err = fmt.Errorf("%s is in the backup twice", header.Name)
-		}
-		if err == nil {
-			seen[header.Name], err = r.read(header.Name, header.Size, archive)
-		}
-		if err != nil {
-			r.bar.End(err)
-			if errors.Is(err, io.ErrUnexpectedEOF) {
-				err = fmt.Errorf("the backup is cut off in %s: %s, its last file, is missing", header.Name, manifestName)
-			}
+		if _, _, err := parsePath(last); err != nil {
 			return Summary{}, err
 		}
-		order = append(order, header.Name)
+		if seen[last].Path != "" {
+			return Summary{}, fmt.Errorf("%s is in the backup twice", last)
+		}
+		seen[last], err = r.read(last, header.Size, archive)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return Summary{}, fmt.Errorf("the backup is cut off in %s: %s, its last file, is missing", last, manifestName)
+		}
+		if err != nil {
+			return Summary{}, err
+		}
+		order = append(order, last)
 	}
 }
 
@@ -249,7 +242,6 @@ func cut(err error) error {
 func (r *reading) endStream(archive *tar.Reader, seen map[string]entry, order []string) (Summary, error) {
 	m, err := parseManifest(archive)
 	if err != nil {
-		r.bar.End(err)
 		return Summary{}, err
 	}
 	var wrong []string
