@@ -54,7 +54,9 @@ func Check(ctx context.Context, files []File, checker *publish.Checker) (good []
 		if !taken {
 			at[file.Key] = len(reports)
 		}
-		reports = append(reports, Report{file.Name, file.Key, "", string(outcome.Status), outcome.Reasons, outcome.Warnings})
+		reports = append(reports, Report{
+			File: file.Name, Key: file.Key, Status: string(outcome.Status), Reasons: outcome.Reasons, Warnings: outcome.Warnings,
+		})
 	}
 	for _, outcome := range checker.Together() {
 		report := &reports[at[outcome.Key]]

@@ -156,7 +156,7 @@ func (b *Batch) Conclude(ctx context.Context, out io.Writer) error {
 // reports are what became of the files.
 func (b *Batch) reports() (all []Report) {
 	for _, r := range b.results {
-		report := Report{r.Name, r.Key, r.version, r.word(b.inbox.options.NoWait), r.reasons, nil}
+		report := Report{File: r.Name, Key: r.Key, VersionID: r.version, Status: r.word(b.inbox.options.NoWait), Reasons: r.reasons}
 		if r.err != nil {
 			report.Reasons = []string{b.inbox.explain(r.err)}
 		}
