@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -51,6 +52,17 @@ func (a authority) issue(at time.Time, hosts ...string) (cert, key []byte) {
 	return append(cert, end...), key
 }
 
+// bring writes a certificate and its key to files, and returns its serial number.
+func (a authority) bring(certFile, keyFile string, at time.Time, hosts ...string) (serial string) {
+	a.t.Helper()
+	cert, key := a.issue(at, hosts...)
+	pair, err := tls.X509KeyPair(cert, key)
+	if err := errors.Join(err, os.WriteFile(certFile, cert, 0o600), os.WriteFile(keyFile, key, 0o600)); err != nil {
+		a.t.Fatal(err)
+	}
+	return pair.Leaf.SerialNumber.String()
+}
+
 // A certificate in two files is used as soon as both fit together, and the one before
 // until then.
 func TestBroughtCertificate(t *testing.T) {
@@ -66,9 +78,7 @@ func TestBroughtCertificate(t *testing.T) {
 		}
 	}
 	both := []string{"registry.example.com", "s3.example.com"}
-	cert, key := is.issue(now, both...)
-	write(cfg.TLSCert, cert)
-	write(cfg.TLSKey, key)
+	is.bring(cfg.TLSCert, cfg.TLSKey, now, both...)
 	var log bytes.Buffer
 	b, err := openBrought(cfg, logtest.Timeless(&log), now)
 	if err != nil {
@@ -116,9 +126,7 @@ func TestBroughtCertificate(t *testing.T) {
 		{"ended", `"the certificate in CERT ended on 2025-07-30"`, time.Date(2025, 5, 1, 12, 0, 0, 0, time.UTC), both},
 		{"of tomorrow", `"the certificate in CERT is not valid before 2026-02-28T23:00:00Z: is this machine's clock right?"`, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), both},
 	} {
-		cert, key := is.issue(bad.at, bad.hosts...)
-		write(cfg.TLSCert, cert)
-		write(cfg.TLSKey, key)
+		is.bring(cfg.TLSCert, cfg.TLSKey, bad.at, bad.hosts...)
 		look(bad.what, false, stays+bad.says+"\n")
 	}
 	write(cfg.TLSKey, bytes.Repeat([]byte("x"), maxPEM+1))
@@ -150,15 +158,14 @@ func TestBroughtCertificateBehindLinks(t *testing.T) {
 	folder := t.TempDir()
 	link := func(version string) {
 		t.Helper()
-		cert, key := is.issue(now, "registry.example.com")
 		at := filepath.Join(folder, version)
-		for _, err := range []error{
-			os.Mkdir(at, 0o700), os.WriteFile(filepath.Join(at, "tls.crt"), cert, 0o600), os.WriteFile(filepath.Join(at, "tls.key"), key, 0o600),
-			os.Symlink(version, filepath.Join(folder, "..data_tmp")), os.Rename(filepath.Join(folder, "..data_tmp"), filepath.Join(folder, "..data")),
-		} {
-			if err != nil {
-				t.Fatal(err)
-			}
+		if err := os.Mkdir(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		is.bring(filepath.Join(at, "tls.crt"), filepath.Join(at, "tls.key"), now, "registry.example.com")
+		next := filepath.Join(folder, "..data_tmp")
+		if err := errors.Join(os.Symlink(version, next), os.Rename(next, filepath.Join(folder, "..data"))); err != nil {
+			t.Fatal(err)
 		}
 	}
 	link("..one")
@@ -184,12 +191,7 @@ func TestCertificateThatEndsSoonIsTold(t *testing.T) {
 	folder := t.TempDir()
 	cfg := config.Config{Addr: "192.0.2.1:443", Hostname: "registry.example.com",
 		TLSCert: filepath.Join(folder, "tls.crt"), TLSKey: filepath.Join(folder, "tls.key")}
-	cert, key := is.issue(begin, "registry.example.com") // for 90 days, to 1 April
-	for path, data := range map[string][]byte{cfg.TLSCert: cert, cfg.TLSKey: key} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	is.bring(cfg.TLSCert, cfg.TLSKey, begin, "registry.example.com") // for 90 days, to 1 April
 	var log bytes.Buffer
 	b, err := openBrought(cfg, logtest.Timeless(&log), begin)
 	if err != nil {
@@ -237,17 +239,7 @@ func TestCertificateIsRenewedWhileItServes(t *testing.T) {
 	cfg.TLSCert, cfg.TLSKey = filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
 	renew := func() (serial string) {
 		t.Helper()
-		cert, key := is.issue(time.Now(), "registry.example.com", "127.0.0.1")
-		pair, err := tls.X509KeyPair(cert, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for path, data := range map[string][]byte{cfg.TLSCert: cert, cfg.TLSKey: key} {
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return pair.Leaf.SerialNumber.String()
+		return is.bring(cfg.TLSCert, cfg.TLSKey, time.Now(), "registry.example.com", "127.0.0.1")
 	}
 	for name, hangup := range map[string]bool{"after a while": false, "after SIGHUP": true} {
 		t.Run(name, func(t *testing.T) {

@@ -431,26 +431,16 @@ func oldCA(t *testing.T, data string) []byte {
 	return public
 }
 
-// operators writes a certificate for hosts that the local CA knows nothing of.
+// operators writes a certificate for hosts that the local CA knows nothing of, with its
+// key in the same file.
 func operators(t *testing.T, at time.Time, hosts ...string) (cert, key string) {
 	t.Helper()
-	dir, err := datadir.Open(filepath.Join(t.TempDir(), "data"))
-	if err != nil {
+	both := filepath.Join(t.TempDir(), "tls.pem")
+	first, second := newAuthority(t, at, hosts...).issue(at, hosts...)
+	if err := os.WriteFile(both, slices.Concat(first, second), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer dir.Close()
-	ca, err := localca.Load(dir, at, hosts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := ca.Issue(hosts, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := dir.WriteFile(datadir.ServerCert, data); err != nil {
-		t.Fatal(err)
-	}
-	return dir.Path(datadir.ServerCert), dir.Path(datadir.ServerCert)
+	return both, both
 }
 
 // presented returns the names in the certificate at an address.
