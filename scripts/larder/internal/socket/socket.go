@@ -1,7 +1,7 @@
 // Package socket is the door in a data folder by which an operator's commands
 // reach the node that serves from it: HTTP/1.1 over a unix socket, to which one
-// POST takes one request and brings one answer back, and a GET one of few files. Who may open the socket,
-// which is the folder's owner, may ask for everything.
+// POST takes one request and brings one answer back, and a GET brings one of few
+// files. Who may open the socket, which is the folder's owner, may ask for everything.
 package socket
 
 import (
