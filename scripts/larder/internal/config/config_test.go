@@ -81,6 +81,8 @@ func TestAccepted(t *testing.T) {
 		{"LARDER_S3_ADDR": "localhost:9443"},
 		{"LARDER_TLS_CERT": "c.pem", "LARDER_TLS_KEY": "k.pem"},
 		{"LARDER_LOGIN_ISSUER": "https://login.example.com/tenant/", "LARDER_LOGIN_CLIENT_ID": "larder", "LARDER_LOGIN_SCOPES": "groups  openid"},
+		{"LARDER_LOGIN_SCOPES": "openid !~"},
+		{"LARDER_HOSTNAME": "registry.example.com:1"},
 		{"LARDER_BUCKET": "larder", "LARDER_ENV": "/data/env", "LARDER_HOST": "127.0.0.1:8443", "LARDER_VERSION": "v1.0.0", "LARDER_ID_TOKEN": "x"},
 		{"LARDER_SERVICE_HOST": "10.0.0.1", "LARDER_SERVICE_PORT": "8443", "LARDER_SERVICE_PORT_HTTPS": "8443", "LARDER_PORT": "tcp://10.0.0.1:8443",
 			"LARDER_PORT_8443_TCP": "tcp://10.0.0.1:8443", "LARDER_PORT_8443_TCP_PROTO": "tcp", "LARDER_PORT_8443_TCP_PORT": "8443", "LARDER_PORT_8443_TCP_ADDR": "10.0.0.1"},
@@ -137,9 +139,16 @@ func TestRefused(t *testing.T) {
 		{map[string]string{"LARDER_LOGIN_ISSUER": "http://login.example.com", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER", "https://"}},
 		{map[string]string{"LARDER_LOGIN_ISSUER": "login.example.com", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER", "https://"}},
 		{map[string]string{"LARDER_LOGIN_ISSUER": "https://login.example.com?a=b", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER"}},
+		{map[string]string{"LARDER_LOGIN_ISSUER": "https://login.example.com#a", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER"}},
+		{map[string]string{"LARDER_LOGIN_ISSUER": "https://me:secret@login.example.com", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER"}},
+		{map[string]string{"LARDER_LOGIN_ISSUER": "https://login.example.com:x", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER"}},
+		{map[string]string{"LARDER_LOGIN_ISSUER": "https:///tenant", "LARDER_LOGIN_CLIENT_ID": "larder"}, []string{"LARDER_LOGIN_ISSUER"}},
 		{map[string]string{"LARDER_LOGIN_SCOPES": "profile"}, []string{"LARDER_LOGIN_SCOPES", "openid"}},
 		{map[string]string{"LARDER_LOGIN_SCOPES": "openid,profile"}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
 		{map[string]string{"LARDER_LOGIN_SCOPES": "openid \""}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
+		{map[string]string{"LARDER_LOGIN_SCOPES": "openid \\"}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
+		{map[string]string{"LARDER_LOGIN_SCOPES": "openid\tprofile"}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
+		{map[string]string{"LARDER_LOGIN_SCOPES": "openid \x7f"}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
 		{map[string]string{"LARDER_TRUSTED_PROXIES": "proxy.example.com"}, []string{"LARDER_TRUSTED_PROXIES (--trusted-proxies)", `"proxy.example.com" is no address and no network`, "127.0.0.1,10.0.0.0/8"}},
 		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.1,"}, []string{`"" is no address`}},
 		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.0/33"}, []string{`"10.0.0.0/33" is no address`}},
@@ -153,6 +162,9 @@ func TestRefused(t *testing.T) {
 		{map[string]string{"LARDER_S3_URL": "https://s3.example.com/larder"}, []string{"LARDER_S3_URL"}},
 		{map[string]string{"LARDER_S3_URL": "https://me:secret@s3.example.com"}, []string{"LARDER_S3_URL"}},
 		{map[string]string{"LARDER_S3_URL": "https://:9443"}, []string{"LARDER_S3_URL"}},
+		{map[string]string{"LARDER_S3_URL": "https://s3.example.com:x"}, []string{"LARDER_S3_URL"}},
+		{map[string]string{"LARDER_S3_URL": "https://s3.example.com?a=b"}, []string{"LARDER_S3_URL"}},
+		{map[string]string{"LARDER_S3_URL": "https://s3.example.com#a"}, []string{"LARDER_S3_URL"}},
 	}
 	for _, tt := range tests {
 		_, err := load(t, tt.env)
@@ -287,6 +299,7 @@ func TestCheckExposure(t *testing.T) {
 		{"open by the flag", said(nil, "--auth", "open"), "::", true},
 		{"required by the variable", said(map[string]string{"LARDER_AUTH": "required"}), "::", true},
 		{"required by the flag", said(nil, "--auth", "required"), "192.0.2.1", true},
+		{"required, though nobody said so", Config{Addr: "192.0.2.1:443", Auth: AuthRequired}, "192.0.2.1", true},
 	}
 	for _, tt := range tests {
 		err := tt.config.CheckExposure(netip.MustParseAddr(tt.bound))
