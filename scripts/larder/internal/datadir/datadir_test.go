@@ -271,3 +271,28 @@ func TestSupersede(t *testing.T) {
 	}
 	check("next", "third")
 }
+
+// What cannot be read, kept or removed is an error: a key that is not kept would be
+// another one at the next start.
+func TestFolderThatFails(t *testing.T) {
+	d := open(t, filepath.Join(t.TempDir(), "data"))
+	if err := os.MkdirAll(filepath.Join(d.Path("folder"), "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	made := func() ([]byte, error) { return []byte("made"), nil }
+	if _, err := d.LoadOrCreate("folder", made); !errors.Is(err, syscall.EISDIR) || !strings.HasPrefix(err.Error(), "read from the data folder: ") {
+		t.Errorf("load a folder: %v", err)
+	}
+	if err := d.Remove("folder"); err == nil || !strings.HasPrefix(err.Error(), "remove from the data folder: ") {
+		t.Errorf("remove a folder: %v", err)
+	}
+	if err := os.RemoveAll(d.Path("")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.LoadOrCreate("new", made); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "write "+d.Path("new")+": ") {
+		t.Errorf("keep what was made: %v", err)
+	}
+	if err := d.Supersede("a", "b", "c"); err == nil || !strings.HasPrefix(err.Error(), "keep the old a: ") {
+		t.Errorf("supersede: %v", err)
+	}
+}
