@@ -62,6 +62,9 @@ func Create(ctx context.Context, o Options, name string) (Summary, error) {
 		return Summary{}, err
 	}
 	summary, err := Verify(ctx, name, o.Progress)
+	if ctx.Err() != nil {
+		return Summary{}, ctx.Err()
+	}
 	if err != nil {
 		return Summary{}, fmt.Errorf("%w\nwhat an earlier backup has left there and is damaged is not written anew: remove these files and create the backup again, or choose a new folder", err)
 	}
