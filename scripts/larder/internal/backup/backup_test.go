@@ -208,6 +208,29 @@ func TestBackupAfterADamagedOne(t *testing.T) {
 	}
 }
 
+// Who ends a backup while it is verified is not told that it is damaged.
+func TestBackupEndedWhileVerified(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := options(newWorld(t))
+	o.Progress = progress.New(ends{"the backup", cancel}, false)
+	if _, err := Create(ctx, o, filepath.Join(t.TempDir(), "backup")); err == nil || err.Error() != context.Canceled.Error() {
+		t.Errorf("%v", err)
+	}
+}
+
+// ends is where progress is told, which ends something at a word.
+type ends struct {
+	word string
+	end  func()
+}
+
+func (e ends) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), e.word) {
+		e.end()
+	}
+	return len(p), nil
+}
+
 // breaking is a folder that breaks off when records are written.
 type breaking struct {
 	*folder
