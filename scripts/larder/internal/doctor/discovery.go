@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
 
 const (
@@ -37,7 +39,7 @@ func (v *visit) checkDiscovery(ctx context.Context) bool {
 			"it is no JSON object: %s", quote(string(got.body)))
 		return false
 	}
-	v.OK("discovery.document", "%d services", len(services))
+	v.OK("discovery.document", "%s", size.Count(len(services), "service"))
 	v.modules = v.checkService(got.url, services, "modules")
 	v.providers = v.checkService(got.url, services, "providers")
 	v.checkLogin(services["login.v1"])

@@ -61,6 +61,11 @@ func TestWell(t *testing.T) {
 	if once := slices.Compact(slices.Clone(names)); len(once) != len(names) {
 		t.Errorf("a check is there twice: %v", names)
 	}
+	for _, f := range list.All() {
+		if strings.HasPrefix(f.Found, "1 ") && strings.HasSuffix(f.Found, "s") || f.Check == "provider.keys" && f.Found != "1 signing key" {
+			t.Errorf("%s: %s", f.Check, f.Found)
+		}
+	}
 }
 
 // Most registries say nothing of packages, and both clients install from them.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
 
 // moduleVersionsDocument is what the clients read, with the parts that they
@@ -77,7 +78,7 @@ func (v *visit) checkModuleVersions(ctx context.Context, m Module) []registry.Ve
 		}
 		texts = append(texts, entry.Version)
 	}
-	v.OK(check, "%d versions", len(texts))
+	v.OK(check, "%s", size.Count(len(texts), "version"))
 	return v.checkNumbers("module", texts)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/scripts/larder/internal/size"
 )
 
 // providerVersionsDocument is what the clients read, and the platforms.
@@ -116,7 +117,7 @@ func (v *visit) checkProviderVersions(ctx context.Context, p Provider) ([]regist
 		key, _, _ := strings.Cut(entry.Version, "+")
 		byKey[key] = entry
 	}
-	v.OK(check, "%d versions", len(texts))
+	v.OK(check, "%s", size.Count(len(texts), "version"))
 	return v.checkNumbers("provider", texts), byKey
 }
 
@@ -285,7 +286,7 @@ func (v *visit) checkKeys(d *packageDocument) (keys []signing.PublicKey, ok bool
 	if len(d.SigningKeys.GPGPublicKeys) == 0 {
 		wrong = append(wrong, "there are none")
 	}
-	v.verdict("provider.keys", wrong, fmt.Sprintf("%d signing keys", len(keys)), "serve the armored public key that signed, and nothing else beside it")
+	v.verdict("provider.keys", wrong, size.Count(len(keys), "signing key"), "serve the armored public key that signed, and nothing else beside it")
 	return keys, len(wrong) == 0
 }
 
@@ -301,7 +302,7 @@ func (v *visit) checkSums(ctx context.Context, d *packageDocument) (document []b
 		v.Fail(check, v.adviceOnBucket(d.shasums, err, "one line per package: 64 lower-case hexadecimal digits, two spaces, the file name, a line feed"), "%v", err)
 		return nil, false
 	}
-	v.OK(check, "%d lines", sums.Len())
+	v.OK(check, "%s", size.Count(sums.Len(), "line"))
 	switch listed, ok := sums.SHA256(d.Filename); {
 	case !ok:
 		v.Fail("provider.shasum", "list every package in SHA256SUMS", "SHA256SUMS does not list %s", d.Filename)

@@ -36,7 +36,8 @@ func (n notifying) CopyObject(ctx context.Context, in s3response.CopyObjectInput
 	return out, err
 }
 
-// DeleteObject implements backend.Backend. What removes a version for good is not told: that is for who has seen to it.
+// DeleteObject implements backend.Backend. A version that is removed for good is not told
+// of: a prune does that, of uploads that nothing waits for.
 func (n notifying) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
 	out, err := n.Backend.DeleteObject(ctx, in)
 	if aws.ToString(in.VersionId) == "" {
