@@ -58,14 +58,6 @@ func (g guarded) PutObject(ctx context.Context, in s3response.PutObjectInput) (s
 	return out, plain(err)
 }
 
-// PutObjectTagging implements backend.Backend.
-func (g guarded) PutObjectTagging(ctx context.Context, bucket, object, version string, tags map[string]string) error {
-	if err := checkVersionID(&version); err != nil {
-		return err
-	}
-	return plain(g.Backend.PutObjectTagging(ctx, bucket, object, version, tags))
-}
-
 // CopyObject implements backend.Backend.
 func (g guarded) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (s3response.CopyObjectOutput, error) {
 	if err := checkCopySource(in.CopySource); err != nil {

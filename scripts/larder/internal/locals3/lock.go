@@ -18,8 +18,9 @@ import (
 )
 
 // The storage takes a lock when it puts an upload in its place, so that two of one key come
-// one after the other. Its deletions take none: they look at what lies at a path, and remove
-// it by that path, and what was put there meanwhile would be gone. So they take the same
+// one after the other. Its deletions take none, nor do changes of tags and reads of a version:
+// they look at what lies at a path, and remove, tag or open it by that path. What was put there
+// meanwhile would be gone, or have the tags, or be read as what it is not. So they take the same
 // lock here. It is a file's, of 256 for all keys of a bucket, and held while files are
 // renamed, never while a client sends something.
 
@@ -110,4 +111,47 @@ func (g guarded) deleteOne(ctx context.Context, in s3.DeleteObjectsInput, object
 	defer unlock()
 	in.Delete = &types.Delete{Objects: []types.ObjectIdentifier{object}, Quiet: in.Delete.Quiet}
 	return g.Backend.DeleteObjects(ctx, &in)
+}
+
+// PutObjectTagging implements backend.Backend.
+func (g guarded) PutObjectTagging(ctx context.Context, bucket, object, version string, tags map[string]string) error {
+	if err := checkVersionID(&version); err != nil {
+		return err
+	}
+	unlock, err := lock(ctx, bucket, object)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return plain(g.Backend.PutObjectTagging(ctx, bucket, object, version, tags))
+}
+
+// DeleteObjectTagging implements backend.Backend.
+func (g guarded) DeleteObjectTagging(ctx context.Context, bucket, object, version string) error {
+	if err := checkVersionID(&version); err != nil {
+		return err
+	}
+	unlock, err := lock(ctx, bucket, object)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return g.Backend.DeleteObjectTagging(ctx, bucket, object, version)
+}
+
+// GetObject implements backend.Backend. What it returns is open, and stays what it is when the
+// lock is given up.
+func (g guarded) GetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
+	if aws.ToString(in.VersionId) == "" { // whatever is there
+		return g.Backend.GetObject(ctx, in)
+	}
+	if err := checkVersionID(in.VersionId); err != nil {
+		return nil, err
+	}
+	unlock, err := lock(ctx, aws.ToString(in.Bucket), aws.ToString(in.Key))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return g.Backend.GetObject(ctx, in)
 }

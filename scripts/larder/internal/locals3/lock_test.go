@@ -2,6 +2,8 @@ package locals3
 
 import (
 	"context"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +85,22 @@ func (g guarded) put(t *testing.T, key, body string) string {
 	return out.VersionID
 }
 
+// uploadWhen uploads once the storage has looked at what lies under a key.
+func uploadWhen(t *testing.T, g guarded, then *atomic.Pointer[func()], key string) (version <-chan string) {
+	uploaded := make(chan string, 1)
+	meanwhile := func() {
+		go func() { uploaded <- g.put(t, key, "new") }()
+		for range 50 { // it would be done by then
+			if len(uploaded) == 1 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	then.Store(&meanwhile)
+	return uploaded
+}
+
 // What is uploaded while an older version of its key is removed, or the key is deleted, is kept.
 func TestAnUploadDuringADeletion(t *testing.T) {
 	const key = "modules/acme/network/aws/1.0.0.zip"
@@ -108,17 +126,7 @@ func TestAnUploadDuringADeletion(t *testing.T) {
 				if what == "of the key" {
 					version = nil
 				}
-				uploaded := make(chan string, 1)
-				meanwhile := func() {
-					go func() { uploaded <- g.put(t, key, "new") }()
-					for range 50 { // it would be done by then
-						if len(uploaded) == 1 {
-							break
-						}
-						time.Sleep(10 * time.Millisecond)
-					}
-				}
-				then.Store(&meanwhile)
+				uploaded := uploadWhen(t, g, then, key)
 				if err := remove(t, g, version); err != nil {
 					t.Error(err)
 				}
@@ -137,6 +145,64 @@ func TestAnUploadDuringADeletion(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Tags go to the version that they are about, whatever is uploaded meanwhile.
+func TestAnUploadWhileTagsChange(t *testing.T) {
+	const key = "modules/acme/network/aws/1.0.0.zip"
+	tags := map[string]string{"larder-status": "published"}
+	for name, tt := range map[string]struct {
+		change func(t *testing.T, g guarded, version string) error
+		want   map[string]string
+	}{
+		"set": {func(t *testing.T, g guarded, version string) error {
+			return g.PutObjectTagging(asNode(t), Bucket, key, version, tags)
+		}, tags},
+		"removed": {func(t *testing.T, g guarded, version string) error {
+			return g.DeleteObjectTagging(asNode(t), Bucket, key, version)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, then := newGuarded(t)
+			old := g.put(t, key, "old")
+			if err := g.PutObjectTagging(asNode(t), Bucket, key, old, map[string]string{"of": "old"}); err != nil {
+				t.Fatal(err)
+			}
+			uploaded := uploadWhen(t, g, then, key)
+			if err := tt.change(t, g, old); err != nil {
+				t.Error(err)
+			}
+			if then.Load() != nil {
+				t.Fatal("the change has looked at nothing")
+			}
+			for version, want := range map[string]map[string]string{old: tt.want, <-uploaded: nil} {
+				got, err := g.GetObjectTagging(asNode(t), Bucket, key, version)
+				if err != nil && len(want) > 0 || !maps.Equal(got, want) {
+					t.Errorf("version %s has the tags %v, %v, want %v", version, got, err, want)
+				}
+			}
+		})
+	}
+}
+
+// A version is read as it was uploaded, whatever is uploaded meanwhile.
+func TestAnUploadWhileAVersionIsOpened(t *testing.T) {
+	const key = "modules/acme/network/aws/1.0.0.zip"
+	g, then := newGuarded(t)
+	old := g.put(t, key, "old")
+	uploaded := uploadWhen(t, g, then, key)
+	out, err := g.GetObject(asNode(t), &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: aws.String(key), VersionId: &old})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Body.Close()
+	if then.Load() != nil {
+		t.Fatal("the read has looked at nothing")
+	}
+	<-uploaded
+	if got, err := io.ReadAll(out.Body); err != nil || string(got) != "old" {
+		t.Errorf("it reads %q, %v", got, err)
 	}
 }
 

@@ -32,14 +32,6 @@ func checkCopySource(source *string) error {
 	return checkVersionID(&version)
 }
 
-// GetObject implements backend.Backend.
-func (g guarded) GetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
-	if err := checkVersionID(in.VersionId); err != nil {
-		return nil, err
-	}
-	return g.Backend.GetObject(ctx, in)
-}
-
 // HeadObject implements backend.Backend.
 func (g guarded) HeadObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	if err := checkVersionID(in.VersionId); err != nil {
@@ -70,14 +62,6 @@ func (g guarded) GetObjectTagging(ctx context.Context, bucket, object, version s
 		return nil, err
 	}
 	return g.Backend.GetObjectTagging(ctx, bucket, object, version)
-}
-
-// DeleteObjectTagging implements backend.Backend.
-func (g guarded) DeleteObjectTagging(ctx context.Context, bucket, object, version string) error {
-	if err := checkVersionID(&version); err != nil {
-		return err
-	}
-	return g.Backend.DeleteObjectTagging(ctx, bucket, object, version)
 }
 
 // PutObjectRetention implements backend.Backend.
