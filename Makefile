@@ -31,13 +31,13 @@ run: need-go larder ## build and serve the registry in the foreground; state goe
 
 .PHONY: larder
 larder: ## build the larder command
-	@go build -trimpath -o $(LARDER) ./scripts/larder
+	@go build -trimpath -o $(LARDER) ./cmd/larder
 
 .PHONY: build
 build: need-go larder ## build it and the functions: build/<function>/bootstrap and build/<function>.zip for Lambda, and the first for this machine
-	@GOOS=linux GOARCH=arm64 functions/build build
+	@GOOS=linux GOARCH=arm64 scripts/build-functions build
 	@go run ./functions/internal/pack build
-	@functions/build $(CACHE)/functions
+	@scripts/build-functions $(CACHE)/functions
 
 .PHONY: test
 test: need-all dynamodb keycloak check check-templates unit e2e ## everything: format, vet, staticcheck, unit tests with -race, then end to end with the real CLIs
@@ -55,7 +55,7 @@ check: ## formatting, go.mod, vet and staticcheck
 .PHONY: check-templates
 check-templates: ## lint template.yaml, adopt.yaml and infra/; installs the linters once
 	@echo "== templates"
-	@tools/templates/check $(CACHE)
+	@scripts/templates/check $(CACHE)
 
 .PHONY: unit
 unit: ## unit tests and fuzz seeds with the race detector, and without it those that take long with it
@@ -69,11 +69,11 @@ unit: ## unit tests and fuzz seeds with the race detector, and without it those 
 
 .PHONY: dynamodb
 dynamodb: ## fetch Amazon's DynamoDB Local for the tests, once
-	@internal/dynamotest/fetch
+	@scripts/fetch-dynamodb
 
 .PHONY: keycloak
 keycloak: ## fetch Keycloak, with which the tests log in, once
-	@internal/keycloaktest/fetch
+	@scripts/fetch-keycloak
 
 # Both doors to the registry: `larder serve`, and the functions as template.yaml deploys them.
 DOORS ?= node aws
@@ -87,17 +87,17 @@ WITH_KEYCLOAK := $(CACHE)/bin/with-keycloak
 
 # The clients against a node that is given an origin on this machine, which no setting can do.
 E2E_PULL = LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -timeout=10m \
-  -run '^TestClientsPullThrough$$' ./scripts/larder/internal/serve
+  -run '^TestClientsPullThrough$$' ./internal/node/serve
 
 .PHONY: e2e-binaries
 e2e-binaries: larder
-	@functions/build $(CACHE)/functions
+	@scripts/build-functions $(CACHE)/functions
 	@go build -o $(WITH_KEYCLOAK) ./internal/keycloaktest/with
 	@go build -C tools/awsstub -o $(abspath $(CACHE))/bin/ .
 
 .PHONY: e2e
 e2e: e2e-binaries dynamodb keycloak ## end to end by DOORS (node aws): the AWS CLI, Terraform and OpenTofu
-	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(RELEASE) $(CURRENT_CLIENTS)
+	@scripts/build-clients $(CLIENTS) $(PROVIDER) $(RELEASE) $(CURRENT_CLIENTS)
 	@$(WITH_KEYCLOAK) $(MAKE) doors
 	@echo "== end to end, pulling through"
 	@LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS)" $(E2E_PULL)
@@ -111,7 +111,7 @@ doors:
 
 .PHONY: test-clients
 test-clients: need-all need-tools e2e-binaries dynamodb ## end to end over older clients and other tools, too; renews the README's table of tested clients
-	@e2e/build-clients $(CLIENTS) $(PROVIDER) $(CURRENT_CLIENTS) $(OLDER_CLIENTS) $(OTHER_TOOLS)
+	@scripts/build-clients $(CLIENTS) $(PROVIDER) $(CURRENT_CLIENTS) $(OLDER_CLIENTS) $(OTHER_TOOLS)
 	@for door in $(DOORS); do \
 	  LARDER_E2E_DOOR=$$door LARDER_E2E_CLIENTS="$(CURRENT_CLIENTS) $(OLDER_CLIENTS)" LARDER_E2E_TOOLS="$(OTHER_TOOLS)" \
 	    LARDER_E2E_RENEW_TABLE=1 $(E2E) -v -run 'AndApplied$$|^TestTool'; \
@@ -148,8 +148,8 @@ clean: ## remove .cache/ (Go's own caches stay)
 # for systemd, but not in CI.
 .PHONY: need-go need-all need-tools
 need-go:
-	@e2e/need go
+	@scripts/need go
 need-all:
-	@e2e/need go cc git curl aws gpg java mvn python3 $(if $(CI),chromium $(if $(filter Linux,$(shell uname -s)),unshare systemd-analyze))
+	@scripts/need go cc git curl aws gpg java mvn python3 $(if $(CI),chromium $(if $(filter Linux,$(shell uname -s)),unshare systemd-analyze))
 need-tools:
-	@e2e/need node npm
+	@scripts/need node npm

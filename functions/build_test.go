@@ -86,7 +86,7 @@ func checkZip(t *testing.T, function string, zipped, binary []byte) {
 func TestPackNothing(t *testing.T) {
 	folder := t.TempDir()
 	out, err := pack(root, folder)
-	if want := "pack: no function is built in " + folder + ": functions/build does that\nexit status 1\n"; err == nil || out != want {
+	if want := "pack: no function is built in " + folder + ": scripts/build-functions does that\nexit status 1\n"; err == nil || out != want {
 		t.Errorf("it says %q (%v), want %q", out, err, want)
 	}
 }

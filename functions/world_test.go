@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 
 // build builds the functions of a copy of the repository.
 func build(source, folder string, env ...string) error {
-	command := exec.Command(filepath.Join(source, "functions", "build"), folder)
+	command := exec.Command(filepath.Join(source, "scripts", "build-functions"), folder)
 	command.Env = append(os.Environ(), env...)
 	command.Stderr = os.Stderr
 	return command.Run()

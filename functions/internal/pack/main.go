@@ -1,5 +1,5 @@
 // Command pack zips functions as Lambda takes them: pack FOLDER makes FOLDER/<function>.zip of every
-// FOLDER/<function>/bootstrap that functions/build has left there. The same binary always makes the same zip, so what
+// FOLDER/<function>/bootstrap that scripts/build-functions has left there. The same binary always makes the same zip, so what
 // did not change is not deployed again.
 package main
 
@@ -15,7 +15,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: pack FOLDER, in which functions/build has built")
+		fmt.Fprintln(os.Stderr, "usage: pack FOLDER, in which scripts/build-functions has built")
 		os.Exit(2)
 	}
 	if err := pack(os.Args[1]); err != nil {
@@ -31,7 +31,7 @@ func pack(folder string) error {
 		return err
 	}
 	if len(binaries) == 0 {
-		return fmt.Errorf("no function is built in %s: functions/build does that", folder)
+		return fmt.Errorf("no function is built in %s: scripts/build-functions does that", folder)
 	}
 	for _, binary := range binaries {
 		if err := packOne(binary, filepath.Dir(binary)+".zip"); err != nil {

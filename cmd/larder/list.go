@@ -1,0 +1,98 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/internal/printable"
+	"github.com/larder-registry/larder/internal/reach"
+	"github.com/larder-registry/larder/internal/reach/walk"
+	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+func newListCommand() *cobra.Command {
+	var o reach.Options
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "list [NAMESPACE|ADDRESS|HOSTNAME]",
+		Short: "List what a registry has",
+		Long: `List what a registry has: every version of its modules and providers, and of those
+that it mirrors, with how it stands and with the platforms that there are packages
+for. With a namespace, an address or the hostname of a mirrored registry, it lists
+the versions of that alone.
+
+A version that is "listed" is offered to the clients; one that is "deprecated" is,
+too, with a warning; one that is "withdrawn" is not. A version is "unlisted" when
+nothing of it can be served: "larder verify" says why.
+` + whichRegistry,
+		Example: `  larder list
+  larder list acme/widget
+  larder list registry.terraform.io/hashicorp --json --stack acme-registry`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of := strings.Join(args, "")
+			versions, totals, err := listVersions(cmd, o, of)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = writeJSON(cmd.OutOrStdout(), map[string][]control.Version{"versions": versions})
+			} else {
+				err = writeVersions(cmd.OutOrStdout(), versions, of)
+			}
+			return errors.Join(err, totals.Err())
+		},
+	}
+	addRegistryFlags(command, &o)
+	command.Flags().BoolVar(&asJSON, "json", false, "write the versions as one JSON document")
+	return command
+}
+
+// listVersions is every version, sorted by what it is of and then by precedence.
+func listVersions(cmd *cobra.Command, o reach.Options, of string) (versions []control.Version, totals walk.Totals, err error) {
+	request := func(after string) control.Request {
+		return control.Request{List: &control.List{Part: control.Part{After: after}, Of: of}}
+	}
+	versions = []control.Version{}
+	totals, err = listAll(cmd, o, request, func(part *control.Walked) { versions = append(versions, part.Versions...) })
+	slices.SortStableFunc(versions, compareVersions)
+	return versions, totals, err
+}
+
+func compareVersions(a, b control.Version) int {
+	if of := cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Address, b.Address)); of != 0 {
+		return of
+	}
+	one, errOne := registry.ParseVersion(a.Version)
+	other, errOther := registry.ParseVersion(b.Version)
+	if errOne != nil || errOther != nil {
+		return cmp.Compare(a.Version, b.Version)
+	}
+	return one.Compare(other)
+}
+
+func writeVersions(out io.Writer, versions []control.Version, of string) error {
+	if len(versions) == 0 {
+		if of != "" {
+			of = " of " + printable.Text(of)
+		}
+		_, err := fmt.Fprintf(out, "there is no version%s\n", of)
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, err := fmt.Fprintln(table, "KIND\tADDRESS\tVERSION\tSTANDING\tPLATFORMS\tMESSAGE")
+	for _, v := range versions {
+		_, failed := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Kind, v.Address, v.Version, v.Standing,
+			cmp.Or(strings.Join(v.Platforms, " "), "-"), cmp.Or(printable.Text(v.Message), "-"))
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, table.Flush())
+}

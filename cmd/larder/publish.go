@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/internal/progress"
+	"github.com/larder-registry/larder/internal/transfer/upload"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// outcomeTimeout is how long an outcome is waited for. It takes seconds.
+const outcomeTimeout = 5 * time.Minute
+
+func newPublishCommand() *cobra.Command {
+	var p publication
+	var provider, module, version, source string
+	command := &cobra.Command{
+		Use:   "publish FILE... --to NAMESPACE/TYPE | --module NAMESPACE/NAME/SYSTEM --version VERSION DIR|ARCHIVE",
+		Short: "Upload a provider's release or a module, and say what became of it",
+		Long: `Upload a provider's release or a module to a registry, wait until it is
+published, and say what became of each file.
+
+With --to, the files are those of a provider's release: packages, SHA256SUMS, its
+signature, the registry manifest. They are named as GoReleaser names them, and
+what else lies in its dist folder is skipped. The folder itself will do, too.
+
+With --module, it is a module's archive, or its folder, which is packed first:
+without what its .terraformignore excludes (and without .git/ and .terraform/),
+and always to the same bytes.
+
+With --source, the version says where it was made: the URL of its repository, in
+which tools look for release notes. It stays with what is published first.
+
+Before anything is uploaded, all files are checked by the registry's own rules, and
+compared with one another: packages and manifest with SHA256SUMS, and with
+--author-key the signature with it. If one breaks a rule, all its violations are
+told and nothing is uploaded. What may be a mistake is warned of. What only
+the registry can know, such as that a version is published already with other
+bytes, it says in the tags of the upload, which are waited for.
+
+It needs s3:PutObject, s3:GetObjectTagging and s3:GetObjectVersionTagging on the
+inbox, and nothing else. Region and credentials are found as the AWS CLI finds
+them; AWS_ENDPOINT_URL_S3 leads to another server.
+
+The exit status is 0 unless a file was rejected, could not be uploaded or had no
+outcome in time, a package waits for another file, or an author's signature was not
+taken, as when its key is not in the registry yet. Another file that waits (pending)
+is no failure.`,
+		Example: `  larder publish dist --to acme/widget
+  larder publish dist/* --to acme/widget --author-key acme.asc --json
+  larder publish --module acme/network/aws --version 1.2.3 ./network
+  (. .larder/env && larder publish --module acme/network/aws --version 1.2.3 network-1.2.3.tar.gz)`,
+		Args: arguments(1, manyArguments),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := registry.CheckSource(source); err != nil {
+				return fmt.Errorf("--source: %w", err)
+			}
+			if provider != "" {
+				files, err := upload.Release(provider, args)
+				if err != nil {
+					return fmt.Errorf("--to: %w", err)
+				}
+				return p.run(cmd, from(source, files))
+			}
+			if len(args) != 1 {
+				return fmt.Errorf("a module is one folder or one archive, and these are %d", len(args))
+			}
+			file, cleanUp, err := upload.Module(cmd.Context(), module, version, args[0])
+			if err != nil {
+				return err
+			}
+			defer cleanUp()
+			return p.run(cmd, from(source, []upload.File{file}))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&provider, "to", "", "the files are of the provider `namespace/type`")
+	flags.StringVar(&module, "module", "", "it is the module `namespace/name/system`")
+	flags.StringVar(&version, "version", "", "`version` of the module")
+	flags.StringVar(&source, "source", "", "`URL` of the repository that it was made from")
+	flags.StringVar(&p.authorKey, "author-key", "", "`file` of the author's public keys, with which the signature is verified before the upload")
+	flags.BoolVar(&p.asJSON, "json", false, "write what became of the files as one JSON document")
+	addInboxFlags(command, &p.Options)
+	checkFlags(command, oneOf("to", "module"), together("module", "version"), notTogether("author-key", "module"))
+	return command
+}
+
+// from says of files of what source they were made.
+func from(source string, files []upload.File) []upload.File {
+	for i := range files {
+		files[i].Source = source
+	}
+	return files
+}
+
+// addInboxFlags defines the flags of commands that upload.
+func addInboxFlags(command *cobra.Command, o *upload.Options) {
+	flags := command.Flags()
+	flags.StringVar(&o.Bucket, "bucket", "", "`name` of the registry's bucket [LARDER_BUCKET]")
+	flags.BoolVar(&o.NoWait, "no-wait", false, "upload only, and do not wait for the outcomes")
+	flags.DurationVar(&o.Timeout, "timeout", outcomeTimeout, "how long to wait for the outcomes")
+	addRegionFlag(command, &o.Region)
+}
+
+// openInbox finds the inbox that the flags, or else the environment, name.
+func openInbox(cmd *cobra.Command, o upload.Options) (*upload.Inbox, error) {
+	if o.Bucket == "" {
+		o.Bucket = os.Getenv("LARDER_BUCKET")
+	}
+	return upload.Open(cmd.Context(), o)
+}
+
+// publication is how files are checked and published.
+type publication struct {
+	upload.Options
+	authorKey string // a file of public keys; empty for none
+	asJSON    bool
+}
+
+func (p publication) run(cmd *cobra.Command, files []upload.File) error {
+	inbox, err := openInbox(cmd, p.Options)
+	if err != nil {
+		return err
+	}
+	var checker publish.Checker
+	if p.authorKey != "" {
+		if checker.Keys, err = upload.AuthorKeys(p.authorKey); err != nil {
+			return fmt.Errorf("--author-key: %w", err)
+		}
+	}
+	text := cmd.OutOrStdout()
+	if p.asJSON {
+		text = io.Discard
+	}
+	files, reports, err := upload.Check(cmd.Context(), files, &checker)
+	upload.Tell(text, reports)
+	if err == nil {
+		var done []upload.Report
+		done, err = inbox.Publish(cmd.Context(), files, text, newProgress(cmd))
+		reports = merge(reports, done)
+	}
+	if p.asJSON {
+		err = errors.Join(writeJSON(cmd.OutOrStdout(), map[string][]upload.Report{"files": append([]upload.Report{}, reports...)}), err)
+	}
+	return err
+}
+
+// merge puts what became of files in the place of what was said of them before.
+func merge(reports, done []upload.Report) []upload.Report {
+	for _, d := range done {
+		at := slices.IndexFunc(reports, func(r upload.Report) bool { return r.Key == d.Key && r.File == d.File })
+		d.Warnings = reports[at].Warnings
+		reports[at] = d
+	}
+	return reports
+}
+
+// newProgress tells how files go up and come down beside the command's output.
+func newProgress(cmd *cobra.Command) *progress.Progress {
+	return progress.New(cmd.ErrOrStderr(), isTerminal(os.Stderr))
+}

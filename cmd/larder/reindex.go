@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/internal/reach"
+	"github.com/larder-registry/larder/internal/reach/walk"
+	"github.com/larder-registry/larder/pkg/control"
+)
+
+func newReindexCommand() *cobra.Command {
+	var o reach.Options
+	var after string
+	command := &cobra.Command{
+		Use:   "reindex",
+		Short: "Rebuild the catalog of a registry from its records",
+		Long: `Rebuild the catalog of a registry from the records under registry/ in its bucket:
+after registry/ was copied there from another registry, or when the catalog was
+lost or damaged.
+
+The registry does it, while it serves. Every version is compared with all of its
+records and written where the catalog says something else; what the catalog has
+without any record is removed; and what was accepted and not signed yet is signed.
+It can be interrupted anywhere, and be run again to go on.
+` + whichRegistry + `
+
+The exit status is 0 when every version could be brought up.`,
+		Example: `  larder reindex
+  larder reindex --stack acme-registry --region eu-central-1`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			w, err := newWalk(cmd, o, after, func(after string) control.Request {
+				return control.Request{Reindex: &control.Part{After: after}}
+			})
+			if err != nil {
+				return err
+			}
+			return runWalk(cmd, w, func(t walk.Totals) string { return fmt.Sprintf("%d written or removed", t.Changed) })
+		},
+	}
+	addRegistryFlags(command, &o)
+	addAfterFlag(command, &after)
+	return command
+}

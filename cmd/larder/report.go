@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/internal/check/findings"
+)
+
+// report runs checks and tells what they find: each at once, or all at the end
+// as JSON. It fails if one of them does.
+func report(cmd *cobra.Command, asJSON bool, subject string, run func(context.Context, *findings.List)) error {
+	out := cmd.OutOrStdout()
+	var written error
+	list := new(findings.List)
+	if !asJSON {
+		list.Each = func(f findings.Finding) { written = errors.Join(written, findings.WriteLine(out, f)) }
+	}
+	run(cmd.Context(), list)
+	if cmd.Context().Err() != nil {
+		return errors.New("interrupted")
+	}
+	if asJSON {
+		written = list.WriteJSON(out, subject)
+	} else {
+		_, err := fmt.Fprintf(out, "\n%s: %s\n", subject, list.Summary())
+		written = errors.Join(written, err)
+	}
+	if written != nil {
+		return fmt.Errorf("write the findings: %w", written)
+	}
+	return list.Err()
+}
+
+func writeJSON(out io.Writer, document any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(document)
+}
+
+func addJSONFlag(command *cobra.Command, value *bool) {
+	command.Flags().BoolVar(value, "json", false, "write the findings as one JSON document")
+}
+
+func addRegionFlag(command *cobra.Command, value *string) {
+	command.Flags().StringVar(value, "region", "", "AWS `region`; without it, that of the environment")
+}

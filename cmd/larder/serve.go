@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/internal/node/config"
+	"github.com/larder-registry/larder/internal/node/serve"
+)
+
+func newServeCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a registry from this machine",
+		Long: `Serve a registry from this machine: modules and providers over TLS, and the
+bucket that they are uploaded to. All state is in the data folder.
+
+Each flag can be set by the environment variable in brackets instead.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := config.Load(cmd.Flags(), os.Environ())
+			if err != nil {
+				return err
+			}
+			return serve.Run(cmd.Context(), cfg, cfg.Log.Logger(os.Stderr), cmd.OutOrStdout())
+		},
+	}
+	config.AddFlags(command.Flags())
+	return command
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/internal/reach"
+	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/control"
+)
+
+// whichUploaders is what the help of a command says that asks a registry about
+// uploaders.
+const whichUploaders = `
+The registry is the one that "larder serve" runs from the data folder, as the same
+user. On AWS, IAM says who may upload: the parameter UploaderNamespace makes the
+policy <BucketName>-upload-<namespace> to attach, with the same borders, and
+docs/ci.md says how pipelines get a role.`
+
+func newUploaderCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "uploader",
+		Short: "Make, list and revoke access keys that may upload to some namespaces",
+		Long: `Make, list and revoke access keys that may upload to some namespaces, and nowhere
+else: one for each team or pipeline. The key in the data folder's file "env" is the
+operator's own, and may upload everywhere.`,
+		Args: cobra.NoArgs,
+		RunE: showHelp,
+	}
+	command.AddCommand(newUploaderCreateCommand(), newUploaderListCommand(), newUploaderRevokeCommand())
+	return command
+}
+
+func newUploaderCreateCommand() *cobra.Command {
+	var o reach.Options
+	var request control.CreateUploader
+	var expires string
+	command := &cobra.Command{
+		Use:   "create NAME --namespace NAMESPACE",
+		Short: "Make an access key for an uploader, and print it this once",
+		Long: `Make an access key for an uploader, and print it this once, as variables that the AWS
+CLI, its SDKs and "larder publish" read. By the name, the log and the records of the
+registry say who uploaded.
+
+An uploader may upload below keys/, modules/ and providers/ of its namespaces, and
+read there which uploads there are, their tags, and what became of them. It may not
+delete, download what it uploaded, upload for a mirror, or write what is published.
+` + whichUploaders,
+		Example: `  larder uploader create acme-ci --namespace acme
+  larder uploader create platform --namespace acme --namespace labs --expires 90d`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			request.Name = args[0]
+			if expires != "never" {
+				if request.Lifetime, err = parseLifetime(expires); err != nil {
+					return fmt.Errorf("--expires: %w, or never", err)
+				}
+			}
+			if err := request.Validate(); err != nil {
+				return err
+			}
+			registry, err := findRegistry(cmd, o)
+			if err != nil {
+				return err
+			}
+			return createUploader(cmd, registry, request)
+		},
+	}
+	flags := command.Flags()
+	flags.StringArrayVar(&request.Namespaces, "namespace", nil, "a `namespace` that the uploader may upload to; several flags for several")
+	flags.StringVar(&expires, "expires", "never", "`how long` the key is good, in days, hours or minutes like 90d, 12h or 30m, or never")
+	checkFlags(command, needed("namespace"))
+	addRegistryFlags(command, &o)
+	return command
+}
+
+func createUploader(cmd *cobra.Command, registry *reach.Registry, request control.CreateUploader) error {
+	revoke := "larder uploader revoke " + request.Name
+	answer, err := registry.Ask(cmd.Context(), control.Request{CreateUploader: &request})
+	if errors.Is(err, reach.ErrUnknown) {
+		return fmt.Errorf("%w; there may be an access key that nobody has got: \"%s\" ends it, and the name is free again", err, revoke)
+	}
+	if err != nil {
+		return err
+	}
+	u := answer.UploaderCreated
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\nAWS_ENDPOINT_URL_S3=%s\nAWS_REGION=%s\nLARDER_BUCKET=%s\n",
+		u.AccessKeyID, u.SecretAccessKey, u.S3URL, u.Region, u.Bucket)
+	if err != nil {
+		return fmt.Errorf("the access key is made, and cannot be written: %w; end it with \"%s\"", err, revoke)
+	}
+	if isatty.IsTerminal(os.Stdout.Fd()) {
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), uploaderHint, formatExpiry(u.Expires), u.Namespaces[0])
+	}
+	return err
+}
+
+// uploaderHint is what a person is told who has got an access key.
+const uploaderHint = `
+That is the access key; it is shown this once. It expires: %s.
+Set these as variables of the pipeline, or export them in a shell. Who does not trust
+the bucket's certificate yet sets AWS_CA_BUNDLE to a file with ca.pem of the data folder.
+
+  aws s3 cp 1.0.0.zip "s3://$LARDER_BUCKET/modules/%s/NAME/SYSTEM/"
+`
+
+func newUploaderListCommand() *cobra.Command {
+	var o reach.Options
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List the uploaders, and those that expired lately",
+		Long: `List the uploaders that have access keys of their own, also a week after they have
+expired. Times are in UTC.
+` + whichUploaders,
+		Example: `  larder uploader list
+  larder uploader list --json`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			registry, err := findRegistry(cmd, o)
+			if err != nil {
+				return err
+			}
+			answer, err := registry.Ask(cmd.Context(), control.Request{ListUploaders: &control.ListUploaders{}})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), answer.Uploaders)
+			}
+			return writeUploaders(cmd.OutOrStdout(), answer.Uploaders.Uploaders, time.Now())
+		},
+	}
+	addRegistryFlags(command, &o)
+	command.Flags().BoolVar(&asJSON, "json", false, "write the uploaders as one JSON document")
+	return command
+}
+
+func writeUploaders(out io.Writer, uploaders []access.Uploader, now time.Time) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, err := fmt.Fprintln(table, "NAME\tACCESS KEY ID\tNAMESPACES\tCREATED\tEXPIRES")
+	for _, u := range uploaders {
+		expires := formatExpiry(u.Expires)
+		if u.Expired(now) {
+			expires += " (expired)"
+		}
+		_, failed := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", u.Name, u.AccessKeyID, strings.Join(u.Namespaces, ", "), formatTime(u.Created), expires)
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, table.Flush())
+}
+
+func newUploaderRevokeCommand() *cobra.Command {
+	var o reach.Options
+	command := &cobra.Command{
+		Use:   "revoke (NAME|ACCESS-KEY-ID)",
+		Short: "End an uploader's access key for ever, at once",
+		Long: `End an uploader's access key for ever, at once, by the uploader's name or the key's ID.
+What was uploaded with it stays.
+` + whichUploaders,
+		Example: `  larder uploader revoke acme-ci`,
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			registry, err := findRegistry(cmd, o)
+			if err != nil {
+				return err
+			}
+			answer, err := registry.Ask(cmd.Context(), control.Request{RevokeUploader: &control.RevokeUploader{Which: args[0]}})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the access key %s of the uploader %s is revoked, which takes effect at once\n",
+				answer.UploaderRevoked.AccessKeyID, answer.UploaderRevoked.Name)
+			return err
+		},
+	}
+	addRegistryFlags(command, &o)
+	return command
+}

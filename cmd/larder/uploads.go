@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/larder-registry/larder/internal/printable"
+	"github.com/larder-registry/larder/internal/reach"
+	"github.com/larder-registry/larder/internal/reach/walk"
+	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// uploadStatuses are the values that --status takes.
+var uploadStatuses = []string{string(publish.Rejected), string(publish.Pending), string(publish.Ignored), string(publish.Published), string(control.AnyStatus)}
+
+func newUploadsCommand() *cobra.Command {
+	var o reach.Options
+	var status string
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "uploads [PREFIX]",
+		Short: "Say what became of uploads, and why",
+		Long: `Say what became of uploads, and why: of those that are rejected, pending or ignored,
+with all reasons. With a prefix, of those whose keys in the bucket begin with it.
+
+It says what became of the last upload under each key, also when that upload is gone
+from the bucket.
+` + whichRegistry,
+		Example: `  larder uploads
+  larder uploads --status rejected providers/acme/
+  larder uploads --status all --json --stack acme-registry`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if status != "" && !slices.Contains(uploadStatuses, status) {
+				return fmt.Errorf("--status: %q is no status: say %s", status, strings.Join(uploadStatuses, ", "))
+			}
+			uploads, totals, err := listUploads(cmd, o, control.Uploads{Prefix: strings.Join(args, ""), Status: publish.Status(status)})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = writeJSON(cmd.OutOrStdout(), map[string][]publish.Outcome{"uploads": uploads})
+			} else {
+				none := "there is no such upload"
+				if len(args) == 0 && status == "" {
+					none = "no upload is rejected, pending or ignored"
+				}
+				err = writeUploads(cmd.OutOrStdout(), uploads, none)
+			}
+			return errors.Join(err, totals.Err())
+		},
+	}
+	addRegistryFlags(command, &o)
+	command.Flags().StringVar(&status, "status", "", "only uploads of this `status`: rejected, pending, ignored, published, or all")
+	command.Flags().BoolVar(&asJSON, "json", false, "write the uploads as one JSON document")
+	return command
+}
+
+func listUploads(cmd *cobra.Command, o reach.Options, r control.Uploads) (uploads []publish.Outcome, totals walk.Totals, err error) {
+	request := func(after string) control.Request {
+		r := r
+		r.After = after
+		return control.Request{Uploads: &r}
+	}
+	uploads = []publish.Outcome{}
+	totals, err = listAll(cmd, o, request, func(part *control.Walked) { uploads = append(uploads, part.Uploads...) })
+	slices.SortStableFunc(uploads, func(a, b publish.Outcome) int { return strings.Compare(a.Key, b.Key) })
+	return uploads, totals, err
+}
+
+// writeUploads says what became of uploads and, where there are none, that.
+func writeUploads(out io.Writer, uploads []publish.Outcome, none string) error {
+	if len(uploads) == 0 {
+		_, err := fmt.Fprintln(out, none)
+		return err
+	}
+	var text strings.Builder
+	for _, u := range uploads {
+		fmt.Fprintf(&text, "%-9s  %s  %s\n", u.Status, u.Time.UTC().Format(time.DateTime), printable.Text(u.Key))
+		for _, sentence := range append(slices.Clone(u.Reasons), u.Warnings...) {
+			fmt.Fprintf(&text, "    %s\n", printable.Text(sentence))
+		}
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}

@@ -1,0 +1,132 @@
+package doctor
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/larder-registry/larder/internal/node/config"
+)
+
+// archive is what was downloaded, but for its bytes.
+type archive struct {
+	size   int64
+	sha256 string // lower-case hex
+	head   []byte // its first bytes
+}
+
+// checkArchive downloads an archive as the clients do, without the token, and
+// compares it with its checksum, where there is one. It is nil where that
+// failed.
+func (v *visit) checkArchive(ctx context.Context, section string, u *url.URL, sha256 string) *archive {
+	got, encoding, err := v.client.download(ctx, u)
+	if err != nil {
+		const advice = "see that the object is in the bucket, and that whoever signs the URL may read it; the clock of the machine that signs must be right, and a proxy before the bucket must pass on path and Host header as they are"
+		v.Fail(section+".archive", v.adviceOnBucket(u, err, advice), "%s: %v", place(u), err)
+		return nil
+	}
+	v.OK(section+".archive", "%d bytes from %s", got.size, u.Host)
+	v.checkEncoding(section, encoding)
+	switch {
+	case sha256 == "":
+	case got.sha256 != sha256:
+		v.Fail(section+".checksum", "find out who changed the object: what is published never changes", "the archive has sha256 %s, and not %s", got.sha256, quote(sha256))
+	default:
+		v.OK(section+".checksum", "sha256 %s", got.sha256)
+	}
+	v.checkArchiveHead(ctx, section, u, got.size)
+	return got
+}
+
+// checkEncoding looks for an encoding that the clients would undo, gzip, and for
+// others, which they leave alone today.
+func (v *visit) checkEncoding(section, encoding string) {
+	const advice = "take the Content-Encoding off the object: an archive is sent as it is"
+	switch {
+	case encoding == "":
+		v.OK(section+".encoding", "no Content-Encoding")
+	case strings.EqualFold(encoding, "gzip"):
+		v.Fail(section+".encoding", advice, "Content-Encoding: gzip, so the clients unpack it before they look into it")
+	default:
+		v.Warn(section+".encoding", advice, "Content-Encoding: %s", quote(encoding))
+	}
+}
+
+// checkArchiveHead asks for the length, as some clients do before they
+// download. They go by nothing but a 200; a URL that is signed for GET is 403.
+func (v *visit) checkArchiveHead(ctx context.Context, section string, u *url.URL, size int64) {
+	const advice = "state the true length to HEAD, or refuse it: Terraform up to 1.13 takes an archive of stated length 0 for downloaded"
+	got, err := v.client.ask(ctx, http.MethodHead, u, "Accept-Encoding", "identity")
+	switch {
+	case err != nil:
+		v.Fail(section+".head", advice, "%v", err)
+	case got.status == http.StatusOK && got.length != size:
+		v.Fail(section+".head", advice, "HEAD states %d bytes of %d", got.length, size)
+	case got.status == http.StatusOK:
+		v.OK(section+".head", "HEAD states the length")
+	default:
+		v.OK(section+".head", "HEAD is %d, which the clients pass over", got.status)
+	}
+}
+
+// download reads an archive and keeps nothing of it.
+func (c *client) download(ctx context.Context, u *url.URL) (got *archive, encoding string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, archiveTimeout)
+	defer cancel()
+	// Stated, it is left alone by net/http, which would undo it without a word.
+	resp, err := send(ctx, &http.Client{Transport: c.transport}, http.MethodGet, u, []string{"Accept-Encoding", "gzip"})
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read only
+	if resp.StatusCode != http.StatusOK {
+		return nil, "", fmt.Errorf("it answers %d", resp.StatusCode)
+	}
+	head, hash := &start{}, sha256.New()
+	size, err := io.Copy(io.MultiWriter(head, hash), io.LimitReader(resp.Body, maxArchive+1))
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("it breaks off after %d bytes: %w", size, cause(err))
+	case size > maxArchive:
+		return nil, "", fmt.Errorf("it has more than %d bytes", int64(maxArchive))
+	case size == 0:
+		return nil, "", fmt.Errorf("it is empty")
+	}
+	return &archive{size, hex.EncodeToString(hash.Sum(nil)), head.bytes}, resp.Header.Get("Content-Encoding"), nil
+}
+
+// start keeps the first bytes of what is written to it.
+type start struct{ bytes []byte }
+
+func (s *start) Write(p []byte) (int, error) {
+	const most = 8
+	s.bytes = append(s.bytes, p[:min(len(p), most-len(s.bytes))]...)
+	return len(p), nil
+}
+
+// adviceOnBucket is what to do about an error from the address of the bucket: where it
+// gave no answer, that it must be reached; else what is advised for its answer.
+func (v *visit) adviceOnBucket(u *url.URL, err error, answered string) string {
+	var silent *noAnswerError
+	var distrusted *tls.CertificateVerificationError
+	switch {
+	case !errors.As(err, &silent):
+		return answered
+	case errors.As(err, &distrusted):
+		return fmt.Sprintf("modules and providers are downloaded from the bucket, so trust the certificate at https://%s on every machine, too (SSL_CERT_FILE, or its system's store)", u.Host)
+	case config.IsLoopback(u.Hostname()) && !config.IsLoopback(v.client.serverName()):
+		return fmt.Sprintf("modules and providers are downloaded from the bucket, and %s leads every machine to itself: set LARDER_S3_ADDR to an address that others reach, or LARDER_S3_URL to the URL at which they reach it", u.Host)
+	default:
+		return fmt.Sprintf("modules and providers are downloaded from the bucket, so this machine must reach %s: look at name server, firewall and proxy; a single node says by LARDER_S3_URL at which URL others reach its bucket", u.Host)
+	}
+}
+
+// place is where a URL leads, without its query.
+func place(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }

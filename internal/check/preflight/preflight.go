@@ -1,0 +1,113 @@
+// Package preflight looks at an AWS account before Larder is deployed to it, so
+// that what would fail half an hour into a deployment is known beforehand: who
+// deploys and with which rights, the quota of the functions, the bucket's name,
+// the certificate and the hosted zone.
+//
+// It reads and changes nothing. What the credentials may not look at is said to
+// be unchecked, and does not fail.
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/acm"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+	"github.com/larder-registry/larder/internal/awsconfig"
+	"github.com/larder-registry/larder/internal/check/findings"
+)
+
+// limit is for all checks together.
+const limit = 3 * time.Minute
+
+// check is one question about an account, and where its answer goes.
+type check struct {
+	*findings.List
+	Params
+	region string
+	now    func() time.Time
+}
+
+// Run asks everything about the account that the configuration leads to. The
+// environment is that of the tool that deploys, too.
+func Run(ctx context.Context, p Params, cfg aws.Config, getenv func(string) string, list *findings.List) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c := check{list, p, cfg.Region, time.Now}
+	caller, ok := c.identity(ctx, sts.NewFromConfig(cfg))
+	if !ok {
+		return
+	}
+	if p.With == "sam" {
+		c.samRegion(getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"))
+	}
+	c.concurrency(ctx, lambda.NewFromConfig(cfg))
+	c.bucket(ctx, awsconfig.S3(cfg), caller)
+	if p.DomainName != "" {
+		c.certificate(ctx, acm.NewFromConfig(cfg))
+	}
+	if p.HostedZoneID != "" {
+		c.zone(ctx, route53.NewFromConfig(cfg))
+	}
+	c.permissions(ctx, iam.NewFromConfig(cfg), caller)
+}
+
+// unchecked adds that a question has no answer: because the credentials may not
+// ask it, or because nobody answered.
+func (c check) unchecked(name, action string, err error) {
+	if denied(err) {
+		c.Warn(name, "allow "+action+", or look yourself", "not checked: these credentials may not %s", action)
+		return
+	}
+	c.Fail(name, "see whether this machine reaches AWS in "+c.region, "%s gave no answer: %v", action, err)
+}
+
+// denied says whether AWS refused a question for lack of rights.
+func denied(err error) bool {
+	switch errorCode(err) {
+	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized":
+		return true
+	}
+	return false
+}
+
+// errorCode is AWS's word for an error; empty where it is none of AWS's.
+func errorCode(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// errorStatus is the HTTP status of an error, 0 where there was no answer.
+func errorStatus(err error) int {
+	var response *awshttp.ResponseError
+	if errors.As(err, &response) {
+		return response.HTTPStatusCode()
+	}
+	return 0
+}
+
+// errorHeader is a header of the answer that an error came in.
+func errorHeader(err error, name string) string {
+	var response *awshttp.ResponseError
+	if errors.As(err, &response) && response.Response != nil {
+		return http.Header(response.Response.Header).Get(name)
+	}
+	return ""
+}
+
+// arn is the name of something in this account and region.
+func (c check) arn(caller caller, service, resource string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", caller.partition, service, c.region, caller.account, resource)
+}

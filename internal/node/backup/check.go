@@ -1,0 +1,123 @@
+package backup
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/larder-registry/larder/internal/printable"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// check finds out whether a backup has what its records name.
+type check struct {
+	wanted   map[string]named // by key
+	have     map[string]entry // by key
+	last     map[string]int   // the highest number of a log, by its prefix
+	summary  Summary
+	problems []string
+}
+
+// named is what a record says of an object.
+type named struct {
+	by     string // the key of the record
+	sha256 string
+}
+
+func newCheck() *check {
+	return &check{wanted: map[string]named{}, have: map[string]entry{}, last: map[string]int{}}
+}
+
+// file counts a file of the backup in.
+func (c *check) file(e entry) error {
+	kind, name, err := parsePath(e.Path)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case dataFile:
+		c.summary.Files++
+	case uploadBody:
+		c.summary.Uploads++
+	case object:
+		c.have[name] = e
+	}
+	c.summary.Bytes += e.Size
+	return nil
+}
+
+// isRecord says whether a file is read for what it names.
+func isRecord(path string) bool {
+	_, err := registry.ParseRecordKey(path)
+	return err == nil
+}
+
+// record takes in what a record names.
+func (c *check) record(key string, document []byte) {
+	parsed, err := registry.ParseRecordKey(key)
+	var record registry.Record
+	if err == nil {
+		err = json.Unmarshal(document, &record)
+	}
+	if err != nil {
+		c.problems = append(c.problems, fmt.Sprintf("%s: it is not readable: %v", key, err))
+		return
+	}
+	prefix := parsed.LogPrefix()
+	c.last[prefix] = max(c.last[prefix], parsed.Sequence)
+	want := func(object, sha256 string) { c.wanted[object] = named{key, sha256} }
+	switch module, provider := parsed.Module, parsed.Provider; {
+	case module != nil && record.Module != nil:
+		want(module.ArchiveKey(record.Version, *record.Module), record.Module.SHA256)
+	case provider != nil && record.Package != nil:
+		want(provider.PackageKey(record.Version, *record.Package), record.Package.SHA256)
+	case provider != nil && record.Release != nil:
+		want(provider.SHA256SUMSKey(record.Version, *record.Release), record.Release.SHA256)
+		want(provider.SignatureKey(record.Version, *record.Release), record.Release.Signature)
+	}
+}
+
+// end is what all files come to.
+func (c *check) end() (Summary, error) {
+	for _, prefix := range slices.Sorted(maps.Keys(c.last)) {
+		for sequence := 1; sequence < c.last[prefix]; sequence++ {
+			if key := registry.RecordKey(prefix, sequence); c.have[key].Path == "" {
+				c.problems = append(c.problems, fmt.Sprintf("%s: the record is missing, and there is a later one", key))
+				break
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.wanted)) {
+		want, have := c.wanted[key], c.have[key]
+		switch {
+		case have.Path == "":
+			c.problems = append(c.problems, fmt.Sprintf("%s: it is missing, and %s names it", key, want.by))
+		case have.SHA256 != want.sha256:
+			c.problems = append(c.problems, fmt.Sprintf("%s: it has sha256 %s, and %s says %s", key, have.SHA256, want.by, want.sha256))
+		}
+	}
+	c.summary.Versions = len(c.last)
+	return c.summary, problems(c.problems)
+}
+
+// maxTold is how many problems an error tells.
+const maxTold = 10
+
+// problems are one error, or none.
+func problems(all []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	told := slices.Clone(all[:min(len(all), maxTold)])
+	for i, problem := range told {
+		told[i] = printable.Text(problem) // there are keys in it
+	}
+	text := strings.Join(told, "\n  ")
+	if more := len(all) - len(told); more > 0 {
+		text += fmt.Sprintf("\n  and %d more", more)
+	}
+	return errors.New(text)
+}

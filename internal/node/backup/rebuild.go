@@ -1,0 +1,76 @@
+package backup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/larder-registry/larder/internal/node/ownkey"
+	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// rebuild makes the catalog from the records, and verifies all that is published, as
+// larder reindex and larder verify do.
+func (r *restoration) rebuild(ctx context.Context) (err error) {
+	if err := r.open(ctx); err != nil { // which nothing has, where nothing was published
+		return err
+	}
+	catalog, err := boltcatalog.Open(r.dir.Path(datadir.Catalog))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, catalog.Close()) }()
+	access, err := boltcatalog.OpenAccess(r.dir.Path(datadir.Access)) // which reads it once
+	if err != nil {
+		return err
+	}
+	if err := access.Close(); err != nil {
+		return err
+	}
+	signer, err := ownkey.Open(ctx, r.dir.Path(datadir.SigningKey), r.bucket)
+	if err != nil {
+		return err
+	}
+	scratch, err := r.dir.Folder(datadir.Scratch)
+	if err != nil {
+		return err
+	}
+	publisher := publish.New(publish.Config{
+		Bucket: r.bucket, Index: catalog, Signer: signer, Scratch: scratch, Log: r.Logger, KeysAreFiles: true,
+	})
+	if err := runWalk(ctx, publisher.Reindex(ctx, "")); err != nil {
+		return err
+	}
+	r.Progress.Say("verifying what is restored")
+	return runWalk(ctx, publisher.Verify(ctx, "", false))
+}
+
+// inbox is the leg of a walk that is not taken: its uploads are published at the next
+// start.
+const inbox = "inbox"
+
+// runWalk runs a walk to its end. What is wrong is an error.
+func runWalk(ctx context.Context, walk publish.Walk) error {
+	var wrong []string
+	for step, err := range walk {
+		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
+			return err
+		}
+		if step.Leg == inbox {
+			break
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s: %v", step.Subject, err))
+		}
+		for _, problem := range step.Problems {
+			wrong = append(wrong, step.Subject+": "+problem)
+		}
+	}
+	if err := problems(wrong); err != nil {
+		return fmt.Errorf("what is restored is not whole:\n  %w", err)
+	}
+	return ctx.Err()
+}

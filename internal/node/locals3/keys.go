@@ -1,0 +1,292 @@
+package locals3
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/larder-registry/larder/pkg/access"
+)
+
+// Credentials are an S3 access key.
+type Credentials struct {
+	AccessKeyID     string `json:"accessKeyId"`
+	SecretAccessKey string `json:"secretAccessKey"`
+}
+
+func (c Credentials) complete() bool { return c.AccessKeyID != "" && c.SecretAccessKey != "" }
+
+// newCredentials makes an access key in the shape of AWS's: 20 letters and
+// digits, and a secret of 40.
+func newCredentials() Credentials {
+	return Credentials{
+		AccessKeyID:     "LARDER" + rand.Text()[:14],
+		SecretAccessKey: rand.Text() + rand.Text()[:14],
+	}
+}
+
+// storedKeys are the access keys of the bucket, as they are stored. The first two
+// are all that files of earlier versions have.
+type storedKeys struct {
+	Root      Credentials      `json:"root"`
+	Operator  Credentials      `json:"uploader"`
+	Uploaders []storedUploader `json:"uploaders,omitempty"`
+	Replaced  []replacedRoot   `json:"replaced,omitempty"`
+	Sessions  []byte           `json:"sessions,omitempty"` // the key of which all keys of sessions are made
+}
+
+type storedUploader struct {
+	Name string `json:"name"`
+	Credentials
+	Namespaces []string  `json:"namespaces"`
+	Created    time.Time `json:"created"`
+	Expires    time.Time `json:"expires,omitzero"`
+}
+
+func (u storedUploader) public() access.Uploader {
+	return access.Uploader{Name: u.Name, AccessKeyID: u.AccessKeyID, Namespaces: u.Namespaces, Created: u.Created, Expires: u.Expires}
+}
+
+// replacedRoot is a key that was the root until it was rotated. URLs that it signed
+// are good for a while.
+type replacedRoot struct {
+	Credentials
+	Until time.Time `json:"until"`
+}
+
+// maxReplaced is how many replaced keys are kept: what the oldest ones signed dies
+// sooner.
+const maxReplaced = 10
+
+// check says what is missing in keys that were read.
+func (s storedKeys) check() error {
+	all := []Credentials{s.Root, s.Operator}
+	for _, u := range s.Uploaders {
+		if err := u.public().Validate(); err != nil {
+			return err
+		}
+		all = append(all, u.Credentials)
+	}
+	for _, r := range s.Replaced {
+		all = append(all, r.Credentials)
+	}
+	if len(s.Sessions) != 0 && len(s.Sessions) != sessionKeySize {
+		return errors.New("the key of sessions is damaged")
+	}
+	seen := map[string]bool{}
+	for _, key := range all {
+		if !key.complete() {
+			return errors.New("a key is missing")
+		}
+		if seen[key.AccessKeyID] {
+			return errors.New("a key is there twice")
+		}
+		seen[key.AccessKeyID] = true
+	}
+	return nil
+}
+
+// Keys are the access keys of the bucket. They may change while they are in use,
+// and what they are then is asked for at each request. It is safe for concurrent use.
+type Keys struct {
+	dir    *datadir.Dir
+	now    func() time.Time
+	change sync.Mutex // held by who changes them
+	set    atomic.Pointer[keySet]
+	made   bool // at this start, and there were none before
+}
+
+// keySet is what the keys are at a time.
+type keySet struct {
+	stored  storedKeys
+	holders map[string]holder // by the IDs of their keys
+}
+
+// holder is who has an access key.
+type holder struct {
+	Credentials
+	name    string // by which uploads are known
+	admin   bool   // may do everything
+	policy  []byte // says what else may be done
+	expires time.Time
+}
+
+// loadKeys returns the access keys of the data folder, made on the first start.
+func loadKeys(dir *datadir.Dir) (*Keys, error) {
+	k := &Keys{dir: dir, now: time.Now}
+	data, err := dir.LoadOrCreate(datadir.S3Credentials, func() ([]byte, error) {
+		k.made = true
+		return marshalKeys(storedKeys{Root: newCredentials(), Operator: newCredentials(), Sessions: newSessionKey()})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("access keys of the bucket: %w", err)
+	}
+	stored, err := parseKeys(data)
+	if err == nil {
+		err = k.use(stored)
+	}
+	if err == nil && len(stored.Sessions) == 0 { // an earlier version made none
+		stored.Sessions = newSessionKey()
+		return k, k.store(stored)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("access keys of the bucket in %s: %w; remove the file to have new ones made, and make the uploaders anew",
+			dir.Path(datadir.S3Credentials), err)
+	}
+	return k, nil
+}
+
+// parseKeys reads the document of a file with keys.
+func parseKeys(data []byte) (stored storedKeys, err error) {
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return storedKeys{}, err
+	}
+	return stored, stored.check()
+}
+
+func marshalKeys(s storedKeys) ([]byte, error) { return json.MarshalIndent(s, "", "  ") }
+
+// use makes keys those that count.
+func (k *Keys) use(s storedKeys) error {
+	operator, err := operatorPolicy(s.Operator.AccessKeyID)
+	if err != nil {
+		return err
+	}
+	holders := map[string]holder{
+		s.Root.AccessKeyID:     {Credentials: s.Root, name: access.RegistryName, admin: true},
+		s.Operator.AccessKeyID: {Credentials: s.Operator, name: access.OperatorName, policy: operator},
+	}
+	for _, u := range s.Uploaders {
+		policy, err := uploaderPolicy(u.AccessKeyID, u.Namespaces)
+		if err != nil {
+			return err
+		}
+		holders[u.AccessKeyID] = holder{Credentials: u.Credentials, name: u.Name, policy: policy, expires: u.Expires}
+	}
+	for _, r := range s.Replaced {
+		policy, err := downloadPolicy(r.AccessKeyID)
+		if err != nil {
+			return err
+		}
+		holders[r.AccessKeyID] = holder{Credentials: r.Credentials, policy: policy, expires: r.Until}
+	}
+	k.set.Store(&keySet{s, holders})
+	return nil
+}
+
+// holder is who has an access key that is good: that of a session together with its
+// token, and any other one with none.
+func (k *Keys) holder(accessKeyID, sessionToken string) (holder, bool) {
+	if sessionToken != "" {
+		return k.session(accessKeyID, sessionToken)
+	}
+	h, ok := k.set.Load().holders[accessKeyID]
+	return h, ok && (h.expires.IsZero() || k.now().Before(h.expires))
+}
+
+// Root is the registry's own key, which may do everything, and with which it signs
+// the URLs that clients download from.
+func (k *Keys) Root() Credentials { return k.set.Load().stored.Root }
+
+// Operator is the key that may write everywhere but under registry/.
+func (k *Keys) Operator() Credentials { return k.set.Load().stored.Operator }
+
+// Uploaders are those who have keys of their own, in the order of their names.
+func (k *Keys) Uploaders() []access.Uploader {
+	var all []access.Uploader
+	for _, u := range k.listed() {
+		all = append(all, u.public())
+	}
+	return all
+}
+
+// listed are the uploaders without those that expired a while ago.
+func (k *Keys) listed() []storedUploader {
+	return slices.DeleteFunc(slices.Clone(k.set.Load().stored.Uploaders), func(u storedUploader) bool {
+		until := u.public().ListedUntil()
+		return !until.IsZero() && !k.now().Before(until)
+	})
+}
+
+// ErrTooManyUploaders reports that there are as many uploaders as there may be.
+var ErrTooManyUploaders = fmt.Errorf("there are %d uploaders, and there may be no more", access.MaxUploaders)
+
+// CreateUploader makes an access key for an uploader, which is good at once, and
+// returns its secret, which nothing tells again.
+//
+// Errors: [access.ErrExists] where another one has its name, [ErrTooManyUploaders],
+// and what is wrong with it.
+func (k *Keys) CreateUploader(name string, namespaces []string, expires time.Time) (u access.Uploader, secret string, err error) {
+	k.change.Lock()
+	defer k.change.Unlock()
+	added := storedUploader{Name: name, Credentials: newCredentials(), Namespaces: namespaces, Created: k.now().UTC().Truncate(time.Second), Expires: expires}
+	u = added.public()
+	if err := u.Validate(); err != nil {
+		return access.Uploader{}, "", err
+	}
+	next := k.set.Load().stored
+	next.Uploaders = k.listed()
+	at, found := slices.BinarySearchFunc(next.Uploaders, name, func(u storedUploader, name string) int { return strings.Compare(u.Name, name) })
+	switch {
+	case found:
+		return access.Uploader{}, "", access.ErrExists
+	case len(next.Uploaders) >= access.MaxUploaders:
+		return access.Uploader{}, "", ErrTooManyUploaders
+	}
+	next.Uploaders = slices.Insert(next.Uploaders, at, added)
+	if err := k.store(next); err != nil {
+		return access.Uploader{}, "", err
+	}
+	return u, added.SecretAccessKey, nil
+}
+
+// RevokeUploader ends an uploader, by its name or the ID of its access key.
+//
+// Errors: [access.ErrNotFound].
+func (k *Keys) RevokeUploader(which string) (access.Uploader, error) {
+	k.change.Lock()
+	defer k.change.Unlock()
+	next := k.set.Load().stored
+	next.Uploaders = k.listed()
+	at := slices.IndexFunc(next.Uploaders, func(u storedUploader) bool { return u.Name == which || u.AccessKeyID == which })
+	if at < 0 {
+		return access.Uploader{}, access.ErrNotFound
+	}
+	revoked := next.Uploaders[at].public()
+	next.Uploaders = slices.Delete(next.Uploaders, at, at+1)
+	return revoked, k.store(next)
+}
+
+// Rotate makes a new key for the operator, and a new one for the registry itself.
+// The operator's old one is good for nothing from then on, and the registry's for
+// downloads until the URLs have died that it signed, which live so long. The keys of
+// sessions end. Uploaders keep theirs.
+func (k *Keys) Rotate(lifetime time.Duration) error {
+	k.change.Lock()
+	defer k.change.Unlock()
+	next, now := k.set.Load().stored, k.now()
+	replaced := slices.DeleteFunc(slices.Clone(next.Replaced), func(r replacedRoot) bool { return !now.Before(r.Until) })
+	replaced = append(replaced, replacedRoot{next.Root, now.Add(lifetime).UTC()})
+	next.Replaced = replaced[max(0, len(replaced)-maxReplaced):]
+	next.Root, next.Operator, next.Sessions = newCredentials(), newCredentials(), newSessionKey()
+	return k.store(next)
+}
+
+// store keeps the keys, and has them count.
+func (k *Keys) store(s storedKeys) error {
+	data, err := marshalKeys(s)
+	if err != nil {
+		return fmt.Errorf("access keys of the bucket: %w", err)
+	}
+	if err := k.dir.WriteFile(datadir.S3Credentials, data); err != nil {
+		return fmt.Errorf("access keys of the bucket: %w", err)
+	}
+	return k.use(s)
+}

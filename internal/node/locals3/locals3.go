@@ -1,0 +1,303 @@
+// Package locals3 is the bucket of a single node: an S3 endpoint inside the
+// process that keeps its objects in the data folder, and tells in-process
+// which keys were written.
+//
+// It knows its clients by their access keys, which may change while it serves. The
+// registry's own key has every right, and signs the URLs that clients download from.
+// The operator's may write everywhere but under registry/, which it may only read.
+// Uploaders have keys of their own, for some namespaces each.
+//
+// The S3 implementation allows one endpoint per process. It makes its folder
+// the process's working directory, so all other code needs absolute paths. It
+// believes that its clients mean well until it knows who they are, so it listens
+// at a socket in the data folder, and clients come in by a door before it, at
+// which nothing passes that is not signed.
+package locals3
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/embedgw"
+	"github.com/versity/versitygw/s3api"
+
+	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/larder-registry/larder/internal/node/front"
+	"github.com/larder-registry/larder/internal/node/socket"
+)
+
+const (
+	// Bucket is the bucket's name.
+	Bucket = "larder"
+	// Region is what clients have to name as the bucket's region.
+	Region = "us-east-1"
+	// insideURL is the URL of the endpoint behind its socket, whose host nobody looks up.
+	insideURL = "http://" + Bucket
+
+	// RegistryFolder is the part of the bucket that the operator may only read.
+	RegistryFolder = "registry"
+
+	// nodeKeyID is whose the bucket is.
+	nodeKeyID = "LARDERNODE"
+)
+
+const (
+	maxConnections = 2048
+	maxRequests    = 1024   // of clients and of the node
+	maxParts       = 10_000 // as on AWS
+
+	// startTimeout bounds how long the endpoint may take until it answers.
+	startTimeout = 30 * time.Second
+	// stopTimeout bounds Close. The endpoint itself gives requests that are
+	// under way ten seconds to end.
+	stopTimeout = 15 * time.Second
+)
+
+// Options are what Start needs to know.
+type Options struct {
+	// Dir holds the objects and the access keys.
+	Dir *datadir.Dir
+	// Addr is the host:port to listen on; port 0 stands for any free one.
+	Addr string
+	// Certificate returns what new connections are shown. It may change.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// ServerName is a name that the certificate is valid for, and Roots the
+	// authorities that vouch for it: Start connects to its own address.
+	ServerName string
+	Roots      *x509.CertPool
+	// Untrusted is what the log advises where a client does not trust the
+	// certificate.
+	Untrusted string
+	// Proxies are believed when they say from which address a request came.
+	Proxies []netip.Prefix
+	// Notify is called with the key of every object that was written, by
+	// whomever, after it can be read, and of every one that was deleted, if
+	// not one version of it for good. It must return at once, and is called
+	// from many goroutines.
+	Notify func(key string)
+	// Room says whether the disk has room for so many bytes more of uploads.
+	Room func(size int64) bool
+	// Logger is told of what is not an answer to a request.
+	Logger *slog.Logger
+}
+
+// A Server is a running S3 endpoint.
+type Server struct {
+	// Endpoint is the URL at which this process reaches the endpoint with
+	// HTTPClient, and nobody else does.
+	Endpoint   string
+	HTTPClient *http.Client
+	// Port is the one at which clients reach the endpoint.
+	Port int
+	// Keys are the access keys that clients have. They may be changed.
+	Keys *Keys
+	// Node is this process's own, with all rights. Nobody else has it, and the door
+	// does not know it.
+	Node Credentials
+
+	opts     Options
+	door     *front.Server
+	issuer   atomic.Pointer[http.Handler] // of access keys
+	cancel   context.CancelFunc
+	release  func() // of standard error
+	ended    chan struct{}
+	endedErr error // why the endpoint ended; read after ended
+	done     chan struct{}
+}
+
+// Start starts the endpoint and returns when the bucket is there and answers.
+// The endpoint serves until Close, or until it fails (see Done); ctx only
+// bounds the start.
+func Start(ctx context.Context, opts Options) (*Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	listener, err := net.Listen("tcp", opts.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for S3 requests: %w; choose another address with LARDER_S3_ADDR", err)
+	}
+	s, err := open(ctx, opts, listener)
+	if err != nil {
+		_ = listener.Close() // the door may have taken it over
+		return nil, err
+	}
+	return s, nil
+}
+
+// StartInside is Start of an endpoint that clients cannot reach: the data folder's
+// owner alone can, at its socket. It needs Dir and Logger.
+func StartInside(ctx context.Context, opts Options) (*Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	opts.Notify, opts.Room = func(string) {}, func(int64) bool { return true }
+	return open(ctx, opts, nil)
+}
+
+// open starts the endpoint, and lets clients in where there is a listener for them.
+func open(ctx context.Context, opts Options, listener net.Listener) (*Server, error) {
+	keys, err := loadKeys(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(opts.Dir.Path(datadir.S3), Bucket)); err == nil && keys.made {
+		opts.Logger.Warn("the access keys of the bucket were not there, so there are new ones: in shells source the env file again, and make the uploaders anew",
+			"file", opts.Dir.Path(datadir.S3Credentials))
+	}
+	storage, err := openStorage(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	to := inside{}
+	if to.address, err = socket.Address(opts.Dir.Path(datadir.S3Socket)); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		Endpoint:   insideURL,
+		HTTPClient: newHTTPClient(to),
+		Keys:       keys,
+		Node:       Credentials{nodeKeyID, newCredentials().SecretAccessKey},
+		opts:       opts,
+		ended:      make(chan struct{}),
+		done:       make(chan struct{}),
+	}
+	if listener != nil {
+		s.Port = listener.Addr().(*net.TCPAddr).Port
+	}
+	if s.release, err = captureErrors(opts.Logger); err != nil {
+		return nil, err
+	}
+	listening := s.run(notifying{Backend: roomy{guarded{storage, keys}, opts.Room}, notify: opts.Notify}, to.address)
+	if err := s.prepare(ctx, listening, storage); err != nil {
+		s.cancel()
+		<-s.ended // could only repeat err
+		return nil, err
+	}
+	if listener == nil {
+		return s, nil
+	}
+	s.openDoor(listener, newDoor(keys, &s.issuer, front.NewSlots(maxClientRequests, maxSourceRequests), to, opts.Logger))
+	if err := s.probe(ctx, listener.Addr()); err != nil {
+		_ = s.Close() // could only repeat err
+		return nil, err
+	}
+	return s, nil
+}
+
+// run starts the endpoint's goroutine. The channel that it returns is closed
+// when the endpoint listens.
+func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
+	listening := make(chan struct{})
+	config := &embedgw.Config{
+		RootUserAccess:    s.Node.AccessKeyID,
+		RootUserSecret:    s.Node.SecretAccessKey,
+		Region:            Region,
+		Ports:             []string{address},
+		SocketPerm:        "0600",
+		MaxConnections:    maxConnections,
+		MaxRequests:       maxRequests,
+		MultipartMaxParts: maxParts,
+		Quiet:             true,
+		// One request per connection: the endpoint leaves unread what follows
+		// a refused or conditional upload, and takes it for the next request.
+		KeepAlive:  false,
+		IAMService: accounts{s.Keys},
+		S3Options:  []s3api.Option{s3api.WithOnListen(func() { close(listening) })},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	go func() {
+		defer close(s.ended)
+		defer s.release()
+		s.endedErr = embedgw.RunVersityGW(ctx, storage, config)
+	}()
+	return listening
+}
+
+func (s *Server) prepare(ctx context.Context, listening <-chan struct{}, storage ownership) error {
+	select {
+	case <-listening:
+		return s.prepareBucket(ctx, storage)
+	case <-s.ended:
+		return fmt.Errorf("start the S3 endpoint: %w", s.endedErr)
+	case <-ctx.Done():
+		return fmt.Errorf("start the S3 endpoint: %w", ctx.Err())
+	}
+}
+
+// openDoor lets clients in.
+func (s *Server) openDoor(listener net.Listener, handler http.Handler) {
+	s.door = front.Open(front.Options{
+		Name:      "the S3 endpoint",
+		Listener:  listener,
+		TLS:       &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.opts.Certificate},
+		Handler:   handler,
+		Logger:    s.opts.Logger,
+		Untrusted: s.opts.Untrusted,
+		Proxies:   s.opts.Proxies,
+	})
+	go func() {
+		defer close(s.done)
+		select {
+		case <-s.door.Done():
+		case <-s.ended:
+		}
+	}()
+}
+
+// probe makes sure that a client who connects finds the door.
+func (s *Server) probe(ctx context.Context, addr net.Addr) error {
+	ctx, cancel := context.WithTimeout(ctx, front.HeaderTimeout)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: s.opts.Roots, ServerName: s.opts.ServerName}}
+	conn, err := dialer.DialContext(ctx, "tcp", addr.String())
+	if err != nil {
+		return fmt.Errorf("the S3 endpoint does not answer at its own address: %w", err)
+	}
+	return conn.Close()
+}
+
+// IssueBy has a handler answer who asks for an access key, with a form and without a
+// signature. It must bound what it reads, and how often it is asked. Until then, such
+// a request is refused as any that is not signed.
+func (s *Server) IssueBy(handler http.Handler) { s.issuer.Store(&handler) }
+
+// Done is closed when the endpoint has ended, be it by Close or by a failure,
+// which Err then tells.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err returns why the endpoint ended, and nil while it runs and after Close.
+func (s *Server) Err() error {
+	select {
+	case <-s.ended:
+		return s.endedErr
+	default:
+		return s.door.Err()
+	}
+}
+
+// Close stops the endpoint. Requests that are under way get ten seconds.
+func (s *Server) Close() error {
+	var failed, err error
+	if s.door != nil {
+		failed, err = s.door.Err(), s.door.Close()
+	}
+	s.cancel()
+	select {
+	case <-s.ended:
+		err = errors.Join(failed, err, s.endedErr)
+	case <-time.After(stopTimeout):
+		err = errors.Join(failed, err, fmt.Errorf("the S3 endpoint did not stop within %v", stopTimeout))
+	}
+	return err
+}

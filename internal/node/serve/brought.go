@@ -1,0 +1,173 @@
+package serve
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/larder-registry/larder/internal/node/config"
+)
+
+const (
+	// maxPEM is how large a file of a certificate chain or a key may be, in bytes.
+	maxPEM = 1 << 20
+
+	// endsSoon is how long before its end a certificate should have been renewed,
+	// unless it lives for so short that it is the last third of its life.
+	endsSoon = 14 * 24 * time.Hour
+
+	// warnAgain and complainAgain are how long it takes until the same is said in
+	// the log again: of a certificate that ends soon, and of files that are no good.
+	warnAgain     = 24 * time.Hour
+	complainAgain = time.Hour
+)
+
+// brought is a certificate that an operator keeps in files, and renews there while
+// the node serves. What lies in the files is read again and again, whatever their
+// times say: so it does not matter whether they are written, renamed or linked
+// anew. It is used once both fit together, and until then the one before stays.
+type brought struct {
+	cert, key        string // files
+	registry, bucket string // names that clients look for
+	logger           *slog.Logger
+
+	current atomic.Pointer[usable]
+
+	complaint  string // what was last said to be wrong with the files
+	complained time.Time
+	warned     time.Time // of the end
+}
+
+// usable is a certificate with its key.
+type usable struct {
+	pair      *tls.Certificate
+	forBucket bool // it is valid for the bucket's address, too
+}
+
+// openBrought reads the files for the first time.
+func openBrought(cfg config.Config, logger *slog.Logger, now time.Time) (*brought, error) {
+	b := &brought{cert: cfg.TLSCert, key: cfg.TLSKey, registry: cfg.ServerName(), bucket: cfg.S3Host(), logger: logger}
+	found, err := b.read(now)
+	if err != nil {
+		return nil, err
+	}
+	b.current.Store(found)
+	b.warnOfEnd(now)
+	return b, nil
+}
+
+// look uses what is in the files now, if it is another certificate and good. It says
+// whether that was so.
+func (b *brought) look(now time.Time) (renewed bool) {
+	defer b.warnOfEnd(now)
+	found, err := b.read(now)
+	if err == nil && b.current.Load().forBucket && !found.forBucket {
+		err = fmt.Errorf("the certificate in %s is for %s, and no longer for %s, the S3 endpoint", b.cert, strings.Join(names(found.pair.Leaf), ", "), b.bucket)
+	}
+	if err != nil {
+		b.complain(err, now)
+		return false
+	}
+	b.complaint = ""
+	if before := b.current.Swap(found); before.pair.Leaf.Equal(found.pair.Leaf) {
+		return false
+	}
+	b.warned = time.Time{}
+	leaf := found.pair.Leaf
+	b.logger.Info("the certificate was renewed", "file", b.cert, "for", strings.Join(names(leaf), ", "), "ends", leaf.NotAfter.UTC().Format(time.RFC3339))
+	return true
+}
+
+// complain says that the files are no good, unless it has just said so.
+func (b *brought) complain(err error, now time.Time) {
+	if text := err.Error(); text != b.complaint || now.Sub(b.complained) >= complainAgain {
+		b.complaint, b.complained = text, now
+		b.logger.Error("the certificate files are no good, so the certificate before them stays; they are read again every minute", "error", err)
+	}
+}
+
+// warnOfEnd says, once a day, that the certificate should be renewed.
+func (b *brought) warnOfEnd(now time.Time) {
+	leaf := b.current.Load().pair.Leaf
+	soon := min(endsSoon, leaf.NotAfter.Sub(leaf.NotBefore)/3)
+	if now.Add(soon).Before(leaf.NotAfter) || now.Sub(b.warned) < warnAgain {
+		return
+	}
+	b.warned = now
+	say, what := b.logger.Warn, "the certificate ends soon: renew it"
+	if now.After(leaf.NotAfter) {
+		say, what = b.logger.Error, "the certificate has ended, and clients refuse it: renew it"
+	}
+	say(what, "file", b.cert, "ends", leaf.NotAfter.UTC().Format(time.RFC3339))
+}
+
+// read reads both files, and finds out whether clients would take what is in them.
+func (b *brought) read(now time.Time) (*usable, error) {
+	cert, err := readPEM(b.cert)
+	if err != nil {
+		return nil, err
+	}
+	key, err := readPEM(b.key)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate in %s and the key in %s cannot be used together: %w", b.cert, b.key, err)
+	}
+	leaf := pair.Leaf
+	switch {
+	case now.After(leaf.NotAfter):
+		return nil, fmt.Errorf("the certificate in %s ended on %s", b.cert, leaf.NotAfter.Format(time.DateOnly))
+	case now.Before(leaf.NotBefore):
+		return nil, fmt.Errorf("the certificate in %s is not valid before %s: is this machine's clock right?", b.cert, leaf.NotBefore.UTC().Format(time.RFC3339))
+	case leaf.VerifyHostname(b.registry) != nil:
+		return nil, fmt.Errorf("the certificate in %s is for %s, clients will look for %s: set LARDER_HOSTNAME to a name that it is for",
+			b.cert, strings.Join(names(leaf), ", "), b.registry)
+	}
+	return &usable{&pair, leaf.VerifyHostname(b.bucket) == nil}, nil
+}
+
+// readPEM reads a file, and nothing that it might have to wait for, as a pipe is.
+func readPEM(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file, and must be one: it is read again and again", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxPEM+1))
+	if err == nil && len(data) > maxPEM {
+		err = fmt.Errorf("%s has more than %d bytes, so it is no file of a certificate or key", path, maxPEM)
+	}
+	return data, err
+}
+
+// chain is the certificate with those that came with it.
+func (b *brought) chain() (all []*x509.Certificate) {
+	for _, der := range b.current.Load().pair.Certificate {
+		if cert, err := x509.ParseCertificate(der); err == nil {
+			all = append(all, cert)
+		}
+	}
+	return all
+}
+
+func names(leaf *x509.Certificate) []string {
+	all := append([]string{}, leaf.DNSNames...)
+	for _, ip := range leaf.IPAddresses {
+		all = append(all, ip.String())
+	}
+	return all
+}

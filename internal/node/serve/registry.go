@@ -1,0 +1,186 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/larder-registry/larder/internal/node/config"
+	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/larder-registry/larder/internal/node/intake"
+	"github.com/larder-registry/larder/internal/node/locals3"
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// urlLifetime is how long a download link works: long enough for an init
+// with many modules, which are fetched one after another.
+const urlLifetime = 15 * time.Minute
+
+// openRegistry opens what is between the bucket and the clients, and brings
+// the catalog up to what the bucket says before anybody can ask.
+func (n *node) openRegistry(ctx context.Context) error {
+	var err error
+	if n.blobs, err = n.openBucket(n.bucket.Endpoint, func() locals3.Credentials { return n.bucket.Node }); err != nil {
+		return err
+	}
+	if n.links, err = n.openBucket(n.config.S3Endpoint(n.bucket.Port), n.bucket.Keys.Root); err != nil {
+		return err
+	}
+	if err := n.warnOfLostFiles(ctx); err != nil {
+		return err
+	}
+	if n.catalog, err = boltcatalog.Open(n.dir.Path(datadir.Catalog)); err != nil {
+		return err
+	}
+	if n.access, err = boltcatalog.OpenAccess(n.dir.Path(datadir.Access)); err != nil {
+		return err
+	}
+	signer, err := n.openSigner(ctx, datadir.SigningKey)
+	if err != nil {
+		return err
+	}
+	n.ownKey = registry.OwnKeyKey(signer.PublicKey().Fingerprint)
+	scratch, err := n.dir.Folder(datadir.Scratch)
+	if err != nil {
+		return err
+	}
+	n.publisher = publish.New(publish.Config{
+		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
+		Hostname: n.mirrorHostname(), KeysAreFiles: true, WrittenBy: n.bucket.WrittenBy,
+	})
+	n.mirror = n.openMirror(scratch)
+	return n.publisher.Recover(ctx)
+}
+
+// lostFiles are those of which a start makes new ones that are not what they were.
+var lostFiles = []struct{ name, warning string }{
+	{datadir.Access, "the tokens and rules of trust were not there, so there are none: make them anew; or stop the server, and put the file back from a backup"},
+	{datadir.SigningKey, "the signing key was not there, so there is a new one, and what is published keeps its signatures; to go on with the old one, stop the server, and put the file back from a backup"},
+}
+
+// warnOfLostFiles tells the operator of a registry, unless it is a new one, which of
+// its files are about to be made anew.
+func (n *node) warnOfLostFiles(ctx context.Context) error {
+	for _, err := range n.blobs.List(ctx, registry.OwnKeysPrefix, "") {
+		if err != nil {
+			return err
+		}
+		for _, lost := range lostFiles {
+			if _, err := os.Stat(n.dir.Path(lost.name)); errors.Is(err, fs.ErrNotExist) {
+				n.logger.Warn(lost.warning, "file", n.dir.Path(lost.name))
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// openBucket is the bucket at an address, with a key that may change.
+func (n *node) openBucket(endpoint string, key func() locals3.Credentials) (*s3blob.Bucket, error) {
+	return s3blob.New(s3blob.Config{
+		Bucket: locals3.Bucket,
+		Region: locals3.Region,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			now := key()
+			return aws.Credentials{AccessKeyID: now.AccessKeyID, SecretAccessKey: now.SecretAccessKey}, nil
+		}),
+		Endpoint:    endpoint,
+		PathStyle:   true,
+		URLLifetime: urlLifetime,
+		Transport:   n.bucket.HTTPClient.Transport,
+	})
+}
+
+// newIntake is the queue between the bucket and the publisher.
+func (n *node) newIntake() *intake.Intake {
+	return intake.New(n.publish, n.logger)
+}
+
+// errDiskFull says why an upload waits.
+var errDiskFull = errors.New("the disk is nearly full: make room on it, as larder prune does")
+
+// publish publishes what lies under a key, where the disk has room for that.
+func (n *node) publish(ctx context.Context, key string) error {
+	if !n.disk.Takes(0) {
+		return errDiskFull
+	}
+	return n.publisher.PublishKey(ctx, key)
+}
+
+// notice is told of every key that is written, or deleted: something may have waited for
+// that, as a package does that contradicts a SHA256SUMS.
+func (n *node) notice(key string) {
+	if !strings.HasPrefix(key, registry.Prefix) {
+		n.uploads.Notice(key)
+	}
+}
+
+// startPublishing publishes what is uploaded and, where that leaves time, what was
+// uploaded while the node was down, until the function that it returns is called.
+func (n *node) startPublishing(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { n.uploads.Run(ctx) })
+	running.Go(func() { n.disk.Run(ctx) })
+	running.Go(func() { n.pruneDaily(ctx) })
+	if n.mirror != nil {
+		running.Go(func() { n.mirror.worker.Run(ctx) })
+	}
+	running.Go(func() {
+		for key, err := range n.publisher.Uploads(ctx, "") {
+			if err != nil {
+				if ctx.Err() == nil {
+					n.logger.Error("cannot look for uploads that were made while the server was down; restart it to try again", "error", err)
+				}
+				return
+			}
+			n.uploads.Later(key)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// newReader reads the catalog. It looks a token up at every request, for that
+// takes no time: so one that is revoked is not good any more.
+func (n *node) newReader() *registry.Reader {
+	return registry.NewReader(registry.ReaderConfig{
+		Catalog: n.catalog,
+		Tokens:  n.catalog.WithTokens(n.access),
+		Logger:  n.logger,
+	})
+}
+
+// newHandler is what clients talk to.
+func (n *node) newHandler() (http.Handler, error) {
+	signIn, err := n.newSignIn()
+	if err != nil {
+		return nil, err
+	}
+	c := protocol.Config{
+		Reader:    n.newReader(),
+		Presigner: n.links,
+		Hostname:  n.mirrorHostname(),
+		Open:      n.config.Auth == config.AuthOpen,
+		Login:     n.config.Login.Issuer != "",
+		SignIn:    signIn,
+		Logger:    n.logger,
+	}
+	if n.mirror != nil {
+		c.Origins = n.mirror.puller
+	}
+	return n.newHealth(n.ownKey, protocol.New(c)), nil
+}

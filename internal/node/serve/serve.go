@@ -1,0 +1,273 @@
+// Package serve runs a single node: the bucket, the registry over TLS, and
+// what a person in front of it needs to use both.
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/larder-registry/larder/internal/node/config"
+	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/larder-registry/larder/internal/node/disk"
+	"github.com/larder-registry/larder/internal/node/envfile"
+	"github.com/larder-registry/larder/internal/node/front"
+	"github.com/larder-registry/larder/internal/node/intake"
+	"github.com/larder-registry/larder/internal/node/locals3"
+	"github.com/larder-registry/larder/internal/shell"
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// certificateCheck is how often the server's certificates are looked after.
+const certificateCheck = time.Minute
+
+// A node is what Run has started so far.
+type node struct {
+	config   config.Config
+	logger   *slog.Logger
+	dir      *datadir.Dir
+	certs    *certificates
+	listener net.Listener
+	bucket   *locals3.Server
+	blobs    *s3blob.Bucket // the bucket, as the registry sees it
+	links    *s3blob.Bucket // the bucket, as clients see it who download: it signs their URLs, and nothing is asked of it
+	catalog  *boltcatalog.Catalog
+	access   *boltcatalog.Access
+	disk     *disk.Watch
+
+	publisher *publish.Publisher
+	uploads   *intake.Intake
+	mirror    *mirror // nil where it has what is uploaded alone
+
+	// toOrigins carries requests to other registries. Nil: over the network,
+	// to public addresses alone.
+	toOrigins http.RoundTripper
+
+	// toIssuers carries requests to issuers of identity tokens. Nil: over the
+	// network, to those that the system's roots vouch for.
+	toIssuers http.RoundTripper
+
+	ownKey string // the object with the registry's public key
+
+	firstPrune time.Duration // in place of the constant, unless it is 0
+
+	rotation sync.Mutex // held while the signing key is changed
+	env      sync.Mutex // held while the file to source is written
+
+	hangups chan os.Signal // of an operator who has renewed the certificates
+
+	// lookEvery is how often the certificates are looked after. Zero:
+	// certificateCheck.
+	lookEvery time.Duration
+
+	// healthLasts is for how long an answer about health is given again. Zero:
+	// healthLasts.
+	healthLasts time.Duration
+}
+
+// Run serves until ctx ends or a part of the node fails, and then stops what
+// it started. It writes to out, once, when clients can come: what is where,
+// and what to do next.
+func Run(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) error {
+	n := &node{config: cfg, logger: logger}
+	return n.run(ctx, out)
+}
+
+func (n *node) run(ctx context.Context, out io.Writer) (err error) {
+	n.hangups = make(chan os.Signal, 1)
+	signal.Notify(n.hangups, syscall.SIGHUP) // which would end the process
+	defer signal.Stop(n.hangups)
+	n.uploads = n.newIntake()
+	defer func() { err = errors.Join(err, n.close()) }()
+	if err := n.open(ctx); err != nil {
+		return err
+	}
+	if err := n.openRegistry(ctx); err != nil {
+		return err
+	}
+	handler, err := n.newHandler()
+	if err != nil {
+		return err
+	}
+	defer n.startPublishing(ctx)()
+	stop := n.answerOperators()
+	defer func() { err = errors.Join(err, stop()) }()
+	web := startWeb(n.listener, n.certs, n.config.TrustedProxies, handler, n.logger)
+	defer func() { err = errors.Join(err, web.Close()) }()
+	defer func() { err = errors.Join(err, n.dir.Remove(datadir.Env)) }()
+	if err := n.announce(ctx, out); err != nil {
+		return err
+	}
+	err = n.wait(ctx, web)
+	n.logger.Info("stopping")
+	return err
+}
+
+// open starts everything below the registry.
+func (n *node) open(ctx context.Context) (err error) {
+	if n.dir, err = datadir.Open(n.config.Data); err != nil {
+		return err
+	}
+	// The file is there while the node serves: that of one that was killed
+	// tells of a node that is not there.
+	if err := n.dir.Remove(datadir.Env); err != nil {
+		return err
+	}
+	if n.listener, err = net.Listen("tcp", n.config.Addr); err != nil {
+		return fmt.Errorf("listen for the registry: %w; choose another address with LARDER_ADDR", err)
+	}
+	bound := n.listener.Addr().(*net.TCPAddr).AddrPort().Addr()
+	if err := cmp.Or(n.config.CheckExposure(bound), n.config.CheckDownloads(bound)); err != nil {
+		return err
+	}
+	if n.certs, err = loadCertificates(n.dir, n.config, n.logger, time.Now()); err != nil {
+		return err
+	}
+	if was := n.certs.ca.Replaced(); was != "" {
+		n.logger.Warn("there is a new local CA, for the names of this registry alone: in shells source the env file again; "+
+			"where the old certificate was installed by hand, remove it and install the new one",
+			"certificate", n.dir.Path(datadir.CACert), "for", strings.Join(n.certs.hosts, ", "), "the_old_one_was_for", was)
+	}
+	n.disk = disk.New(n.dir.Path(""), n.logger)
+	n.bucket, err = locals3.Start(ctx, locals3.Options{
+		Dir:         n.dir,
+		Addr:        n.config.S3Addr,
+		Certificate: n.certs.ofBucket,
+		ServerName:  n.certs.bucketName(),
+		Roots:       n.certs.roots,
+		Untrusted:   n.certs.adviceOfBucket(),
+		Proxies:     n.config.TrustedProxies,
+		Notify:      n.notice,
+		Room:        n.disk.Takes,
+		Logger:      n.logger,
+	})
+	return err
+}
+
+// close stops what open started, in the opposite order.
+func (n *node) close() error {
+	var errs []error
+	if n.access != nil {
+		errs = append(errs, n.access.Close())
+	}
+	if n.catalog != nil {
+		errs = append(errs, n.catalog.Close())
+	}
+	if n.bucket != nil {
+		errs = append(errs, n.bucket.Close())
+	}
+	if n.listener != nil {
+		if err := n.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if n.dir != nil {
+		errs = append(errs, n.dir.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// host returns the registry's host as it stands in source addresses.
+func (n *node) host() string {
+	return n.config.Host(n.listener.Addr().(*net.TCPAddr).Port)
+}
+
+// announce makes sure that the registry answers, as the bucket already did,
+// and tells the user.
+func (n *node) announce(ctx context.Context, out io.Writer) error {
+	if err := n.certs.probe(ctx, n.listener.Addr()); err != nil {
+		return fmt.Errorf("the registry does not answer at its own address: %w", err)
+	}
+	if err := n.writeEnv(); err != nil {
+		return err
+	}
+	return writeBanner(out, banner{
+		Host:   n.host(),
+		Bucket: locals3.Bucket,
+		S3URL:  n.config.S3Endpoint(n.bucket.Port),
+		Data:   n.dir.Path(""),
+		Env:    shell.Quote(n.dir.Path(datadir.Env)),
+		Open:   n.config.Auth == config.AuthOpen,
+		Token:  n.tokenCommand(),
+		Login:  n.config.Login.Issuer,
+
+		TrustedBy: n.certs.bucketTrust(),
+	})
+}
+
+// writeEnv writes the file to source, with the key that is the operator's now.
+func (n *node) writeEnv() error {
+	n.env.Lock()
+	defer n.env.Unlock()
+	roots, err := envfile.SystemRoots(n.dir, os.Getenv)
+	if err != nil {
+		return err
+	}
+	key := n.bucket.Keys.Operator()
+	return envfile.Write(n.dir, envfile.Values{
+		S3URL:           n.config.S3Endpoint(n.bucket.Port),
+		Region:          locals3.Region,
+		Bucket:          locals3.Bucket,
+		AccessKeyID:     key.AccessKeyID,
+		SecretAccessKey: key.SecretAccessKey,
+		Host:            n.host(),
+	}, roots)
+}
+
+// tokenCommand is the command that makes a token, to paste into any shell.
+func (n *node) tokenCommand() string {
+	command := "larder"
+	if _, err := exec.LookPath(command); err != nil {
+		if self, err := os.Executable(); err == nil {
+			command = shell.Quote(self)
+		}
+	}
+	return command + " token create --data " + shell.Quote(n.dir.Path(""))
+}
+
+// wait returns when ctx ends, or with an error when a part of the node does.
+// Meanwhile it looks after the certificates.
+func (n *node) wait(ctx context.Context, web *front.Server) error {
+	check := time.NewTicker(cmp.Or(n.lookEvery, certificateCheck))
+	defer check.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-web.Done():
+			return fmt.Errorf("the registry stopped: %w", web.Err())
+		case <-n.bucket.Done():
+			return errors.New("the S3 endpoint stopped") // n.close adds why
+		case now := <-check.C:
+			n.tendCertificates(now)
+		case <-n.hangups:
+			if !n.tendCertificates(time.Now()) {
+				n.logger.Info("SIGHUP: the certificates were looked at, and none was renewed; other settings need a restart")
+			}
+		}
+	}
+}
+
+// tendCertificates renews what is due, and uses what the operator has renewed. It
+// says whether the operator had.
+func (n *node) tendCertificates(now time.Time) (renewed bool) {
+	renewed, err := n.certs.refresh(now)
+	if err != nil {
+		n.logger.Error("cannot renew the certificate of the local CA; the old one stays", "error", err)
+	}
+	return renewed
+}

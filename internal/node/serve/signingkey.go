@@ -1,0 +1,38 @@
+package serve
+
+import (
+	"context"
+
+	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/larder-registry/larder/internal/node/ownkey"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// openSigner opens the signing key in a file of the data folder, or makes it.
+func (n *node) openSigner(ctx context.Context, file string) (*signing.Key, error) {
+	return ownkey.Open(ctx, n.dir.Path(file), n.blobs)
+}
+
+// rotate makes a new signing key, and signs with it from then on. The old
+// private key stays, under a name with its key ID. Whatever ends it in the
+// middle, there is one signing key or the other, and a new one that has been
+// made is used by the next rotation.
+func (n *node) rotate(ctx context.Context) (signing.PublicKey, error) {
+	n.rotation.Lock()
+	defer n.rotation.Unlock()
+	old, err := n.openSigner(ctx, datadir.SigningKey)
+	if err != nil {
+		return signing.PublicKey{}, err
+	}
+	next, err := n.openSigner(ctx, datadir.NextSigningKey)
+	if err != nil {
+		return signing.PublicKey{}, datadir.Hint(err)
+	}
+	kept := "signing-key-" + old.PublicKey().KeyID + ".pem"
+	if err := n.dir.Supersede(datadir.SigningKey, datadir.NextSigningKey, kept); err != nil {
+		return signing.PublicKey{}, err
+	}
+	n.publisher.UseSigner(next)
+	n.logger.InfoContext(ctx, "signing with a new key", "key_id", next.PublicKey().KeyID, "old_key", n.dir.Path(kept))
+	return next.PublicKey(), nil
+}

@@ -1,0 +1,135 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/larder-registry/larder/internal/size"
+	"github.com/larder-registry/larder/pkg/publish"
+)
+
+// Report is what became of a file.
+type Report struct {
+	File      string   `json:"file"` // as the user gave it
+	Key       string   `json:"key"`  // in the bucket
+	VersionID string   `json:"version_id,omitempty"`
+	Status    string   `json:"status"`
+	Reasons   []string `json:"reasons,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// The statuses of files that have no outcome of the registry's.
+const (
+	skipped     = "skipped"      // it is nothing that is published
+	notUploaded = "not-uploaded" // nothing is wrong with it, but with another one
+	uploaded    = "uploaded"     // and its outcome was not waited for
+	unknown     = "unknown"      // it has no outcome yet
+	failed      = "failed"       // it could not be uploaded, or its outcome not be read
+)
+
+// Check judges files by all the rules of the registry that need no registry: each by
+// itself, and then together. It returns those that the registry would publish, and a
+// report of each. Files that are nothing to it, such as the other files of a GoReleaser
+// dist folder, are skipped.
+//
+// The error counts the files that break a rule or cannot be read, or says that
+// nothing is left to upload.
+func Check(ctx context.Context, files []File, checker *publish.Checker) (good []File, reports []Report, err error) {
+	at := map[string]int{} // in reports, by key
+	for _, file := range files {
+		outcome, err := file.check(ctx, checker)
+		if ctx.Err() != nil {
+			return nil, nil, errors.New("interrupted: nothing was uploaded")
+		}
+		first, taken := at[file.Key]
+		if err != nil {
+			outcome = reject(err.Error())
+		} else if taken && outcome.Status == "" {
+			outcome = reject(fmt.Sprintf("it has the same name as %s, and both would be the same upload", reports[first].File))
+		}
+		if !taken {
+			at[file.Key] = len(reports)
+		}
+		reports = append(reports, Report{
+			File: file.Name, Key: file.Key, Status: string(outcome.Status), Reasons: outcome.Reasons, Warnings: outcome.Warnings,
+		})
+	}
+	for _, outcome := range checker.Together() {
+		report := &reports[at[outcome.Key]]
+		report.Status, report.Reasons, report.Warnings = string(outcome.Status), outcome.Reasons, outcome.Warnings
+	}
+	bad := 0
+	for i := range reports {
+		switch publish.Status(reports[i].Status) {
+		case publish.Rejected:
+			bad++
+		case publish.Ignored:
+			reports[i].Status = skipped
+		default:
+			reports[i].Status = notUploaded
+			good = append(good, files[i])
+		}
+	}
+	if bad > 0 {
+		return nil, reports, fmt.Errorf("nothing was uploaded: %s cannot be published, for the reasons above", size.Count(bad, "file"))
+	}
+	if len(good) == 0 {
+		return nil, reports, errors.New("nothing was uploaded: none of this is anything that a registry publishes")
+	}
+	return good, reports, nil
+}
+
+// Tell writes what is to be said of files that were checked.
+func Tell(out io.Writer, reports []Report) {
+	for _, r := range reports {
+		if r.Status != notUploaded {
+			tell(out, r.Status, r.File, r.Reasons)
+		}
+		if len(r.Warnings) > 0 {
+			tell(out, "warning", r.File, r.Warnings)
+		}
+	}
+}
+
+// check judges the file. The outcome has no status when nothing is wrong with it.
+func (f File) check(ctx context.Context, checker *publish.Checker) (publish.Outcome, error) {
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return publish.Outcome{}, unwrapPath(err)
+	}
+	if info.IsDir() {
+		return publish.Outcome{Status: publish.Ignored, Reasons: []string{"it is a folder"}}, nil
+	}
+	if !info.Mode().IsRegular() {
+		return publish.Outcome{}, errors.New("it is no regular file")
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return publish.Outcome{}, unwrapPath(err)
+	}
+	defer file.Close()
+	return checker.Check(ctx, f.Key, file, info.Size())
+}
+
+func reject(reason string) publish.Outcome {
+	return publish.Outcome{Status: publish.Rejected, Reasons: []string{reason}}
+}
+
+// unwrapPath takes the path off an error, which is told beside it.
+func unwrapPath(err error) error {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+func tell(out io.Writer, what, file string, reasons []string) {
+	_, _ = fmt.Fprintf(out, "%s: %s\n", what, file) // the error or the table says the same in short
+	for _, reason := range reasons {
+		_, _ = fmt.Fprintf(out, "    %s\n", reason)
+	}
+}

@@ -1,0 +1,167 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/larder-registry/larder/internal/transfer/modulearchive"
+	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// File is a file and where it is to go.
+type File struct {
+	Name string // as the user gave it
+	Path string // where it lies
+	Key  string // in the bucket
+	Part *Part  // of the file at Path. Nil: all of it.
+
+	// Source is of what source it was made: see [registry.CheckSource].
+	Source string
+}
+
+// isZip says whether it is a package, if it is a file of a provider's release.
+func (f File) isZip() bool { return strings.HasSuffix(f.Key, ".zip") }
+
+// isSignature says whether it is an author's signature.
+func (f File) isSignature() bool { return strings.HasSuffix(f.Key, "_SHA256SUMS.sig") }
+
+// Part is a part of a file: as an archive holds another file as it is.
+type Part struct{ Offset, Size int64 } // in bytes
+
+// open opens what is to be uploaded, as long as the file is open that it lies in.
+func (f File) open() (file *os.File, content *io.SectionReader, err error) {
+	if file, err = os.Open(f.Path); err != nil {
+		return nil, nil, err
+	}
+	if f.Part != nil {
+		return file, io.NewSectionReader(file, f.Part.Offset, f.Part.Size), nil
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, io.NewSectionReader(file, 0, info.Size()), nil
+}
+
+// Release is the files of a provider, which is written namespace/type. A folder that
+// stands alone is taken for all that may be a release's in it, as GoReleaser's dist is.
+func Release(provider string, paths []string) ([]File, error) {
+	namespace, typ, ok := strings.Cut(provider, "/")
+	if !ok {
+		return nil, fmt.Errorf("%q is not a provider address <namespace>/<type>", provider)
+	}
+	address, err := registry.ParseProviderAddress(namespace, typ)
+	if err != nil {
+		return nil, err
+	}
+	if paths, err = inFolder(address, paths); err != nil {
+		return nil, err
+	}
+	files := make([]File, len(paths))
+	for i, path := range paths {
+		files[i] = File{Name: path, Path: path, Key: publish.ProviderKey(address, filepath.Base(path))}
+	}
+	return files, nil
+}
+
+// inFolder is the files of a release in a folder, if it is the only path.
+func inFolder(address registry.ProviderAddress, paths []string) ([]string, error) {
+	if len(paths) != 1 {
+		return paths, nil
+	}
+	if info, err := os.Stat(paths[0]); err != nil || !info.IsDir() {
+		return paths, nil // what cannot be read is told with all else that is wrong
+	}
+	entries, err := os.ReadDir(paths[0])
+	if err != nil {
+		return nil, fmt.Errorf("the folder %s cannot be read: %w", paths[0], unwrapPath(err))
+	}
+	var found []string
+	own, other := false, ""
+	for _, entry := range entries {
+		if entry.IsDir() || !strings.HasPrefix(entry.Name(), "terraform-provider-") {
+			continue
+		}
+		found = append(found, filepath.Join(paths[0], entry.Name()))
+		if strings.HasPrefix(entry.Name(), "terraform-provider-"+address.Type+"_") {
+			own = true
+		} else if other == "" {
+			other = entry.Name()
+		}
+	}
+	switch {
+	case own:
+		return found, nil
+	case other != "":
+		return nil, fmt.Errorf("the folder %s has no file of the provider %s, and has %s: --to names another type", paths[0], address, other)
+	default:
+		return nil, fmt.Errorf("the folder %s has no file of a provider's release: a package is named terraform-provider-%s_<version>_<os>_<arch>.zip", paths[0], address.Type)
+	}
+}
+
+// AuthorKeys reads a file of an author's public keys.
+func AuthorKeys(path string) ([]signing.PublicKey, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := signing.ReadKeyFile(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(file.Keys) == 0 {
+		return nil, fmt.Errorf("%s has no public key in it", path)
+	}
+	return signing.NewestForms(file.Keys)
+}
+
+// Module is the archive of a module, which is written namespace/name/system. A
+// folder is packed first, to a file that cleanUp removes.
+func Module(ctx context.Context, module, version, path string) (file File, cleanUp func(), err error) {
+	keyOf, err := moduleKey(module, version)
+	if err != nil {
+		return File{}, nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return File{}, nil, err
+	}
+	if !info.IsDir() {
+		return File{Name: path, Path: path, Key: keyOf(path)}, func() {}, nil
+	}
+	packed, err := os.CreateTemp("", "larder-module-*"+modulearchive.Ext)
+	if err != nil {
+		return File{}, nil, err
+	}
+	cleanUp = func() { _ = os.Remove(packed.Name()) }
+	if err := errors.Join(modulearchive.Pack(ctx, path, packed), packed.Close()); err != nil {
+		cleanUp()
+		return File{}, nil, err
+	}
+	return File{Name: path, Path: packed.Name(), Key: keyOf(packed.Name())}, cleanUp, nil
+}
+
+// moduleKey says where the archive of a module goes, by its file name.
+func moduleKey(module, version string) (func(filename string) string, error) {
+	parts := strings.Split(module, "/")
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("%q is not a module address <namespace>/<name>/<system>", module)
+	}
+	address, err := registry.ParseModuleAddress(parts[0], parts[1], parts[2])
+	if err != nil {
+		return nil, err
+	}
+	v, err := registry.ParseVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	return func(filename string) string { return publish.ModuleKey(address, v, filename) }, nil
+}
