@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
@@ -53,7 +54,7 @@ func TestOutcomesAreAnnouncedOnce(t *testing.T) {
 	r := newRelease(t, "acme")
 	version := w.s3.Upload(t, r.sumsKey(), r.sums, nil)
 	for range 2 {
-		if _, err := p.Publish(t.Context(), publish.Object{Key: r.sumsKey(), Version: version}); err != nil {
+		if _, err := p.Publish(t.Context(), blob.Object{Key: r.sumsKey(), Version: version}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,7 +81,7 @@ func TestAnAnnouncementThatFailsComesAgain(t *testing.T) {
 	p, announced, logged := w.announcing(&fail)
 	key := packageKey("1.0.0", "linux_amd64")
 	version := w.s3.Upload(t, key, widget("1"), nil)
-	if _, err := p.Publish(t.Context(), publish.Object{Key: key, Version: version}); !errors.Is(err, errFault) {
+	if _, err := p.Publish(t.Context(), blob.Object{Key: key, Version: version}); !errors.Is(err, errFault) {
 		t.Fatalf("the announcement failed: %v", err)
 	}
 	if got := w.listed("acme/widget"); len(got) != 1 {

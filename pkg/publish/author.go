@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -20,14 +21,14 @@ import (
 
 // releaseFile is an author's SHA256SUMS or signature, as it lies in the inbox.
 type releaseFile struct {
-	object Object
+	object blob.Object
 	upload upload
 	data   []byte
 }
 
 // publishReleaseFile takes an author's SHA256SUMS or signature, and looks again at the
 // packages that wait for what becomes of it.
-func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object Object, o *Outcome) error {
+func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
 	end := p.judgeReleaseFile(ctx, u, object, o)
 	if _, _, failed := conclude(end); failed != nil {
 		return failed
@@ -38,7 +39,7 @@ func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object Obj
 	return end
 }
 
-func (p *Publisher) judgeReleaseFile(ctx context.Context, u upload, object Object, o *Outcome) error {
+func (p *Publisher) judgeReleaseFile(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
 	file, err := p.readReleaseFile(ctx, u, object)
 	if err != nil {
 		return gone(err)
@@ -91,7 +92,7 @@ func (p *Publisher) finishRelease(ctx context.Context, s *registry.ProviderVersi
 	return p.reportCounterpart(ctx, s, *counterpart, end)
 }
 
-func (p *Publisher) readReleaseFile(ctx context.Context, u upload, object Object) (releaseFile, error) {
+func (p *Publisher) readReleaseFile(ctx context.Context, u upload, object blob.Object) (releaseFile, error) {
 	data, err := p.readAll(ctx, object.Key, object.Version, u.maxSize())
 	return releaseFile{object, u, data}, err
 }
@@ -316,7 +317,7 @@ func checkListed(sums shasums.Sums, name, sha256 string, must bool) error {
 // which its author has signed and which can still be served for the version: its key may
 // be missing, or its event be late. Were the package published, then neither that
 // SHA256SUMS nor the right package ever could be: docs/decisions/0026-contradictions.md.
-func (p *Publisher) checkBeside(ctx context.Context, u upload, object Object, s *registry.ProviderVersion, sha256 string) error {
+func (p *Publisher) checkBeside(ctx context.Context, u upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
 	if u.provider.Mirrored() || s.Release != nil && s.Release.Author {
 		return nil
 	}

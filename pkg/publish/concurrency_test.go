@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -74,7 +75,7 @@ func (w *world) rush(events []event, publishers, atOnce int) {
 func (w *world) publishAtLast(p *publish.Publisher, e event) {
 	var err error
 	for range maxDeliveries {
-		if _, err = p.Publish(w.Context(), publish.Object{Key: e.key, Version: e.version}); err == nil {
+		if _, err = p.Publish(w.Context(), blob.Object{Key: e.key, Version: e.version}); err == nil {
 			return
 		}
 	}

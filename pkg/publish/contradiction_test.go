@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
@@ -171,9 +172,9 @@ func TestAContradictionEnds(t *testing.T) {
 }
 
 // missed is what a reconcile hands on.
-func (w *world) missed() (missed []publish.Object) {
+func (w *world) missed() (missed []blob.Object) {
 	w.Helper()
-	_, err := w.Reconcile(w.Context(), "", time.Now().Add(time.Hour), func(_ context.Context, o publish.Object) error {
+	_, err := w.Reconcile(w.Context(), "", time.Now().Add(time.Hour), func(_ context.Context, o blob.Object) error {
 		missed = append(missed, o)
 		return nil
 	})
@@ -200,7 +201,7 @@ func TestALookForAContradictionThatFails(t *testing.T) {
 			}
 			return do()
 		}))
-		if o, err := p.Publish(t.Context(), publish.Object{Key: key, Version: version}); !errors.Is(err, errFault) || !hit {
+		if o, err := p.Publish(t.Context(), blob.Object{Key: key, Version: version}); !errors.Is(err, errFault) || !hit {
 			t.Errorf("%s (%v): %+v, %v", call, hit, o, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
@@ -14,7 +15,7 @@ import (
 // in which it is copied, and that copies the new bytes, as the one of a single
 // node does if the moment is bad enough.
 type overwritten struct {
-	publish.Bucket
+	blob.Bucket
 	overwrite func(key string) (version string)
 	fail      error // of Put, once
 }
@@ -45,7 +46,7 @@ func TestImmutableAnUploadThatIsOverwrittenWhileItIsCopied(t *testing.T) {
 			for key, body := range good {
 				version := w.s3.Upload(t, key, body, nil)
 				if b.fail = fail; fail != nil {
-					if _, err := w.Publish(t.Context(), publish.Object{Key: key, Version: version}); !errors.Is(err, fail) {
+					if _, err := w.Publish(t.Context(), blob.Object{Key: key, Version: version}); !errors.Is(err, fail) {
 						t.Fatalf("%s: %v", key, err)
 					}
 				}

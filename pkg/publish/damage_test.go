@@ -14,7 +14,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -120,7 +120,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 		w.upload(packageKey("1.1.0", "linux_amd64"), widget("a"))
 		w.put(registry.RecordKey(widgets.LogPrefix(mustVersion(t, "1.0.0")), 3), []byte(body))
 		key := packageKey("1.0.0", "linux_arm64")
-		if _, err := w.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, widget("b"), nil)}); err == nil || !strings.Contains(err.Error(), words) {
+		if _, err := w.Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, widget("b"), nil)}); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("after %q a package ends with %v", body, err)
 		}
 		w.empty()
@@ -145,7 +145,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 		w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 		w.put(registry.RecordKey(widgets.LogPrefix(mustVersion(t, "1.0.0")), 1), []byte("no JSON"))
 		key := widgetFolder + providerName("widget", "1.0.0", "manifest.json")
-		outcome, err := w.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, manifest("6.0"), nil)})
+		outcome, err := w.Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, manifest("6.0"), nil)})
 		if err == nil || !strings.Contains(err.Error(), "read record registry/records/providers/acme/widget/1.0.0/00000001.json: ") || outcome.Status != "" {
 			t.Errorf("the manifest is %q, %v", outcome.Status, err)
 		}
@@ -159,12 +159,12 @@ func TestARecordIsNotTriedForEver(t *testing.T) {
 	p := w.through(callFunc(func(name string, do func() error) error {
 		if strings.HasPrefix(name, "create "+registry.RecordsPrefix) {
 			tries++
-			return publish.ErrExists
+			return blob.ErrExists
 		}
 		return do()
 	}))
 	key := packageKey("1.0.0", "linux_amd64")
-	_, err := p.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, widget("a"), nil)})
+	_, err := p.Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, widget("a"), nil)})
 	if err == nil || !strings.Contains(err.Error(), "00000001.json: others were first 1000 times") || tries != 1000 {
 		t.Errorf("after %d tries: %v", tries, err)
 	}
@@ -201,7 +201,7 @@ func (w *world) unsigned() {
 	w.Helper()
 	key := packageKey("1.0.0", "linux_amd64")
 	p := w.publisher(w.bucket, w.index, refusingSigner{w.key})
-	if _, err := p.Publish(w.Context(), publish.Object{Key: key, Version: w.s3.Upload(w.T, key, widget("a"), nil)}); err == nil {
+	if _, err := p.Publish(w.Context(), blob.Object{Key: key, Version: w.s3.Upload(w.T, key, widget("a"), nil)}); err == nil {
 		w.Fatal("a publisher that does not sign published a package")
 	}
 }
@@ -340,7 +340,7 @@ func TestAllOrNothingAModuleThatIsCutOff(t *testing.T) {
 			}
 			return do()
 		}))
-		_, err := p.Publish(ctx, publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)})
+		_, err := p.Publish(ctx, blob.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)})
 		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "unwrap: ") || len(w.keysUnder(registry.Prefix)) > 0 {
 			t.Errorf("%s: %v, and there is %q", name, err, w.keysUnder(registry.Prefix))
 		}
@@ -351,7 +351,7 @@ func TestAllOrNothingAModuleThatIsCutOff(t *testing.T) {
 func TestWhatIsStoredAlreadyIsKept(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	for key, body := range map[string][]byte{packageKey("1.0.0", "linux_amd64"): widget("a"), "modules/acme/vpc/aws/1.0.0.zip": zipOf(map[string]string{"main.tf": ""})} {
-		object := publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}
+		object := blob.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}
 		try := func() (copied string) {
 			p := w.through(callFunc(func(name string, do func() error) error {
 				if to, ok := strings.CutPrefix(name, "copy to "); ok {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -24,8 +25,8 @@ import (
 // straight, or with every call through a caller.
 type storage struct {
 	user    blobtest.User
-	bucket  publish.Bucket
-	through func(caller) publish.Bucket
+	bucket  blob.Bucket
+	through func(caller) blob.Bucket
 }
 
 // catalog is an empty catalog, reached straight or through a caller.
@@ -53,7 +54,7 @@ func onS3(t *testing.T) storage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storage{s, bucket, func(c caller) publish.Bucket {
+	return storage{s, bucket, func(c caller) blob.Bucket {
 		bucket, err := openBucket(s, requests{c, nameS3Request, http.StatusForbidden, "application/xml", s3Refusal})
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +79,7 @@ func inMemory(t *testing.T) storage {
 			t.Errorf("%d bodies that were read are still open", n)
 		}
 	})
-	return storage{b, b, func(c caller) publish.Bucket { return faultyBucket{c, b} }}
+	return storage{b, b, func(c caller) blob.Bucket { return faultyBucket{c, b} }}
 }
 
 func onBolt(t *testing.T) catalog {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -90,10 +91,10 @@ type caller interface {
 
 type faultyBucket struct {
 	caller
-	publish.Bucket
+	blob.Bucket
 }
 
-func (b faultyBucket) Open(ctx context.Context, key, version string) (body io.ReadCloser, o publish.Object, err error) {
+func (b faultyBucket) Open(ctx context.Context, key, version string) (body io.ReadCloser, o blob.Object, err error) {
 	err = b.call("read "+key, func() error { body, o, err = b.Bucket.Open(ctx, key, version); return err })
 	if errors.Is(err, errFault) && body != nil {
 		body.Close()
@@ -101,7 +102,7 @@ func (b faultyBucket) Open(ctx context.Context, key, version string) (body io.Re
 	return body, o, err
 }
 
-func (b faultyBucket) Head(ctx context.Context, key string) (o publish.Object, err error) {
+func (b faultyBucket) Head(ctx context.Context, key string) (o blob.Object, err error) {
 	err = b.call("head "+key, func() error { o, err = b.Bucket.Head(ctx, key); return err })
 	return o, err
 }
@@ -123,18 +124,18 @@ func (b faultyBucket) Tag(ctx context.Context, key, version string, tags map[str
 	return b.call("tag "+key, func() error { return b.Bucket.Tag(ctx, key, version, tags) })
 }
 
-func (b faultyBucket) List(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+func (b faultyBucket) List(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
 	return b.list("list "+prefix, b.Bucket.List(ctx, prefix, after))
 }
 
-func (b faultyBucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+func (b faultyBucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
 	return b.list("versions of "+prefix, b.Bucket.Versions(ctx, prefix, after))
 }
 
-func (b faultyBucket) list(name string, all iter.Seq2[publish.Object, error]) iter.Seq2[publish.Object, error] {
-	return func(yield func(publish.Object, error) bool) {
+func (b faultyBucket) list(name string, all iter.Seq2[blob.Object, error]) iter.Seq2[blob.Object, error] {
+	return func(yield func(blob.Object, error) bool) {
 		if err := b.call(name, func() error { return nil }); err != nil {
-			yield(publish.Object{}, err)
+			yield(blob.Object{}, err)
 			return
 		}
 		all(yield)

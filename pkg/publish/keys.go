@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -48,7 +49,7 @@ func (p *Publisher) authorKeys(ctx context.Context, namespace string) ([]signing
 
 // publishKeys takes a file of an author's public keys, and completes the
 // releases that waited for one of them.
-func (p *Publisher) publishKeys(ctx context.Context, u upload, object Object, o *Outcome) error {
+func (p *Publisher) publishKeys(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
 	data, err := p.readAll(ctx, object.Key, object.Version, u.maxSize())
 	if err != nil {
 		return gone(err)

@@ -22,13 +22,13 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/mod/sumdb/dirhash"
-
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"golang.org/x/mod/sumdb/dirhash"
 )
 
 // largeVariable makes the large archive as large as one may be expected to be,
@@ -235,7 +235,7 @@ func (j largeJob) publish(r *largeResult) error {
 	defer index.Close()
 	publisher := publish.New(publish.Config{Bucket: bucket, Index: index, Signer: key, Scratch: j.Folder, Log: slog.New(slog.DiscardHandler)})
 	started := time.Now()
-	if r.Outcome, err = publisher.Publish(ctx, publish.Object{Key: j.Key, Version: j.Version}); err != nil {
+	if r.Outcome, err = publisher.Publish(ctx, blob.Object{Key: j.Key, Version: j.Version}); err != nil {
 		return err
 	}
 	r.Published, r.Memory = time.Since(started), peakMemory()

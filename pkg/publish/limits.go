@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -11,9 +12,9 @@ import (
 // Limits of what is published. What an archive may hold is limited by package
 // archive.
 const (
-	// MaxUpload is the largest object that is published, in bytes: 5 GiB, the
-	// most that S3 copies in one request.
-	MaxUpload = 5 << 30
+	// MaxUpload is the largest object that is published, in bytes: as much as a
+	// bucket copies.
+	MaxUpload = blob.MaxCopy
 
 	// MaxPackages is how many packages a version has at most, each for a
 	// platform of its own. Go builds for fewer than 50, and providers for some

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -78,7 +79,7 @@ func (p *Publisher) extend(ctx context.Context, s state, next func() (*registry.
 		if err == nil {
 			return s.Apply(*r)
 		}
-		if !errors.Is(err, ErrExists) {
+		if !errors.Is(err, blob.ErrExists) {
 			return fmt.Errorf("write record: %w", err)
 		}
 		if err := p.catchUp(ctx, s); err != nil {

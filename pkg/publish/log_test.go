@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-
 	"github.com/larder-registry/larder/internal/logtest"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -43,7 +43,7 @@ func TestTheLogSaysWhatHappens(t *testing.T) {
 	upload := func(key string, body []byte, tags map[string]string) string {
 		t.Helper()
 		version := w.s3.Upload(t, key, body, tags)
-		if _, err := p.Publish(t.Context(), publish.Object{Key: key, Version: version, By: "ci"}); err != nil {
+		if _, err := p.Publish(t.Context(), blob.Object{Key: key, Version: version, By: "ci"}); err != nil {
 			t.Fatal(err)
 		}
 		return version
@@ -197,7 +197,7 @@ func TestTheWordBackIsWhole(t *testing.T) {
 		{mirrored + linux, widget("a"), publish.Published, "provider registry.terraform.io/acme/widget 1.0.0 for linux_amd64", nil},
 	} {
 		want := publish.Outcome{Key: test.key, Version: w.s3.Upload(t, test.key, test.body, nil), Status: test.status, Subject: test.subject, Reasons: test.reasons, SHA256: shaOf(test.body), By: fmt.Sprint("uploader ", n)}
-		got, err := w.Publish(t.Context(), publish.Object{Key: test.key, Version: want.Version, By: want.By})
+		got, err := w.Publish(t.Context(), blob.Object{Key: test.key, Version: want.Version, By: want.By})
 		if err != nil || !same(got, want) {
 			t.Errorf("%s: the outcome is %+v, %v, want %+v", test.key, got, err, want)
 		}
@@ -212,10 +212,10 @@ func TestTheWordBackIsWhole(t *testing.T) {
 	if got := written(r.sumsKey()); !same(got, sums) {
 		t.Errorf("once the signature is here, the document of SHA256SUMS is %+v, want %+v", got, sums)
 	}
-	if stray, err := w.Publish(t.Context(), publish.Object{Key: "x", Version: w.s3.Upload(t, "x", nil, nil)}); err != nil || stray.Subject != "" || stray.SHA256 != "" {
+	if stray, err := w.Publish(t.Context(), blob.Object{Key: "x", Version: w.s3.Upload(t, "x", nil, nil)}); err != nil || stray.Subject != "" || stray.SHA256 != "" {
 		t.Errorf("a stray file's outcome is %+v, %v", stray, err)
 	}
-	if _, err := w.Publish(t.Context(), publish.Object{Key: registry.RecordsPrefix + "x"}); err == nil || !strings.Contains(err.Error(), "is the registry's own, not an upload") {
+	if _, err := w.Publish(t.Context(), blob.Object{Key: registry.RecordsPrefix + "x"}); err == nil || !strings.Contains(err.Error(), "is the registry's own, not an upload") {
 		t.Errorf("what is the registry's own: %v", err)
 	}
 }
@@ -227,7 +227,7 @@ func TestTheWordBackToTheOtherFileIsMadeUpFor(t *testing.T) {
 	r := newRelease(t, "acme")
 	signature := r.sumsKey() + ".sig"
 	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig")), publish.Pending)
-	object := publish.Object{Key: r.sumsKey(), Version: w.s3.Upload(t, r.sumsKey(), r.sums, nil)}
+	object := blob.Object{Key: r.sumsKey(), Version: w.s3.Upload(t, r.sumsKey(), r.sums, nil)}
 	f := &faults{hits: point{"put " + registry.OutcomeKey(signature), 1}.hits, kind: killed}
 	if _, err := w.through(f).Publish(t.Context(), object); !errors.Is(err, errFault) {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func TestTheWordBackNamesTheUploaderOfItsVersion(t *testing.T) {
 	for _, step := range []struct{ version, by, want string }{
 		{first, "one", "one"}, {first, "", "one"}, {first, "two", "two"}, {second, "", ""}, {second, "three", "three"},
 	} {
-		if _, err := w.Publish(t.Context(), publish.Object{Key: key, Version: step.version, By: step.by}); err != nil {
+		if _, err := w.Publish(t.Context(), blob.Object{Key: key, Version: step.version, By: step.by}); err != nil {
 			t.Fatal(err)
 		}
 		var written publish.Outcome

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -24,7 +25,7 @@ import (
 // release are uploaded one after another, in any order.
 const manifestTime = 15 * time.Minute
 
-func (p *Publisher) publishManifest(ctx context.Context, u upload, object Object, o *Outcome) error {
+func (p *Publisher) publishManifest(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
 	data, described, err := p.readObject(ctx, object.Key, object.Version, u.maxSize())
 	if err != nil {
 		return gone(err)

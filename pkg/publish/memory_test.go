@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -51,7 +51,7 @@ func (b *memoryBucket) opened(more int) int {
 
 // memoryObject is an object version, or a delete marker.
 type memoryObject struct {
-	publish.Object
+	blob.Object
 	body    []byte
 	tags    map[string]string
 	deleted bool
@@ -64,7 +64,7 @@ func newMemoryBucket() *memoryBucket {
 }
 
 func TestTheBucketInMemoryIsOne(t *testing.T) {
-	blobtest.Test(t, func(*testing.T) (publish.Bucket, blobtest.User) {
+	blobtest.Test(t, func(*testing.T) (blob.Bucket, blobtest.User) {
 		b := newMemoryBucket()
 		return b, b
 	})
@@ -76,7 +76,7 @@ func (b *memoryBucket) write(key string, body []byte, tags map[string]string, de
 		b.keys = slices.Insert(b.keys, at, key)
 	}
 	b.written++
-	o := &memoryObject{publish.Object{
+	o := &memoryObject{blob.Object{
 		Key: key, Version: fmt.Sprintf("%026d", b.written), Size: int64(len(body)), Modified: time.Now(),
 	}, body, tags, deleted, "", ""}
 	b.versions[key] = append(b.versions[key], o)
@@ -105,7 +105,7 @@ func (b *memoryBucket) locked(ctx context.Context, do func() error) error {
 	return do()
 }
 
-func (b *memoryBucket) Open(ctx context.Context, key, version string) (body io.ReadCloser, found publish.Object, err error) {
+func (b *memoryBucket) Open(ctx context.Context, key, version string) (body io.ReadCloser, found blob.Object, err error) {
 	err = b.locked(ctx, func() error {
 		o, err := b.find(key, version)
 		if err == nil {
@@ -118,8 +118,8 @@ func (b *memoryBucket) Open(ctx context.Context, key, version string) (body io.R
 	return body, found, err
 }
 
-func (b *memoryBucket) Head(ctx context.Context, key string) (publish.Object, error) {
-	var found publish.Object
+func (b *memoryBucket) Head(ctx context.Context, key string) (blob.Object, error) {
+	var found blob.Object
 	err := b.locked(ctx, func() error {
 		o, err := b.find(key, "")
 		if err == nil {
@@ -134,7 +134,7 @@ func (b *memoryBucket) Head(ctx context.Context, key string) (publish.Object, er
 func (b *memoryBucket) Create(ctx context.Context, key string, body []byte) error {
 	return b.locked(ctx, func() error {
 		if _, err := b.find(key, ""); err == nil {
-			return publish.ErrExists
+			return blob.ErrExists
 		}
 		b.write(key, bytes.Clone(body), nil, false)
 		return nil
@@ -178,14 +178,14 @@ func (b *memoryBucket) Tag(ctx context.Context, key, version string, tags map[st
 			return set && value == ""
 		})
 		if len(merged) > 10 {
-			return publish.ErrTagsFull
+			return blob.ErrTagsFull
 		}
 		o.tags = merged
 		return nil
 	})
 }
 
-func (b *memoryBucket) List(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+func (b *memoryBucket) List(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
 	return b.walk(ctx, prefix, after, func(versions []*memoryObject) []*memoryObject {
 		if last := versions[max(0, len(versions)-1):]; len(last) == 1 && !last[0].deleted {
 			return last
@@ -194,7 +194,7 @@ func (b *memoryBucket) List(ctx context.Context, prefix, after string) iter.Seq2
 	})
 }
 
-func (b *memoryBucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+func (b *memoryBucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
 	return b.walk(ctx, prefix, after, func(versions []*memoryObject) []*memoryObject {
 		kept := slices.DeleteFunc(slices.Clone(versions), func(o *memoryObject) bool { return o.deleted })
 		slices.Reverse(kept)
@@ -203,11 +203,11 @@ func (b *memoryBucket) Versions(ctx context.Context, prefix, after string) iter.
 }
 
 // walk lists what pick takes of the versions of each key.
-func (b *memoryBucket) walk(ctx context.Context, prefix, after string, pick func([]*memoryObject) []*memoryObject) iter.Seq2[publish.Object, error] {
-	return func(yield func(publish.Object, error) bool) {
+func (b *memoryBucket) walk(ctx context.Context, prefix, after string, pick func([]*memoryObject) []*memoryObject) iter.Seq2[blob.Object, error] {
+	return func(yield func(blob.Object, error) bool) {
 		after := after
 		for {
-			var page []publish.Object
+			var page []blob.Object
 			err := b.locked(ctx, func() error {
 				at, _ := slices.BinarySearch(b.keys, max(prefix, after))
 				for ; at < len(b.keys) && page == nil && strings.HasPrefix(b.keys[at], prefix); at++ {
@@ -221,7 +221,7 @@ func (b *memoryBucket) walk(ctx context.Context, prefix, after string, pick func
 				return nil
 			})
 			if err != nil {
-				yield(publish.Object{}, err)
+				yield(blob.Object{}, err)
 			}
 			if page == nil {
 				return

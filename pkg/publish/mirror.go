@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -54,7 +55,7 @@ func (h mirrorHashes) check(pkg registry.Package) error {
 
 // checkMirrored rejects a mirrored package that is not what the document that
 // was uploaded with it says. A document that is none says nothing.
-func (p *Publisher) checkMirrored(ctx context.Context, u upload, object Object, pkg registry.Package) error {
+func (p *Publisher) checkMirrored(ctx context.Context, u upload, object blob.Object, pkg registry.Package) error {
 	if !u.provider.Mirrored() {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (p *Publisher) checkMirrored(ctx context.Context, u upload, object Object, 
 
 // readMirrorDocument compares a version's document with the packages that are
 // here. Nothing follows from it but a word: they stand.
-func (p *Publisher) readMirrorDocument(ctx context.Context, u upload, object Object, o *Outcome) error {
+func (p *Publisher) readMirrorDocument(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
 	data, err := p.readAll(ctx, object.Key, object.Version, maxMirrorDocument)
 	if err != nil {
 		return gone(err)

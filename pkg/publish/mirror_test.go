@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/mod/sumdb/dirhash"
-
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"golang.org/x/mod/sumdb/dirhash"
 )
 
 const mirrored = "mirror/registry.terraform.io/acme/widget/"
@@ -151,7 +151,7 @@ func TestAMirrorDocumentMayFailAnywhere(t *testing.T) {
 	document := versionDocument(map[string][]string{"linux_amd64": {"h1:AAAA"}})
 	for n, hit := 1, true; hit; n++ {
 		const key = mirrored + "1.0.0.json"
-		object := publish.Object{Key: key, Version: w.s3.Upload(t, key, document, nil)}
+		object := blob.Object{Key: key, Version: w.s3.Upload(t, key, document, nil)}
 		f := &faults{hits: nth(n)}
 		o, err := w.through(f).Publish(t.Context(), object)
 		if hit = f.hit; hit != errors.Is(err, errFault) {

@@ -7,10 +7,11 @@ import (
 	"io"
 
 	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-func (p *Publisher) publishModule(ctx context.Context, u upload, object Object, o *Outcome) error {
+func (p *Publisher) publishModule(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
 	file, err := p.fetch(ctx, object)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func rejectMetadata(address fmt.Stringer, published, v registry.Version) error {
 // storeModule puts the archive where it is served from, unwrapped where it has
 // a wrapper, and notes in accept what that made of it. A version that is
 // published already has its bytes.
-func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, object Object, file *scratch, wrapper string, accept *registry.ModuleArchive) error {
+func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, object blob.Object, file *scratch, wrapper string, accept *registry.ModuleArchive) error {
 	if m.Revision > 0 {
 		return nil
 	}
@@ -109,7 +110,7 @@ func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, 
 // keep copies an upload to where it is served from, unless an earlier try did.
 // What is there then has the hash that was checked: where the copy has another
 // one, for the upload was overwritten meanwhile, the checked bytes are stored.
-func (p *Publisher) keep(ctx context.Context, object Object, key string, file *scratch) error {
+func (p *Publisher) keep(ctx context.Context, object blob.Object, key string, file *scratch) error {
 	kept, err := p.bucket.Head(ctx, key)
 	if err == nil && kept.SHA256 == file.sha256 {
 		return nil

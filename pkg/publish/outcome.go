@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -41,7 +42,7 @@ type Outcome struct {
 	Reasons  []string  `json:"reasons,omitempty"`  // full sentences; all of them. A published upload has some where it ends trust in a key
 	Warnings []string  `json:"warnings,omitempty"` // full sentences: what is published all the same, and its publisher may not have meant
 	SHA256   string    `json:"sha256,omitempty"`   // of the object's bytes, where they were read
-	By       string    `json:"by,omitempty"`       // who uploaded it; see [Object]
+	By       string    `json:"by,omitempty"`       // who uploaded it; see [blob.Object]
 	Time     time.Time `json:"time"`
 }
 
@@ -134,7 +135,7 @@ func (p *Publisher) tag(ctx context.Context, o Outcome) error {
 	tags := map[string]string{StatusTag: string(o.Status), ReasonTag: TagValue(o.Reasons)}
 	err := p.bucket.Tag(ctx, o.Key, o.Version, tags)
 	switch {
-	case errors.Is(err, ErrTagsFull):
+	case errors.Is(err, blob.ErrTagsFull):
 		p.log.WarnContext(ctx, "the upload has no room for the tags of its outcome", "key", o.Key, "version_id", o.Version, "by", o.By)
 	case errors.Is(err, registry.ErrNotFound): // deleted meanwhile
 	case err != nil:
@@ -163,7 +164,7 @@ func (p *Publisher) writeOutcome(ctx context.Context, o Outcome) error {
 		return err
 	}
 	err = p.bucket.Put(ctx, registry.OutcomeKey(o.Key), bytes.NewReader(data), int64(len(data)))
-	if p.keysAreFiles && errors.Is(err, ErrInTheWay) {
+	if p.keysAreFiles && errors.Is(err, blob.ErrInTheWay) {
 		err = p.bucket.Put(ctx, registry.OutcomeKeyByHash(o.Key), bytes.NewReader(data), int64(len(data)))
 	}
 	if err != nil {

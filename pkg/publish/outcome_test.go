@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -109,12 +110,12 @@ func TestAnOutcomeHasOnePlace(t *testing.T) {
 	}
 	p := w.through(callFunc(func(name string, do func() error) error {
 		if name == "put "+registry.OutcomeKey(key) {
-			return publish.ErrInTheWay
+			return blob.ErrInTheWay
 		}
 		return do()
 	}))
-	_, err := p.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, tarOf(map[string]string{"main.tf": ""}), nil)})
-	if got := w.keysUnder(registry.OutcomeKeyByHash(key)); !errors.Is(err, publish.ErrInTheWay) || len(got) > 0 {
+	_, err := p.Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, tarOf(map[string]string{"main.tf": ""}), nil)})
+	if got := w.keysUnder(registry.OutcomeKeyByHash(key)); !errors.Is(err, blob.ErrInTheWay) || len(got) > 0 {
 		t.Errorf("with another object in the way: %v, and there is %q", err, got)
 	}
 }

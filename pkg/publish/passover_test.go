@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -51,7 +52,7 @@ func TestNoUploadPassesOverAFailure(t *testing.T) {
 			for n, hit := 1, true; hit; n++ {
 				w := newWorldOn(t, inMemory, onBolt)
 				f, upload := &faults{hits: nth(n)}, prepare(w)
-				object := publish.Object{Key: upload.key, Version: w.s3.Upload(t, upload.key, upload.body, nil)}
+				object := blob.Object{Key: upload.key, Version: w.s3.Upload(t, upload.key, upload.body, nil)}
 				if _, err := w.through(f).Publish(t.Context(), object); f.hit != errors.Is(err, errFault) {
 					t.Errorf("call %d, %q, fails, and it ends with %v", n, f.calls[len(f.calls)-1], err)
 				}
@@ -69,7 +70,7 @@ func TestAnAuthorsSHA256SUMSThatIsNoneAcceptsNothing(t *testing.T) {
 	s := w.provider("acme", "widget", "1.0.0")
 	w.put(s.Address.SHA256SUMSKey(s.Version, *s.Release), []byte("nothing"))
 	f := r.inOrder("linux_amd64.zip")[0]
-	if _, err := w.Publish(t.Context(), publish.Object{Key: f.key, Version: w.s3.Upload(t, f.key, f.body, nil)}); err == nil || !strings.Contains(err.Error(), "read the author's SHA256SUMS") {
+	if _, err := w.Publish(t.Context(), blob.Object{Key: f.key, Version: w.s3.Upload(t, f.key, f.body, nil)}); err == nil || !strings.Contains(err.Error(), "read the author's SHA256SUMS") {
 		t.Errorf("error is %v", err)
 	}
 	w.wantListed("acme/widget")
@@ -114,7 +115,7 @@ func TestAuthorsWordWinsTheFirstOfTwoReleases(t *testing.T) {
 			files := test.second.inOrder("SHA256SUMS.sig", "SHA256SUMS")
 			w.uploadFiles([]file{inFolder(files[0])})
 			sums := inFolder(files[1])
-			object := publish.Object{Key: sums.key, Version: w.s3.Upload(t, sums.key, sums.body, nil)}
+			object := blob.Object{Key: sums.key, Version: w.s3.Upload(t, sums.key, sums.body, nil)}
 			p := w.through(secondWriter(func() { w.want(w.uploadFiles(r.inOrder("SHA256SUMS.sig", "SHA256SUMS")), publish.Published) }, test.fails))
 			outcome, err := p.Publish(t.Context(), object)
 			if outcome.Status != test.want || errors.Is(err, errFault) != (test.want == "") {
@@ -136,7 +137,7 @@ func TestTheWordBackToTheOtherFileOfARelease(t *testing.T) {
 	signature := r.sumsKey() + ".sig"
 	redeliver := func() []string {
 		f := &faults{}
-		if _, err := w.through(f).Publish(t.Context(), publish.Object{Key: r.sumsKey(), Version: w.s3.Upload(t, r.sumsKey(), r.sums, nil)}); err != nil {
+		if _, err := w.through(f).Publish(t.Context(), blob.Object{Key: r.sumsKey(), Version: w.s3.Upload(t, r.sumsKey(), r.sums, nil)}); err != nil {
 			t.Fatal(err)
 		}
 		return f.calls
@@ -235,7 +236,7 @@ func TestAReconcileLogsWhatItCannotTell(t *testing.T) {
 	w.put(registry.OutcomeKey(key), []byte("no outcome"))
 	var log bytes.Buffer
 	p := publish.New(publish.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if _, err := p.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, publish.Object) error { return nil }); err != nil {
+	if _, err := p.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, blob.Object) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), "it is not known what became of an upload") || !strings.Contains(log.String(), "key="+key) {
@@ -281,12 +282,12 @@ func TestAReindexLooksAgainAfterOthers(t *testing.T) {
 
 // breaking is a bucket in which the bytes of an object break off.
 type breaking struct {
-	publish.Bucket
+	blob.Bucket
 	key string
 	err error
 }
 
-func (b breaking) Open(ctx context.Context, key, version string) (io.ReadCloser, publish.Object, error) {
+func (b breaking) Open(ctx context.Context, key, version string) (io.ReadCloser, blob.Object, error) {
 	body, object, err := b.Bucket.Open(ctx, key, version)
 	if err != nil || key != b.key {
 		return body, object, err
@@ -302,7 +303,7 @@ func TestAllOrNothingAnUploadThatBreaksOff(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	r := newRelease(t, "acme")
 	for _, f := range append(r.inOrder("linux_amd64.zip", "SHA256SUMS", "author.asc"), r.moduleFile("1.0.0.zip", map[string]string{"main.tf": ""})) {
-		object := publish.Object{Key: f.key, Version: w.s3.Upload(t, f.key, f.body, nil)}
+		object := blob.Object{Key: f.key, Version: w.s3.Upload(t, f.key, f.body, nil)}
 		for _, want := range []error{errFault, io.EOF} {
 			if want == io.EOF && !strings.HasSuffix(f.key, ".zip") {
 				continue // the size of a small file is not compared

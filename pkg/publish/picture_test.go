@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -106,7 +107,7 @@ func (w *world) replay(s interface {
 // outcome that was written last of every key.
 func (w *world) pictureUploads(p *strings.Builder, prefix string) {
 	w.Helper()
-	var objects []publish.Object
+	var objects []blob.Object
 	for object, err := range w.bucket.Versions(w.Context(), prefix, "") {
 		if err != nil {
 			w.Fatal(err)

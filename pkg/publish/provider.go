@@ -6,11 +6,12 @@ import (
 	"fmt"
 
 	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 )
 
-func (p *Publisher) publishPackage(ctx context.Context, u upload, object Object, o *Outcome) error {
+func (p *Publisher) publishPackage(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
 	file, err := p.fetch(ctx, object)
 	if err != nil {
 		return err
@@ -170,7 +171,7 @@ func (p *Publisher) storeRelease(ctx context.Context, s *registry.ProviderVersio
 // create stores bytes under a key that holds their hash: what is there already
 // is the same.
 func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
-	if err := p.bucket.Create(ctx, key, data); err != nil && !errors.Is(err, ErrExists) {
+	if err := p.bucket.Create(ctx, key, data); err != nil && !errors.Is(err, blob.ErrExists) {
 		return fmt.Errorf("store %s: %w", key, err)
 	}
 	return nil

@@ -34,6 +34,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -50,7 +51,7 @@ type Signer interface {
 // Config is what a [Publisher] works with. Hostname, KeysAreFiles, WrittenBy and
 // Announce may be left out, every other field is required.
 type Config struct {
-	Bucket  Bucket
+	Bucket  blob.Bucket
 	Index   Index
 	Signer  Signer
 	Scratch string // a folder with room for the largest upload times the number of them at once
@@ -61,7 +62,7 @@ type Config struct {
 	Hostname string
 
 	// KeysAreFiles says that the bucket keeps objects as files in folders, as a
-	// gateway to a file system does. There an outcome that has [ErrInTheWay] lies
+	// gateway to a file system does. There an outcome that has [blob.ErrInTheWay] lies
 	// elsewhere, and is looked for there.
 	KeysAreFiles bool
 
@@ -79,7 +80,7 @@ type Config struct {
 // Publisher publishes uploads. It is safe for concurrent use, also together
 // with other publishers on the same bucket and catalog.
 type Publisher struct {
-	bucket  Bucket
+	bucket  blob.Bucket
 	index   Index
 	scratch string
 	log     *slog.Logger
@@ -106,7 +107,7 @@ func New(c Config) *Publisher {
 //
 // Errors are those of storage, catalog and signer: nothing is lost, nothing
 // half-done is listed, and the same call goes on where this one stopped.
-func (p *Publisher) Publish(ctx context.Context, object Object) (Outcome, error) {
+func (p *Publisher) Publish(ctx context.Context, object blob.Object) (Outcome, error) {
 	outcome, err := p.decide(ctx, object)
 	if err != nil {
 		return Outcome{}, err
@@ -137,7 +138,7 @@ func passing(o Outcome) bool {
 }
 
 // decide takes an upload as far as it can go.
-func (p *Publisher) decide(ctx context.Context, object Object) (Outcome, error) {
+func (p *Publisher) decide(ctx context.Context, object blob.Object) (Outcome, error) {
 	outcome := Outcome{Key: object.Key, Version: object.Version, By: object.By}
 	err := p.publish(ctx, object, &outcome)
 	if outcome.Status, outcome.Reasons, err = conclude(err); err != nil {
@@ -147,7 +148,7 @@ func (p *Publisher) decide(ctx context.Context, object Object) (Outcome, error) 
 	return outcome, nil
 }
 
-func (p *Publisher) publish(ctx context.Context, object Object, o *Outcome) error {
+func (p *Publisher) publish(ctx context.Context, object blob.Object, o *Outcome) error {
 	if strings.HasPrefix(object.Key, registry.Prefix) {
 		return fmt.Errorf("%s is the registry's own, not an upload", object.Key)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -203,7 +203,7 @@ func TestTheWordBackIsInTagsAndInADocument(t *testing.T) {
 	}
 	key = packageKey("1.0.0", "linux_amd64")
 	version = w.s3.Upload(t, key, widget("a"), full)
-	if outcome, err := w.Publish(t.Context(), publish.Object{Key: key, Version: version}); err != nil || outcome.Status != publish.Published {
+	if outcome, err := w.Publish(t.Context(), blob.Object{Key: key, Version: version}); err != nil || outcome.Status != publish.Published {
 		t.Errorf("an upload with ten tags of its own: %v %v", outcome, err)
 	}
 }
@@ -236,7 +236,7 @@ func TestWhatIsDeletedOrOverwrittenBeforeItIsPublished(t *testing.T) {
 			t.Errorf("tag %q, want %q", got, want)
 		}
 	}
-	if outcome, err := w.Publish(t.Context(), publish.Object{Key: key, Version: "01BX5ZZKBKACTAV9WEVGEMMVRZ"}); err != nil || outcome.Status != publish.Ignored {
+	if outcome, err := w.Publish(t.Context(), blob.Object{Key: key, Version: "01BX5ZZKBKACTAV9WEVGEMMVRZ"}); err != nil || outcome.Status != publish.Ignored {
 		t.Errorf("a version that is not there: %v, %v", outcome, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -310,7 +311,7 @@ func (d *round) deliver(p *publish.Publisher, u *sent) error {
 	if !d.byEvent {
 		return p.PublishKey(d.Context(), u.key)
 	}
-	o, err := p.Publish(d.Context(), publish.Object{Key: u.key, Version: u.object})
+	o, err := p.Publish(d.Context(), blob.Object{Key: u.key, Version: u.object})
 	if err != nil || u.kind != sentModule && u.kind != sentPackage {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -48,7 +49,7 @@ func (p *Publisher) Recover(ctx context.Context) error {
 // A version that cannot be recovered is logged and passed over, to be tried the
 // next time, and so is an upload: it must not keep the others waiting. Errors are
 // those of the whole: of listings and of missed, and too many failures in a row.
-func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, Object) error) (next string, err error) {
+func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (next string, err error) {
 	if after == "" || strings.HasPrefix(after, registry.RecordsPrefix) {
 		if next, err = p.recoverUntil(ctx, after, until); next != "" || err != nil {
 			return next, err
@@ -163,12 +164,12 @@ func (p *Publisher) PublishKey(ctx context.Context, key string) error {
 // since the one whose outcome was written last, in their order. That one is
 // among them where another upload can change its outcome, or has: a publisher
 // may have died between an outcome that was late and the second look.
-func (p *Publisher) Waiting(ctx context.Context, key string) ([]Object, error) {
+func (p *Publisher) Waiting(ctx context.Context, key string) ([]blob.Object, error) {
 	last, err := p.LastOutcome(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	var waiting []Object
+	var waiting []blob.Object
 	for object, err := range p.bucket.Versions(ctx, key, "") {
 		if err != nil {
 			return nil, fmt.Errorf("list the versions of %s: %w", key, err)
@@ -191,7 +192,7 @@ func (p *Publisher) Waiting(ctx context.Context, key string) ([]Object, error) {
 
 // findWriter notes who wrote an object version of which no event told, as far as
 // the bucket knows.
-func (p *Publisher) findWriter(ctx context.Context, object *Object) (err error) {
+func (p *Publisher) findWriter(ctx context.Context, object *blob.Object) (err error) {
 	if p.writtenBy == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -47,7 +48,7 @@ func TestWhatWasAcceptedIsFinishedWithoutItsUpload(t *testing.T) {
 		version := w.s3.Upload(t, key, widget("a"), nil)
 		f := &faults{hits: nth(failAt), kind: unclear}
 		dying := w.publisher(faultyBucket{f, w.bucket}, faultyIndex{f, w.index}, faultySigner{f, w.key})
-		_, err := dying.Publish(t.Context(), publish.Object{Key: key, Version: version})
+		_, err := dying.Publish(t.Context(), blob.Object{Key: key, Version: version})
 		if err != nil && !errors.Is(err, errFault) {
 			t.Fatal(err)
 		}
@@ -175,7 +176,7 @@ func TestARecordOfANewerLarderIsNotPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	version := w.s3.Upload(t, packageKey("1.0.0", "linux_arm64"), widget("b"), nil)
-	if _, err := w.Publish(t.Context(), publish.Object{Key: packageKey("1.0.0", "linux_arm64"), Version: version}); err == nil {
+	if _, err := w.Publish(t.Context(), blob.Object{Key: packageKey("1.0.0", "linux_arm64"), Version: version}); err == nil {
 		t.Error("a package was published on top of a record that is not understood")
 	}
 }
@@ -185,7 +186,7 @@ func TestARecordOfANewerLarderIsNotPassedOver(t *testing.T) {
 func (w *world) reconcile() (steps, missed []string) {
 	w.Helper()
 	for after := ""; ; {
-		next, err := w.Reconcile(w.Context(), after, time.Time{}, func(_ context.Context, o publish.Object) error {
+		next, err := w.Reconcile(w.Context(), after, time.Time{}, func(_ context.Context, o blob.Object) error {
 			missed = append(missed, o.Key+" "+o.Version)
 			return nil
 		})
@@ -276,7 +277,7 @@ func TestAReconcilePassesOverWhatIsBroken(t *testing.T) {
 	w.index = w.newCatalog()
 	w.Publisher = w.publisher(w.bucket, w.index, w.key)
 	reconcile := func() error {
-		_, err := w.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, publish.Object) error { return nil })
+		_, err := w.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, blob.Object) error { return nil })
 		return err
 	}
 	if err := reconcile(); err != nil {
@@ -301,14 +302,14 @@ func TestAReconcilePassesOverWhatIsBroken(t *testing.T) {
 func TestAReconcileThatCannotHandOnFails(t *testing.T) {
 	w := newWorld(t)
 	w.s3.Upload(t, packageKey("1.0.0", "linux_amd64"), widget("a"), nil)
-	next, err := w.Reconcile(t.Context(), "", time.Time{}, func(context.Context, publish.Object) error { return errFault })
+	next, err := w.Reconcile(t.Context(), "", time.Time{}, func(context.Context, blob.Object) error { return errFault })
 	if !errors.Is(err, errFault) || next != "" {
 		t.Errorf("Reconcile = %q, %v, want the error", next, err)
 	}
 	for _, list := range []string{"list registry/records/", "versions of modules/"} {
 		f := &faults{}
 		failing := w.publisher(faultyBucket{f, w.bucket}, w.index, w.key)
-		missed := func(context.Context, publish.Object) error { return nil }
+		missed := func(context.Context, blob.Object) error { return nil }
 		if _, err := failing.Reconcile(t.Context(), "", time.Now().Add(time.Hour), missed); err != nil {
 			t.Fatal(err)
 		}

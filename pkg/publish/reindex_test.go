@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -56,7 +57,7 @@ func TestAReindexRebuildsTheCatalog(t *testing.T) {
 	listed := w.mixed()
 	dying := w.publisher(w.bucket, w.index, refusingSigner{w.key})
 	arm := packageKey("2.0.0-rc.1+b", "linux_arm64")
-	if _, err := dying.Publish(t.Context(), publish.Object{Key: arm, Version: w.s3.Upload(t, arm, widget("b"), nil)}); err == nil {
+	if _, err := dying.Publish(t.Context(), blob.Object{Key: arm, Version: w.s3.Upload(t, arm, widget("b"), nil)}); err == nil {
 		t.Fatal("a publisher that does not sign published a package")
 	}
 	want := listed()

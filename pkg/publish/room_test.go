@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -190,7 +191,7 @@ func TestAReconcilePassesOverAnUploadThatCannotBeLookedAt(t *testing.T) {
 		w.s3.Upload(t, packageKey("1.0.0", "linux_amd64"), widget("a"), nil)
 		f := &outage{"read registry/outcomes/modules/", broken}
 		missed := 0
-		_, err := w.publisher(faultyBucket{f, w.bucket}, w.index, w.key).Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, publish.Object) error { missed++; return nil })
+		_, err := w.publisher(faultyBucket{f, w.bucket}, w.index, w.key).Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, blob.Object) error { missed++; return nil })
 		if !errors.Is(err, want) || want == nil && missed != 12-broken {
 			t.Errorf("%d failures: %v, %d missed", broken, err, missed)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -148,7 +149,7 @@ func TestAllOrNothingTheCatalogIsWrittenLast(t *testing.T) {
 		packageKey("1.0.0", "linux_amd64"): widget("a"), "modules/acme/vpc/aws/1.0.0.zip": zipOf(map[string]string{"vpc/main.tf": ""}),
 	} {
 		f := &faults{}
-		if _, err := w.through(f).Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}); err != nil {
+		if _, err := w.through(f).Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}); err != nil {
 			t.Fatal(err)
 		}
 		at := slices.IndexFunc(f.calls, func(call string) bool { return strings.HasPrefix(call, "catalog: put ") })
@@ -196,7 +197,7 @@ func TestAuthorsWordWinsByOneSwap(t *testing.T) {
 			}
 			p := w.through(watch{look})
 			for _, f := range r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig", "author.asc", "darwin_arm64.zip") {
-				if _, err := p.Publish(t.Context(), publish.Object{Key: f.key, Version: w.s3.Upload(t, f.key, f.body, nil)}); err != nil {
+				if _, err := p.Publish(t.Context(), blob.Object{Key: f.key, Version: w.s3.Upload(t, f.key, f.body, nil)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -401,7 +402,7 @@ func TestTheWordBackNamesEveryViolation(t *testing.T) {
 func TestTheWordBackSaysWhoUploaded(t *testing.T) {
 	w := newWorld(t)
 	key := packageKey("1.0.0", "linux_amd64")
-	object := publish.Object{Key: key, Version: w.s3.Upload(t, key, widget("a"), nil), By: "AWS:AROAEXAMPLEID:ci"}
+	object := blob.Object{Key: key, Version: w.s3.Upload(t, key, widget("a"), nil), By: "AWS:AROAEXAMPLEID:ci"}
 	outcome, err := w.Publish(t.Context(), object)
 	if err != nil || outcome.By != object.By {
 		t.Errorf("published by %q, %v", outcome.By, err)

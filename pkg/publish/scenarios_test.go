@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -39,7 +40,7 @@ func byHint(key, _ string) step {
 // byEvent tells of an object version, as S3 does.
 func byEvent(key, version string) step {
 	return func(ctx context.Context, p *publish.Publisher) error {
-		_, err := p.Publish(ctx, publish.Object{Key: key, Version: version})
+		_, err := p.Publish(ctx, blob.Object{Key: key, Version: version})
 		return err
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/larder-registry/larder/pkg/blob"
 )
 
 // scratch is an unlinked temporary file: nothing of it stays, however the
@@ -16,7 +18,7 @@ type scratch struct {
 	*os.File
 	size   int64
 	sha256 string // lower-case hex
-	source string // of an upload, as [Object] has it
+	source string // of an upload, as [blob.Object] has it
 }
 
 // newScratch is a temporary file with what fill writes to it, to be read from its
@@ -48,7 +50,7 @@ func closing(f io.Closer, err error) error {
 const fetchBuffer = 512 << 10
 
 // fetch reads an upload to scratch.
-func (p *Publisher) fetch(ctx context.Context, o Object) (*scratch, error) {
+func (p *Publisher) fetch(ctx context.Context, o blob.Object) (*scratch, error) {
 	body, described, err := p.bucket.Open(ctx, o.Key, o.Version)
 	if err != nil {
 		return nil, gone(err)
@@ -78,18 +80,18 @@ func (p *Publisher) readAll(ctx context.Context, key, version string, limit int6
 }
 
 // readObject reads and describes a small object. A larger one is rejected.
-func (p *Publisher) readObject(ctx context.Context, key, version string, limit int64) ([]byte, Object, error) {
+func (p *Publisher) readObject(ctx context.Context, key, version string, limit int64) ([]byte, blob.Object, error) {
 	body, described, err := p.bucket.Open(ctx, key, version)
 	if err != nil {
-		return nil, Object{}, err
+		return nil, blob.Object{}, err
 	}
 	defer body.Close() //nolint:errcheck // read only
 	if err := checkSize(described.Size, limit); err != nil {
-		return nil, Object{}, err
+		return nil, blob.Object{}, err
 	}
 	data, err := io.ReadAll(io.LimitReader(body, limit))
 	if err != nil {
-		return nil, Object{}, fmt.Errorf("read %s: %w", key, err)
+		return nil, blob.Object{}, fmt.Errorf("read %s: %w", key, err)
 	}
 	return data, described, nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -44,7 +45,7 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 	}
 	w := newWorldOn(t, inMemory, onBolt)
 	folder := t.TempDir()
-	publishing := func(b publish.Bucket) *publish.Publisher {
+	publishing := func(b blob.Bucket) *publish.Publisher {
 		return publish.New(publish.Config{Bucket: b, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
 	}
 	for key, body := range map[string][]byte{
@@ -54,7 +55,7 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 		"modules/acme/vpc/aws/1.1.0.tar.gz": tarOf(map[string]string{"main.tf": ""}),
 		"modules/acme/vpc/aws/1.2.0.zip":    []byte("no zip"),
 	} {
-		before, object := len(open()), publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}
+		before, object := len(open()), blob.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}
 		if _, err := publishing(breaking{w.bucket, key, errFault}).Publish(t.Context(), object); !errors.Is(err, errFault) {
 			t.Errorf("%s breaks off: %v", key, err)
 		}
@@ -77,7 +78,7 @@ func TestAllOrNothingWithoutScratchSpace(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "not", "there")
 	p := publish.New(publish.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
 	for key, body := range map[string][]byte{packageKey("1.0.0", "linux_amd64"): widget("a"), "modules/acme/vpc/aws/1.0.0.zip": zipOf(map[string]string{"main.tf": ""})} {
-		outcome, err := p.Publish(t.Context(), publish.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)})
+		outcome, err := p.Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)})
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "scratch space: ") || outcome.Status != "" {
 			t.Errorf("%s: %q, %v", key, outcome.Status, err)
 		}
@@ -89,12 +90,12 @@ func TestAllOrNothingWithoutScratchSpace(t *testing.T) {
 
 // sized is a bucket that says another size of an object.
 type sized struct {
-	publish.Bucket
+	blob.Bucket
 	key  string
 	size int64
 }
 
-func (b sized) Open(ctx context.Context, key, version string) (io.ReadCloser, publish.Object, error) {
+func (b sized) Open(ctx context.Context, key, version string) (io.ReadCloser, blob.Object, error) {
 	body, object, err := b.Bucket.Open(ctx, key, version)
 	if key == b.key {
 		object.Size = b.size
@@ -112,7 +113,7 @@ func TestUploadsThatAreTooLarge(t *testing.T) {
 		release + "manifest.json": archive.MaxManifest, authorFile: signing.MaxKeyFile, mirrored + "1.0.0.json": 1 << 20,
 	} {
 		w := newWorldOn(t, inMemory, onBolt)
-		object := publish.Object{Key: key, Version: w.s3.Upload(t, key, []byte("x"), nil)}
+		object := blob.Object{Key: key, Version: w.s3.Upload(t, key, []byte("x"), nil)}
 		for size, tooLarge := range map[int64]bool{limit: false, limit + 1: true} {
 			p := w.publisher(sized{w.bucket, key, size}, w.index, w.key)
 			outcome, err := p.Publish(t.Context(), object)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -307,7 +307,7 @@ func TestRevocationsInAnyOrder(t *testing.T) {
 		for key, body := range files {
 			version := w.s3.Upload(t, key, body, nil)
 			all.Go(func() {
-				if _, err := w.Publish(t.Context(), publish.Object{Key: key, Version: version}); err != nil {
+				if _, err := w.Publish(t.Context(), blob.Object{Key: key, Version: version}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -429,7 +429,7 @@ func TestEndingTrustMayFailAnywhere(t *testing.T) {
 	uploaded := func(file func(*testing.T, *openpgp.Entity) []byte) ending {
 		return func(w *world, author *openpgp.Entity) func(*publish.Publisher) error {
 			const key = "keys/acme/end.asc"
-			object := publish.Object{Key: key, Version: w.s3.Upload(w.T, key, file(w.T, author), nil)}
+			object := blob.Object{Key: key, Version: w.s3.Upload(w.T, key, file(w.T, author), nil)}
 			return func(p *publish.Publisher) error {
 				_, err := p.Publish(w.Context(), object)
 				return err

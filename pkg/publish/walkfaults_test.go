@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -102,13 +103,13 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 }
 
 // paged is a bucket that has fetched what it lists before anybody is cut off.
-type paged struct{ publish.Bucket }
+type paged struct{ blob.Bucket }
 
-func (b paged) List(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+func (b paged) List(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
 	return fetched(b.Bucket.List(context.WithoutCancel(ctx), prefix, after))
 }
 
-func (b paged) Versions(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+func (b paged) Versions(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
 	return fetched(b.Bucket.Versions(context.WithoutCancel(ctx), prefix, after))
 }
 

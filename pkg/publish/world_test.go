@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -27,14 +28,14 @@ import (
 type world struct {
 	*testing.T
 	s3     blobtest.User
-	bucket publish.Bucket
+	bucket blob.Bucket
 	index  publish.Index
 	key    *signing.Key
 	heard  *audience
 	*publish.Publisher
 
 	openCatalog   func(*testing.T) catalog
-	bucketThrough func(caller) publish.Bucket
+	bucketThrough func(caller) blob.Bucket
 	indexThrough  func(caller) publish.Index
 }
 
@@ -77,7 +78,7 @@ func (w *world) newCatalog() publish.Index {
 	return c.index
 }
 
-func (w *world) publisher(b publish.Bucket, i publish.Index, s publish.Signer) *publish.Publisher {
+func (w *world) publisher(b blob.Bucket, i publish.Index, s publish.Signer) *publish.Publisher {
 	return w.telling(b, i, s, w.heard.hear)
 }
 
@@ -88,7 +89,7 @@ func (w *world) through(c caller) *publish.Publisher {
 	})
 }
 
-func (w *world) telling(b publish.Bucket, i publish.Index, s publish.Signer, announce func(context.Context, publish.Outcome) error) *publish.Publisher {
+func (w *world) telling(b blob.Bucket, i publish.Index, s publish.Signer, announce func(context.Context, publish.Outcome) error) *publish.Publisher {
 	config := w.config()
 	config.Bucket, config.Index, config.Signer, config.Announce = b, i, s, announce
 	return publish.New(config)
@@ -158,7 +159,7 @@ func (w *world) upload(key string, body []byte) publish.Outcome {
 
 func (w *world) deliver(key, version string) publish.Outcome {
 	w.Helper()
-	outcome, err := w.Publish(w.Context(), publish.Object{Key: key, Version: version})
+	outcome, err := w.Publish(w.Context(), blob.Object{Key: key, Version: version})
 	if err != nil {
 		w.Fatalf("%s: %v", key, err)
 	}

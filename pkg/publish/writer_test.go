@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -71,7 +72,7 @@ func TestAnUploadWhoseWriterCannotBeAskedFor(t *testing.T) {
 	if err := publisher.PublishKey(t.Context(), key); !errors.Is(err, errFault) || err.Error() != "find out who uploaded "+key+": "+errFault.Error() {
 		t.Errorf("%v", err)
 	}
-	if _, err := publisher.Publish(t.Context(), publish.Object{Key: key, Version: version}); !errors.Is(err, errFault) {
+	if _, err := publisher.Publish(t.Context(), blob.Object{Key: key, Version: version}); !errors.Is(err, errFault) {
 		t.Errorf("together with a SHA256SUMS: %v", err)
 	}
 	if keys := w.keysUnder(registry.OutcomeKey(key)); len(keys) > 0 {

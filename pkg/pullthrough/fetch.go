@@ -8,14 +8,15 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/upstream"
 )
 
-// Inbox is where packages are uploaded: a [publish.Bucket].
+// Inbox is where packages are uploaded: a [blob.Bucket].
 type Inbox interface {
-	Head(ctx context.Context, key string) (publish.Object, error)
+	Head(ctx context.Context, key string) (blob.Object, error)
 	Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error
 }
 

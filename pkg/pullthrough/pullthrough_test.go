@@ -18,8 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/protocol"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/upstream"
 )
@@ -535,14 +535,14 @@ func (s *steps) call(name string) error {
 	return nil
 }
 
-func (s *steps) Head(_ context.Context, key string) (publish.Object, error) {
+func (s *steps) Head(_ context.Context, key string) (blob.Object, error) {
 	if err := s.call("head"); err != nil {
-		return publish.Object{}, err
+		return blob.Object{}, err
 	}
 	if _, ok := s.keys[key]; !ok {
-		return publish.Object{}, fmt.Errorf("head %s: %w", key, registry.ErrNotFound)
+		return blob.Object{}, fmt.Errorf("head %s: %w", key, registry.ErrNotFound)
 	}
-	return publish.Object{Key: key}, nil
+	return blob.Object{Key: key}, nil
 }
 
 func (s *steps) Packages(_ context.Context, a registry.ProviderAddress, v registry.Version, platforms []registry.Platform) (found []upstream.Package, err error) {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -45,8 +46,8 @@ const (
 // Publisher publishes uploads and answers operators: a [publish.Publisher] and a
 // [control.Handler] of it.
 type Publisher interface {
-	Publish(ctx context.Context, object publish.Object) (publish.Outcome, error)
-	Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, publish.Object) error) (next string, err error)
+	Publish(ctx context.Context, object blob.Object) (publish.Outcome, error)
+	Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (next string, err error)
 	Handle(ctx context.Context, r control.Request) control.Answer
 }
 
@@ -195,7 +196,7 @@ func (i *Intake) publish(ctx context.Context, record events.S3EventRecord) error
 	if err != nil {
 		return err
 	}
-	_, err = publisher.Publish(ctx, publish.Object{Key: key, Version: version, By: record.PrincipalID.PrincipalID}) // which logs the outcome
+	_, err = publisher.Publish(ctx, blob.Object{Key: key, Version: version, By: record.PrincipalID.PrincipalID}) // which logs the outcome
 	return err
 }
 
@@ -229,7 +230,7 @@ func (i *Intake) reconcile(ctx context.Context, r Reconcile) error {
 }
 
 // sendMissed sends what no event told of, as the event that would have.
-func (i *Intake) sendMissed(ctx context.Context, missed publish.Object) error {
+func (i *Intake) sendMissed(ctx context.Context, missed blob.Object) error {
 	var record events.S3EventRecord
 	record.EventSource = "larder:reconcile"
 	record.EventName = "ObjectCreated:Reconcile"

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -29,12 +30,12 @@ type publisher struct {
 	after     []string // of reconciles
 	until     time.Time
 	next      string
-	missed    []publish.Object
+	missed    []blob.Object
 	asked     []control.Request
 	answer    control.Answer
 }
 
-func (p *publisher) Publish(ctx context.Context, object publish.Object) (publish.Outcome, error) {
+func (p *publisher) Publish(ctx context.Context, object blob.Object) (publish.Outcome, error) {
 	p.published = append(p.published, object.Key+" "+object.Version)
 	p.by = append(p.by, object.By)
 	if strings.Contains(object.Key, "fail") {
@@ -43,7 +44,7 @@ func (p *publisher) Publish(ctx context.Context, object publish.Object) (publish
 	return publish.Outcome{Status: publish.Rejected}, ctx.Err() // an outcome like any other
 }
 
-func (p *publisher) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, publish.Object) error) (string, error) {
+func (p *publisher) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (string, error) {
 	p.after, p.until = append(p.after, after), until
 	for _, object := range p.missed {
 		if err := missed(ctx, object); err != nil {
@@ -279,7 +280,7 @@ func TestReconcile(t *testing.T) {
 // What a reconcile finds missed comes back as an upload like any other.
 func TestReconcileSendsWhatWasMissed(t *testing.T) {
 	w := newWorld()
-	w.publisher.missed = []publish.Object{
+	w.publisher.missed = []blob.Object{
 		{Key: "keys/acme/a b+c%2F☃.asc", Version: "v/1+=", Size: 3, Modified: time.Now()},
 		{Key: "modules/acme/vpc/aws/1.0.0.zip", Version: "2"},
 	}
@@ -311,7 +312,7 @@ func TestReconcileFails(t *testing.T) {
 	if failed := w.deliver(t, `{"reconcile":{}}`); len(failed) != 1 {
 		t.Error("a reconcile whose rest nobody was asked for did not fail")
 	}
-	w.publisher.next, w.publisher.missed = "", []publish.Object{{Key: "keys/acme/a.asc", Version: "1"}}
+	w.publisher.next, w.publisher.missed = "", []blob.Object{{Key: "keys/acme/a.asc", Version: "1"}}
 	if failed := w.deliver(t, `{"reconcile":{}}`); len(failed) != 1 {
 		t.Error("a reconcile that could not send what was missed did not fail")
 	}

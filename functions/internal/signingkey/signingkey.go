@@ -10,7 +10,7 @@ import (
 	"io"
 
 	"github.com/larder-registry/larder/pkg/awskms"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -26,7 +26,7 @@ const (
 
 // Bucket is what keeps the public key.
 type Bucket interface {
-	Open(ctx context.Context, key, version string) (io.ReadCloser, publish.Object, error)
+	Open(ctx context.Context, key, version string) (io.ReadCloser, blob.Object, error)
 	Create(ctx context.Context, key string, body []byte) error
 }
 
@@ -70,7 +70,7 @@ func establish(ctx context.Context, bucket Bucket, cfg awskms.Config, stored str
 	}
 	public := key.PublicKey()
 	for _, name := range []string{registry.OwnKeyKey(public.Fingerprint), stored} {
-		if err := bucket.Create(ctx, name, []byte(public.ASCIIArmor)); err != nil && !errors.Is(err, publish.ErrExists) {
+		if err := bucket.Create(ctx, name, []byte(public.ASCIIArmor)); err != nil && !errors.Is(err, blob.ErrExists) {
 			return nil, fmt.Errorf("keep the public key: %w", err)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/versity/versitygw/backend/meta"
-
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/progress"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/versity/versitygw/backend/meta"
 )
 
 // differences are those of two sets of texts, by their names.
@@ -285,16 +285,16 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 // busyBucket is a bucket with which something happens before it is listed, and in which
 // a listing misses a key.
 type busyBucket struct {
-	publish.Bucket
+	blob.Bucket
 	before map[string]func()
 	hidden string
 }
 
-func (b *busyBucket) List(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
+func (b *busyBucket) List(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
 	if before := b.before[prefix]; before != nil {
 		before()
 	}
-	return func(yield func(publish.Object, error) bool) {
+	return func(yield func(blob.Object, error) bool) {
 		for o, err := range b.Bucket.List(ctx, prefix, after) {
 			if !strings.HasSuffix(o.Key, b.hidden) && !yield(o, err) {
 				return

@@ -20,11 +20,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-
 	"github.com/larder-registry/larder/internal/contextio"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/progress"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -210,7 +210,7 @@ func (c *creation) uploads(ctx context.Context) error {
 }
 
 // upload adds an upload, unless it was deleted meanwhile.
-func (c *creation) upload(ctx context.Context, o publish.Object) error {
+func (c *creation) upload(ctx context.Context, o blob.Object) error {
 	client := c.connection.Client()
 	bucket := aws.String(locals3.Bucket)
 	tags, err := client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: bucket, Key: &o.Key, VersionId: &o.Version})
@@ -329,7 +329,7 @@ func (c *creation) document(ctx context.Context, key string) ([]byte, error) {
 
 // objects adds the rest of what is below registry/, of which nothing ever changes.
 func (c *creation) objects(ctx context.Context) error {
-	var fresh []publish.Object
+	var fresh []blob.Object
 	var total int64
 	for o, err := range c.bucket.List(ctx, registry.Prefix, "") {
 		if err != nil {

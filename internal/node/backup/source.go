@@ -11,15 +11,15 @@ import (
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/node/socket"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
-	"github.com/larder-registry/larder/pkg/publish"
 )
 
 // source is a data folder that is read: beside the server that serves from it, or
 // alone.
 type source struct {
 	data       string
-	bucket     publish.Bucket
+	bucket     blob.Bucket
 	connection locals3.Connection // to the same bucket, for what the registry itself does not ask it
 	access     func(ctx context.Context) (io.ReadCloser, int64, error)
 	close      func() error

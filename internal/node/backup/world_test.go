@@ -16,13 +16,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/node/ownkey"
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -33,7 +33,7 @@ import (
 type world struct {
 	dir       *datadir.Dir
 	server    *locals3.Server
-	bucket    publish.Bucket
+	bucket    blob.Bucket
 	catalog   *boltcatalog.Catalog
 	publisher *publish.Publisher
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -27,14 +27,14 @@ func Load(ctx context.Context, path string) (*signing.Key, error) {
 
 // Open is Load, and keeps the key's public half in the bucket, where those of all
 // times are kept.
-func Open(ctx context.Context, path string, bucket publish.Bucket) (*signing.Key, error) {
+func Open(ctx context.Context, path string, bucket blob.Bucket) (*signing.Key, error) {
 	key, err := Load(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	public := key.PublicKey()
 	err = bucket.Create(ctx, registry.OwnKeyKey(public.Fingerprint), []byte(public.ASCIIArmor))
-	if err != nil && !errors.Is(err, publish.ErrExists) {
+	if err != nil && !errors.Is(err, blob.ErrExists) {
 		return nil, fmt.Errorf("keep the public key: %w", err)
 	}
 	return key, nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
@@ -22,11 +23,11 @@ const day = 24 * time.Hour
 
 // Bucket is the bucket whose inbox is pruned.
 type Bucket interface {
-	publish.Bucket
+	blob.Bucket
 	// Remove removes an object version, or a delete marker, for good.
 	Remove(ctx context.Context, key, version string) error
 	// Markers calls do with every delete marker under a prefix, until it fails.
-	Markers(ctx context.Context, prefix string, do func(publish.Object) error) error
+	Markers(ctx context.Context, prefix string, do func(blob.Object) error) error
 }
 
 // Options say what is removed.
@@ -46,7 +47,7 @@ type Options struct {
 
 // Item is something that goes.
 type Item struct {
-	publish.Object
+	blob.Object
 	What string // "published", or another status of an upload; "overwritten" or "deleted"
 }
 
@@ -68,7 +69,7 @@ func Run(ctx context.Context, o Options) (Total, error) {
 		}
 	}
 	for _, folder := range publish.InboxFolders {
-		err := o.Bucket.Markers(ctx, folder, func(marker publish.Object) error { return p.marker(ctx, marker) })
+		err := o.Bucket.Markers(ctx, folder, func(marker blob.Object) error { return p.marker(ctx, marker) })
 		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return p.total, err
 		}
@@ -125,7 +126,7 @@ func (p *pruning) isOver(since time.Time, status publish.Status) bool {
 }
 
 // marker removes a delete marker under which nothing is left.
-func (p *pruning) marker(ctx context.Context, marker publish.Object) error {
+func (p *pruning) marker(ctx context.Context, marker blob.Object) error {
 	if !p.isOver(marker.Modified, publish.Published) {
 		return nil
 	}

@@ -13,10 +13,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/locals3"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -147,7 +147,7 @@ func (w *world) all(t *testing.T, prefix string) (all []string) {
 		}
 		all = append(all, o.Key+" "+o.Version)
 	}
-	err := w.bucket.Markers(t.Context(), prefix, func(o publish.Object) error {
+	err := w.bucket.Markers(t.Context(), prefix, func(o blob.Object) error {
 		all = append(all, "marker "+o.Key)
 		return nil
 	})

@@ -17,11 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/larder-registry/larder/internal/awsconfig"
 	"github.com/larder-registry/larder/internal/progress"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -189,7 +189,7 @@ func (f File) metadata() map[string]string {
 	if f.Source == "" {
 		return nil
 	}
-	return map[string]string{publish.SourceMetadata: f.Source}
+	return map[string]string{blob.SourceMetadata: f.Source}
 }
 
 // listener hears of an upload's parts.

@@ -1,4 +1,4 @@
-// Package blobtest is the suite that every driver of [publish.Bucket] passes.
+// Package blobtest is the suite that every driver of [blob.Bucket] passes.
 package blobtest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -39,7 +39,7 @@ type User interface {
 
 // Test runs the suite. open is called once, for a versioned bucket that is
 // empty and accepts everything.
-func Test(t *testing.T, open func(t *testing.T) (publish.Bucket, User)) {
+func Test(t *testing.T, open func(t *testing.T) (blob.Bucket, User)) {
 	bucket, user := open(t)
 	s := &suite{bucket, user}
 	t.Run("missing", s.missing)
@@ -60,7 +60,7 @@ func Test(t *testing.T, open func(t *testing.T) (publish.Bucket, User)) {
 }
 
 type suite struct {
-	bucket publish.Bucket
+	bucket blob.Bucket
 	user   User
 }
 
@@ -157,13 +157,13 @@ func (s *suite) keys(t *testing.T) {
 }
 
 // inTheWay holds that of two objects, one of whose keys is the folder of the other
-// where keys are paths, the second is written, or has [publish.ErrInTheWay].
+// where keys are paths, the second is written, or has [blob.ErrInTheWay].
 func (s *suite) inTheWay(t *testing.T) {
 	for first, second := range map[string]string{"way/a": "way/a/b", "way/c/d/e": "way/c"} {
 		s.put(t, first, "first")
 		err := s.bucket.Put(t.Context(), second, strings.NewReader("second"), 6)
 		switch {
-		case errors.Is(err, publish.ErrInTheWay):
+		case errors.Is(err, blob.ErrInTheWay):
 			if _, _, err := s.bucket.Open(t.Context(), second, ""); !errors.Is(err, registry.ErrNotFound) {
 				t.Errorf("%s, which was not written, is read: %v", second, err)
 			}
@@ -187,7 +187,7 @@ func (s *suite) create(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, body := range []string{"first", "second"} {
-		if err := s.bucket.Create(ctx, "create/a", []byte(body)); !errors.Is(err, publish.ErrExists) {
+		if err := s.bucket.Create(ctx, "create/a", []byte(body)); !errors.Is(err, blob.ErrExists) {
 			t.Errorf("Create(%q) = %v, want ErrExists", body, err)
 		}
 	}
@@ -219,7 +219,7 @@ func (s *suite) createAtOnce(t *testing.T) {
 				winners++
 			case err == nil:
 				t.Errorf("%s: writer %d won, the object is %q", key, i, got)
-			case !errors.Is(err, publish.ErrExists):
+			case !errors.Is(err, blob.ErrExists):
 				t.Errorf("%s: Create = %v, want ErrExists", key, err)
 			}
 		}
@@ -231,18 +231,18 @@ func (s *suite) createAtOnce(t *testing.T) {
 
 // versions holds that every version stays readable, whatever came after it.
 func (s *suite) versions(t *testing.T) {
-	var want []publish.Object
+	var want []blob.Object
 	for _, body := range []string{"1", "22", "333"} {
 		version := s.user.Upload(t, "versions/a", []byte(body), nil)
-		want = append(want, publish.Object{Key: "versions/a", Version: version, Size: int64(len(body))})
+		want = append(want, blob.Object{Key: "versions/a", Version: version, Size: int64(len(body))})
 	}
 	s.user.Delete(t, "versions/a")
 	version := s.user.Upload(t, "versions/a", []byte("4444"), nil)
-	want = append(want, publish.Object{Key: "versions/a", Version: version, Size: 4})
+	want = append(want, blob.Object{Key: "versions/a", Version: version, Size: 4})
 	s.user.Delete(t, "versions/a")
 	slices.Reverse(want) // the newest first
 	version = s.user.Upload(t, "versions/b", []byte("b"), nil)
-	want = append(want, publish.Object{Key: "versions/b", Version: version, Size: 1})
+	want = append(want, blob.Object{Key: "versions/b", Version: version, Size: 1})
 
 	got := collect(t, s.bucket.Versions(t.Context(), "versions/", ""))
 	for i := range got {
@@ -348,7 +348,7 @@ func (s *suite) tagsFull(t *testing.T) {
 	}
 	version := s.user.Upload(t, "tags-full/a", []byte("1"), own)
 	err := s.bucket.Tag(t.Context(), "tags-full/a", version, map[string]string{"larder-status": "rejected", "larder-reason": "x"})
-	if !errors.Is(err, publish.ErrTagsFull) {
+	if !errors.Is(err, blob.ErrTagsFull) {
 		t.Errorf("Tag = %v, want ErrTagsFull", err)
 	}
 	if got := s.user.Tags(t, "tags-full/a", version); !maps.Equal(got, own) {
@@ -420,7 +420,7 @@ func (s *suite) pages(t *testing.T) {
 	s.put(t, current[split], "and again")
 	for _, c := range []struct {
 		name string
-		list iter.Seq2[publish.Object, error]
+		list iter.Seq2[blob.Object, error]
 		want []string
 	}{
 		{"List", s.bucket.List(t.Context(), "pages/", ""), current},
@@ -492,7 +492,7 @@ func (s *suite) putAll(t *testing.T, keys []string) {
 	wg.Wait()
 }
 
-func (s *suite) head(t *testing.T, key string) publish.Object {
+func (s *suite) head(t *testing.T, key string) blob.Object {
 	t.Helper()
 	object, err := s.bucket.Head(t.Context(), key)
 	if err != nil {
@@ -501,7 +501,7 @@ func (s *suite) head(t *testing.T, key string) publish.Object {
 	return object
 }
 
-func (s *suite) open(t *testing.T, key, version string) (string, publish.Object) {
+func (s *suite) open(t *testing.T, key, version string) (string, blob.Object) {
 	t.Helper()
 	body, object, err := s.bucket.Open(t.Context(), key, version)
 	if err != nil {
@@ -517,9 +517,9 @@ func (s *suite) open(t *testing.T, key, version string) (string, publish.Object)
 	return content.String(), object
 }
 
-func collect(t *testing.T, list iter.Seq2[publish.Object, error]) []publish.Object {
+func collect(t *testing.T, list iter.Seq2[blob.Object, error]) []blob.Object {
 	t.Helper()
-	var objects []publish.Object
+	var objects []blob.Object
 	for object, err := range list {
 		if err != nil {
 			t.Fatal(err)
@@ -529,7 +529,7 @@ func collect(t *testing.T, list iter.Seq2[publish.Object, error]) []publish.Obje
 	return objects
 }
 
-func keysOf(t *testing.T, list iter.Seq2[publish.Object, error]) []string {
+func keysOf(t *testing.T, list iter.Seq2[blob.Object, error]) []string {
 	t.Helper()
 	var keys []string
 	for _, object := range collect(t, list) {
@@ -538,7 +538,7 @@ func keysOf(t *testing.T, list iter.Seq2[publish.Object, error]) []string {
 	return keys
 }
 
-func firstError(list iter.Seq2[publish.Object, error]) error {
+func firstError(list iter.Seq2[blob.Object, error]) error {
 	for _, err := range list {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -48,7 +48,7 @@ func TestCreateConflict(t *testing.T) {
 		want  error
 	}{
 		{answer{status: http.StatusOK}, nil},
-		{answer{http.StatusPreconditionFailed, "PreconditionFailed"}, publish.ErrExists},
+		{answer{http.StatusPreconditionFailed, "PreconditionFailed"}, blob.ErrExists},
 	} {
 		bucket, count := scripted(t, conflict, c.after)
 		if err := bucket.Create(t.Context(), "a", []byte("x")); !errors.Is(err, c.want) {
@@ -65,7 +65,7 @@ func TestCreateConflict(t *testing.T) {
 func TestNoRoomForTags(t *testing.T) {
 	for code, full := range map[string]bool{"MetadataTooLarge": true, "InvalidTag": false} {
 		bucket, _ := scripted(t, answer{status: http.StatusOK}, answer{http.StatusBadRequest, code})
-		if err := bucket.Tag(t.Context(), "a", "v", map[string]string{"k": "v"}); err == nil || errors.Is(err, publish.ErrTagsFull) != full {
+		if err := bucket.Tag(t.Context(), "a", "v", map[string]string{"k": "v"}); err == nil || errors.Is(err, blob.ErrTagsFull) != full {
 			t.Errorf("%s: Tag = %v", code, err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestCreateAnswerLost(t *testing.T) {
 	cfg := configFor(s3test.Start(t))
 	cfg.Transport = &lossy{}
 	bucket := newBucket(t, cfg)
-	if err := bucket.Create(t.Context(), "a", []byte("x")); !errors.Is(err, publish.ErrExists) {
+	if err := bucket.Create(t.Context(), "a", []byte("x")); !errors.Is(err, blob.ErrExists) {
 		t.Errorf("Create = %v, want ErrExists", err)
 	}
 	if _, err := bucket.Head(t.Context(), "a"); err != nil {
@@ -177,7 +177,7 @@ func TestListEncoded(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	bucket := newBucket(t, configAt(server.URL))
-	var got []publish.Object
+	var got []blob.Object
 	for object, err := range bucket.List(t.Context(), "", "") {
 		if err != nil {
 			t.Fatal(err)
@@ -190,7 +190,7 @@ func TestListEncoded(t *testing.T) {
 		}
 		got = append(got, object)
 	}
-	if want := []publish.Object{{Key: key}, {Key: key, Version: "1"}, {Key: key, Version: "2"}}; !slices.Equal(got, want) {
+	if want := []blob.Object{{Key: key}, {Key: key, Version: "1"}, {Key: key, Version: "2"}}; !slices.Equal(got, want) {
 		t.Errorf("listed %+v, want %+v", got, want)
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/blob"
 )
 
-// List implements [publish.Bucket]. S3 does not say which version is current
+// List implements [blob.Bucket]. S3 does not say which version is current
 // when it lists objects, so they have none.
-func (b *Bucket) List(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
-	return func(yield func(publish.Object, error) bool) {
+func (b *Bucket) List(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
+	return func(yield func(blob.Object, error) bool) {
 		pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{
 			Bucket: &b.name, Prefix: &prefix, StartAfter: optional(after), EncodingType: types.EncodingTypeUrl,
 		})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				yield(publish.Object{}, failed("list", prefix, err))
+				yield(blob.Object{}, failed("list", prefix, err))
 				return
 			}
 			for _, o := range page.Contents {
@@ -35,12 +35,12 @@ func (b *Bucket) List(ctx context.Context, prefix, after string) iter.Seq2[publi
 	}
 }
 
-// Versions implements [publish.Bucket].
-func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[publish.Object, error] {
-	return func(yield func(publish.Object, error) bool) {
+// Versions implements [blob.Bucket].
+func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
+	return func(yield func(blob.Object, error) bool) {
 		for page, err := range b.versionPages(ctx, prefix, after) {
 			if err != nil {
-				yield(publish.Object{}, err)
+				yield(blob.Object{}, err)
 				return
 			}
 			for _, v := range page.Versions {
@@ -58,8 +58,8 @@ func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[p
 
 // Markers calls do with every delete marker under a prefix, until it fails. It may
 // remove them.
-func (b *Bucket) Markers(ctx context.Context, prefix string, do func(publish.Object) error) error {
-	var all []publish.Object
+func (b *Bucket) Markers(ctx context.Context, prefix string, do func(blob.Object) error) error {
+	var all []blob.Object
 	for page, err := range b.versionPages(ctx, prefix, "") {
 		if err != nil {
 			return err
@@ -116,13 +116,13 @@ func (b *Bucket) versionPages(ctx context.Context, prefix, after string) iter.Se
 
 // repeated says that the page before ended with a version. Amazon's S3 goes on
 // after a marker, the Versity gateway (1.8.0) with it.
-func repeated(o publish.Object, p versionsPage) bool {
+func repeated(o blob.Object, p versionsPage) bool {
 	return p.keyMarker != nil && o.Key == *p.keyMarker && o.Version == aws.ToString(p.versionMarker)
 }
 
-func listed(encoding types.EncodingType, key, version *string, size *int64, modified *time.Time) (publish.Object, error) {
+func listed(encoding types.EncodingType, key, version *string, size *int64, modified *time.Time) (blob.Object, error) {
 	decoded, err := decodeKey(encoding, key)
-	return publish.Object{
+	return blob.Object{
 		Key:      decoded,
 		Version:  aws.ToString(version),
 		Size:     aws.ToInt64(size),

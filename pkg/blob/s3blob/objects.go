@@ -15,36 +15,36 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/blob"
 )
 
-// Open implements [publish.Bucket]. The context bounds the reading, too.
-func (b *Bucket) Open(ctx context.Context, key, version string) (io.ReadCloser, publish.Object, error) {
+// Open implements [blob.Bucket]. The context bounds the reading, too.
+func (b *Bucket) Open(ctx context.Context, key, version string) (io.ReadCloser, blob.Object, error) {
 	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key, VersionId: optional(version)})
 	if err != nil {
-		return nil, publish.Object{}, failed("read", key, err)
+		return nil, blob.Object{}, failed("read", key, err)
 	}
-	return out.Body, publish.Object{
+	return out.Body, blob.Object{
 		Key:      key,
 		Version:  aws.ToString(out.VersionId),
 		Size:     aws.ToInt64(out.ContentLength),
 		Modified: aws.ToTime(out.LastModified),
-		Source:   out.Metadata[publish.SourceMetadata],
+		Source:   out.Metadata[blob.SourceMetadata],
 	}, nil
 }
 
-// Head implements [publish.Bucket].
-func (b *Bucket) Head(ctx context.Context, key string) (publish.Object, error) {
+// Head implements [blob.Bucket].
+func (b *Bucket) Head(ctx context.Context, key string) (blob.Object, error) {
 	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
-		return publish.Object{}, failed("look at", key, err)
+		return blob.Object{}, failed("look at", key, err)
 	}
-	return publish.Object{
+	return blob.Object{
 		Key:      key,
 		Version:  aws.ToString(out.VersionId),
 		Size:     aws.ToInt64(out.ContentLength),
 		Modified: aws.ToTime(out.LastModified),
-		Source:   out.Metadata[publish.SourceMetadata],
+		Source:   out.Metadata[blob.SourceMetadata],
 		SHA256:   wholeSHA256(out.ChecksumSHA256, out.ChecksumType),
 	}, nil
 }
@@ -59,15 +59,15 @@ func wholeSHA256(checksum *string, kind types.ChecksumType) string {
 	return hex.EncodeToString(sum)
 }
 
-// Create implements [publish.Bucket]. A creation whose answer was lost on the
-// way is sent again, and finds its own object: [publish.ErrExists] does not
+// Create implements [blob.Bucket]. A creation whose answer was lost on the
+// way is sent again, and finds its own object: [blob.ErrExists] does not
 // mean that somebody else wrote it.
 func (b *Bucket) Create(ctx context.Context, key string, body []byte) error {
 	in := b.put(key, bytes.NewReader(body), int64(len(body)))
 	in.IfNoneMatch = aws.String("*")
 	_, err := b.client.PutObject(ctx, in)
 	if alreadyExists(err) {
-		return fmt.Errorf("create %q in the bucket: %w", key, publish.ErrExists)
+		return fmt.Errorf("create %q in the bucket: %w", key, blob.ErrExists)
 	}
 	if err != nil {
 		return failed("create", key, err)
@@ -75,13 +75,13 @@ func (b *Bucket) Create(ctx context.Context, key string, body []byte) error {
 	return nil
 }
 
-// Put implements [publish.Bucket]. The body is read twice, first for its
+// Put implements [blob.Bucket]. The body is read twice, first for its
 // SHA-256; S3 takes up to 5 GiB at once.
 func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error {
 	_, err := b.client.PutObject(ctx, b.put(key, body, size))
 	switch {
 	case inTheWay(err):
-		return fmt.Errorf("write %q in the bucket: %w", key, publish.ErrInTheWay)
+		return fmt.Errorf("write %q in the bucket: %w", key, blob.ErrInTheWay)
 	case err != nil:
 		return failed("write", key, err)
 	}
@@ -120,7 +120,7 @@ func (b *Bucket) put(key string, body io.Reader, size int64) *s3.PutObjectInput 
 	}
 }
 
-// Copy implements [publish.Bucket].
+// Copy implements [blob.Bucket].
 func (b *Bucket) Copy(ctx context.Context, from, version, to string) (string, error) {
 	out, err := b.client.CopyObject(ctx, &s3.CopyObjectInput{
 		Bucket:            &b.name,
@@ -148,7 +148,7 @@ func copySource(bucket, key, version string) string {
 	return bucket + "/" + escaped + "?versionId=" + url.QueryEscape(version)
 }
 
-// Tag implements [publish.Bucket]. S3 replaces tags as a whole: those that
+// Tag implements [blob.Bucket]. S3 replaces tags as a whole: those that
 // somebody else sets at the same moment can be lost.
 func (b *Bucket) Tag(ctx context.Context, key, version string, tags map[string]string) error {
 	current, err := b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{
@@ -159,14 +159,14 @@ func (b *Bucket) Tag(ctx context.Context, key, version string, tags map[string]s
 	}
 	merged := mergeTags(current.TagSet, tags)
 	if len(merged) > maxTags {
-		return fmt.Errorf("tag %q in the bucket: %w", key, publish.ErrTagsFull)
+		return fmt.Errorf("tag %q in the bucket: %w", key, blob.ErrTagsFull)
 	}
 	_, err = b.client.PutObjectTagging(ctx, &s3.PutObjectTaggingInput{
 		Bucket: &b.name, Key: &key, VersionId: optional(version), Tagging: &types.Tagging{TagSet: merged},
 	})
 	switch {
 	case noRoom(err):
-		return fmt.Errorf("tag %q in the bucket: %w", key, publish.ErrTagsFull)
+		return fmt.Errorf("tag %q in the bucket: %w", key, blob.ErrTagsFull)
 	case err != nil:
 		return failed("tag", key, err)
 	}

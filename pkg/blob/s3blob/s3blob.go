@@ -27,7 +27,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/blob"
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 	maxAttempts = 5
 
 	// answerTimeout is how long S3 may take to begin an answer once it has
-	// the whole request. A copy of publish.MaxUpload bytes is answered when
+	// the whole request. A copy of blob.MaxCopy bytes is answered when
 	// it is done.
 	answerTimeout = 10 * time.Minute
 
@@ -110,14 +110,14 @@ func NewTransport() *http.Transport {
 	return transport
 }
 
-// Bucket is a [publish.Bucket] in S3.
+// Bucket is a [blob.Bucket] in S3.
 type Bucket struct {
 	name    string
 	client  *s3.Client
 	presign *s3.PresignClient
 }
 
-var _ publish.Bucket = (*Bucket)(nil)
+var _ blob.Bucket = (*Bucket)(nil)
 
 // New uses a bucket. It sends no request. The error says which setting is
 // wrong.

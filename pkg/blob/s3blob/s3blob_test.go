@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -43,7 +43,7 @@ func newBucket(t *testing.T, cfg s3blob.Config) *s3blob.Bucket {
 }
 
 func TestBucket(t *testing.T) {
-	blobtest.Test(t, func(t *testing.T) (publish.Bucket, blobtest.User) {
+	blobtest.Test(t, func(t *testing.T) (blob.Bucket, blobtest.User) {
 		s := s3test.Start(t)
 		return newBucket(t, configFor(s)), s
 	})
@@ -62,12 +62,12 @@ func TestMarkersAndRemove(t *testing.T) {
 		s.Delete(t, deleted)
 	}
 	want := []string{"inbox/a", key, key}
-	var markers []publish.Object
-	note := func(marker publish.Object) error { markers = append(markers, marker); return nil }
+	var markers []blob.Object
+	note := func(marker blob.Object) error { markers = append(markers, marker); return nil }
 	if err := bucket.Markers(t.Context(), "inbox/", note); err != nil || !slices.Equal(keys(markers), want) {
 		t.Fatalf("there are %+v, %v, want %q", markers, err, want)
 	}
-	remove := func(marker publish.Object) error { return bucket.Remove(t.Context(), marker.Key, marker.Version) }
+	remove := func(marker blob.Object) error { return bucket.Remove(t.Context(), marker.Key, marker.Version) }
 	if err := bucket.Markers(t.Context(), "inbox/", remove); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestMarkersAndRemove(t *testing.T) {
 		t.Errorf("there are %+v, %v", markers, err)
 	}
 	errStop := errors.New("stop")
-	if err := bucket.Markers(t.Context(), "", func(publish.Object) error { return errStop }); !errors.Is(err, errStop) {
+	if err := bucket.Markers(t.Context(), "", func(blob.Object) error { return errStop }); !errors.Is(err, errStop) {
 		t.Errorf("what failed: %v", err)
 	}
 	broken, _ := scripted(t, answer{http.StatusForbidden, "AccessDenied"})
@@ -102,7 +102,7 @@ func TestMarkersAndRemove(t *testing.T) {
 	}
 }
 
-func keys(objects []publish.Object) (keys []string) {
+func keys(objects []blob.Object) (keys []string) {
 	for _, o := range objects {
 		keys = append(keys, o.Key)
 	}
