@@ -18,6 +18,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/larder-registry/larder/internal/ttlcache"
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/upstream"
@@ -65,17 +66,23 @@ type Config struct {
 // use.
 type Puller struct {
 	Config
-	versions cache[[]upstream.Version]
-	packages cache[[]upstream.Package]
-	silent   silences
-	asking   chan struct{} // has room for lookupsAtOnce
+	versions *cache[[]upstream.Version]
+	packages *cache[[]upstream.Package]
+	silent   *ttlcache.Cache[string, struct{}] // the hosts that did not answer in time
+	asking   chan struct{}                     // has room for lookupsAtOnce
 }
 
 var _ protocol.Origins = (*Puller)(nil)
 
 // New is a puller.
 func New(c Config) *Puller {
-	return &Puller{Config: c, asking: make(chan struct{}, lookupsAtOnce)}
+	return &Puller{
+		Config:   c,
+		versions: newCache[[]upstream.Version](),
+		packages: newCache[[]upstream.Package](),
+		silent:   ttlcache.New[string, struct{}](len(c.Patterns)), // each names one host
+		asking:   make(chan struct{}, lookupsAtOnce),
+	}
 }
 
 // Wanted is a package that is to be fetched.
@@ -232,12 +239,12 @@ func (p *Puller) inTurn(ctx context.Context, hostname string, question func(cont
 	case <-ctx.Done():
 		return errBusy
 	}
-	if p.silent.has(hostname) {
+	if _, silent := p.silent.Get(hostname, time.Now()); silent {
 		return errSilent
 	}
 	err := question(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		p.silent.add(hostname, time.Now().Add(failedFor))
+		p.silent.Put(hostname, struct{}{}, time.Now(), failedFor)
 	}
 	return err
 }

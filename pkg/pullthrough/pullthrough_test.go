@@ -240,8 +240,7 @@ func TestAClientThatLeaves(t *testing.T) {
 // Few answers are kept, and all of them while they are few.
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c cache[int]
-		asked := 0
+		c, asked := newCache[int](), 0
 		get := func(key int) int {
 			return c.get(fmt.Sprint(key), func() (int, time.Duration) { asked++; return key, time.Minute })
 		}
@@ -255,12 +254,19 @@ func TestCache(t *testing.T) {
 		if asked != maxCached {
 			t.Errorf("asked %d times for %d answers", asked, maxCached)
 		}
-		get(maxCached)
-		if len(c.answers) != maxCached {
-			t.Errorf("%d answers are kept", len(c.answers))
-		}
-		time.Sleep(time.Minute - time.Nanosecond)
 		before := asked
+		for key := range maxCached + 1 {
+			get(key)
+		}
+		for key := range maxCached + 1 {
+			get(key)
+		}
+		if asked == before+1 {
+			t.Errorf("all of %d answers are kept", maxCached+1)
+		}
+		get(maxCached)
+		time.Sleep(time.Minute - time.Nanosecond)
+		before = asked
 		if get(maxCached); asked != before {
 			t.Error("an answer that is good is asked for again")
 		}
@@ -275,17 +281,17 @@ func TestCache(t *testing.T) {
 // longer; what is good for no time is not kept at all.
 func TestCacheKeepsWhatIsGoodForLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c cache[string]
+		c := newCache[string]()
 		c.get("good", func() (string, time.Duration) { return "answer", versionsFor })
 		for i := range 3 * maxCached {
 			c.get(fmt.Sprint(i), func() (string, time.Duration) { return "", failedFor })
 		}
-		if got, ok := c.find("good"); !ok || got != "answer" || len(c.answers) != maxCached {
-			t.Errorf("it is %q, %v, among %d", got, ok, len(c.answers))
+		if got := c.get("good", func() (string, time.Duration) { return "another", 0 }); got != "answer" {
+			t.Errorf("it is %q", got)
 		}
-		c.get("never", func() (string, time.Duration) { return "", 0 })
-		if _, kept := c.answers["never"]; kept || len(c.answers) != maxCached {
-			t.Error("an answer is kept that is no good")
+		c.get("never", func() (string, time.Duration) { return "no good", 0 })
+		if got := c.get("never", func() (string, time.Duration) { return "another", 0 }); got != "another" {
+			t.Errorf("an answer is kept that is %s", got)
 		}
 	})
 }
@@ -322,22 +328,6 @@ func TestNobodyKeepsOthersFromWhatIsThere(t *testing.T) {
 		stranger.Wait()
 		if got := p.Versions(t.Context(), here); len(got) != 2 {
 			t.Errorf("when the others are done, the origin still has %v", got)
-		}
-	})
-}
-
-// That one host does not answer says nothing of another.
-func TestSilences(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var s silences
-		s.add("a.example", time.Now().Add(time.Minute))
-		s.add("b.example", time.Now().Add(time.Second))
-		if !s.has("a.example") || !s.has("b.example") || s.has("c.example") {
-			t.Errorf("silent are %v", s.until)
-		}
-		time.Sleep(time.Second)
-		if !s.has("a.example") || s.has("b.example") {
-			t.Errorf("later, silent are %v", s.until)
 		}
 	})
 }
@@ -421,6 +411,43 @@ func (h hanging) Versions(ctx context.Context, _ registry.ProviderAddress) ([]up
 	h.lists.Add(1)
 	<-ctx.Done()
 	return nil, fmt.Errorf("no answer: %w", context.Cause(ctx))
+}
+
+// oneHangs is two origins: registry.terraform.io says nothing, and the other answers.
+type oneHangs struct{ hanging }
+
+func (o oneHangs) Versions(ctx context.Context, a registry.ProviderAddress) ([]upstream.Version, error) {
+	if a.Hostname == "registry.terraform.io" {
+		return o.hanging.Versions(ctx, a)
+	}
+	return o.origin.Versions(ctx, a)
+}
+
+// That one host does not answer says nothing of another.
+func TestOneOriginThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin{}
+		p, _ := newPuller(t, o, io.Discard)
+		more, err := ParsePatterns("registry.opentofu.org/hashicorp/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := p.Config
+		c.Origins, c.Patterns = oneHangs{hanging{o}}, append(c.Patterns, more...)
+		p = New(c)
+		for _, tt := range []struct {
+			address string
+			has     int
+			asked   int64
+		}{
+			{"registry.terraform.io/hashicorp/time", 0, 1}, {"registry.opentofu.org/hashicorp/time", 2, 2},
+			{"registry.terraform.io/hashicorp/random", 0, 2}, {"registry.opentofu.org/hashicorp/random", 2, 3},
+		} {
+			if got := p.Versions(t.Context(), address(t, tt.address)); len(got) != tt.has || o.lists.Load() != tt.asked {
+				t.Errorf("%s has %v, after %d questions, want %d", tt.address, got, o.lists.Load(), tt.asked)
+			}
+		}
+	})
 }
 
 // However many providers are asked for at once, few questions are open, and who
@@ -739,15 +766,20 @@ func TestWhatRestsIsForgotten(t *testing.T) {
 	for i := range maxPending {
 		worker.done(Wanted{a, mustVersion(fmt.Sprintf("1.%d.0", i)), linux})
 	}
-	if len(worker.resting) != maxPending {
-		t.Errorf("%d packages of %d are remembered", len(worker.resting), maxPending)
+	wantAll := func() {
+		t.Helper()
+		for i := range maxPending {
+			if err := worker.Want(t.Context(), Wanted{a, mustVersion(fmt.Sprintf("1.%d.0", i)), linux}); err != nil {
+				t.Error(err)
+			}
+		}
 	}
-	if err := worker.Want(t.Context(), Wanted{a, mustVersion("1.0.0"), linux}); err != nil || len(worker.queue) > 0 {
-		t.Errorf("what rests is fetched: %v", err)
+	if wantAll(); len(worker.queue) > 0 {
+		t.Errorf("%d packages that rest are fetched", len(worker.queue))
 	}
 	worker.done(Wanted{a, mustVersion("2.0.0"), linux})
-	if len(worker.resting) != 1 {
-		t.Errorf("%d packages are remembered", len(worker.resting))
+	if wantAll(); len(worker.queue) != 1 {
+		t.Errorf("%d packages are forgotten for one more", len(worker.queue))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/larder-registry/larder/internal/ttlcache"
 )
 
 const (
@@ -32,20 +34,24 @@ type Worker struct {
 	queue chan Wanted
 
 	mu      sync.Mutex
-	pending map[Wanted]bool      // that wait or are being fetched
-	resting map[Wanted]time.Time // and until when
+	pending map[Wanted]bool // that wait or are being fetched
+
+	resting *ttlcache.Cache[Wanted, struct{}]
 }
 
 // NewWorker fetches by a [Fetcher.Fetch].
 func NewWorker(fetch func(context.Context, Wanted) error, log *slog.Logger) *Worker {
-	return &Worker{fetch: fetch, log: log, queue: make(chan Wanted, maxPending), pending: map[Wanted]bool{}, resting: map[Wanted]time.Time{}}
+	return &Worker{
+		fetch: fetch, log: log, queue: make(chan Wanted, maxPending), pending: map[Wanted]bool{},
+		resting: ttlcache.New[Wanted, struct{}](maxPending), // what is forgotten is looked at again
+	}
 }
 
 // Want asks for a package to be fetched, and does not wait for it.
 func (w *Worker) Want(_ context.Context, wanted Wanted) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.pending[wanted] || time.Now().Before(w.resting[wanted]) {
+	if _, rests := w.resting.Get(wanted, time.Now()); rests || w.pending[wanted] {
 		return nil
 	}
 	select {
@@ -90,8 +96,5 @@ func (w *Worker) done(wanted Wanted) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pending, wanted)
-	if len(w.resting) >= maxPending { // those that are forgotten are looked at again
-		clear(w.resting)
-	}
-	w.resting[wanted] = time.Now().Add(restFor)
+	w.resting.Put(wanted, struct{}{}, time.Now(), restFor)
 }

@@ -90,8 +90,8 @@ func TestConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for i := range 2 * maxBases {
 				host := fmt.Sprintf("host%d.example.com", i)
-				c.bases.put(host, &url.URL{Host: host}, time.Now().Add(time.Hour))
-				if base := c.bases.get(host, time.Now()); base != nil && base.Host != host {
+				c.bases.Put(host, &url.URL{Host: host}, time.Now(), time.Hour)
+				if base, ok := c.bases.Get(host, time.Now()); ok && base.Host != host {
 					t.Errorf("%s has the base URL %s", host, base)
 				}
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"mime"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
@@ -16,6 +15,9 @@ import (
 const (
 	discoveryPath = "/.well-known/terraform.json"
 	service       = "providers.v1"
+
+	// maxBases is how many hosts' base URLs are remembered. Few hosts are ever asked.
+	maxBases = 100
 )
 
 // base is the base URL of the provider registry protocol at a provider's origin.
@@ -23,14 +25,14 @@ func (c *Client) base(ctx context.Context, a registry.ProviderAddress) (*url.URL
 	if !a.Mirrored() {
 		return nil, errors.New("this registry is its origin")
 	}
-	if base := c.bases.get(a.Hostname, time.Now()); base != nil {
+	if base, ok := c.bases.Get(a.Hostname, time.Now()); ok {
 		return base, nil
 	}
 	base, err := c.discover(ctx, &url.URL{Scheme: "https", Host: a.Hostname, Path: discoveryPath})
 	if err != nil {
 		return nil, err
 	}
-	c.bases.put(a.Hostname, base, time.Now().Add(c.limits.discovery))
+	c.bases.Put(a.Hostname, base, time.Now(), c.limits.discovery)
 	return base, nil
 }
 
@@ -67,36 +69,4 @@ func readDiscovery(u *url.URL, body []byte) (*url.URL, error) {
 		return nil, fmt.Errorf("%s: %w", service, err)
 	}
 	return base, nil
-}
-
-// maxBases is how many hosts are remembered. Few are ever asked.
-const maxBases = 100
-
-// bases remembers base URLs by hostname.
-type bases struct {
-	lock   sync.Mutex
-	byHost map[string]remembered
-}
-
-type remembered struct {
-	base  *url.URL // never changed
-	until time.Time
-}
-
-func (b *bases) get(host string, now time.Time) *url.URL {
-	b.lock.Lock()
-	defer b.lock.Unlock()
-	if found := b.byHost[host]; now.Before(found.until) {
-		return found.base
-	}
-	return nil
-}
-
-func (b *bases) put(host string, base *url.URL, until time.Time) {
-	b.lock.Lock()
-	defer b.lock.Unlock()
-	if b.byHost == nil || len(b.byHost) >= maxBases {
-		b.byHost = map[string]remembered{}
-	}
-	b.byHost[host] = remembered{base, until}
 }

@@ -22,7 +22,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 
+	"github.com/larder-registry/larder/internal/ttlcache"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -41,7 +43,7 @@ type Config struct {
 type Client struct {
 	http   *http.Client
 	limits limits
-	bases  bases
+	bases  *ttlcache.Cache[string, *url.URL] // by hostname
 }
 
 // New is a client that has asked nobody yet.
@@ -53,6 +55,7 @@ func New(c Config) *Client {
 	return &Client{
 		http:   &http.Client{Transport: transport, CheckRedirect: checkRedirect},
 		limits: productionLimits,
+		bases:  ttlcache.New[string, *url.URL](maxBases),
 	}
 }
 

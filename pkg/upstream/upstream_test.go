@@ -262,13 +262,17 @@ func TestDiscoveryIsRemembered(t *testing.T) {
 }
 
 func TestFewHostsAreRemembered(t *testing.T) {
-	var b bases
-	until := time.Now().Add(time.Hour)
-	for i := range 10 * maxBases {
-		b.put(fmt.Sprintf("host%d.example.com", i), nil, until)
-		if want := i%maxBases + 1; len(b.byHost) != want {
-			t.Fatalf("%d hosts are remembered, want %d", len(b.byHost), want)
+	c, now, remembered := newOrigin(t).client(), time.Now(), 0
+	for i := range 2 * maxBases {
+		c.bases.Put(fmt.Sprintf("host%d.example.com", i), nil, now, time.Hour)
+	}
+	for i := range 2 * maxBases {
+		if _, ok := c.bases.Get(fmt.Sprintf("host%d.example.com", i), now); ok {
+			remembered++
 		}
+	}
+	if remembered != maxBases {
+		t.Errorf("%d hosts are remembered, want %d", remembered, maxBases)
 	}
 }
 

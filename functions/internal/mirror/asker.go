@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/functions/internal/queue"
+	"github.com/larder-registry/larder/internal/ttlcache"
 	"github.com/larder-registry/larder/pkg/pullthrough"
 )
 
@@ -25,13 +26,17 @@ const (
 var errSilent = errors.New("the queue has failed a moment ago")
 
 // asker asks the queue for packages, for each once in as long as the queue
-// remembers it. Its zero value needs send alone.
+// remembers it.
 type asker struct {
 	send func(ctx context.Context, id, body string) error
 
 	mu     sync.Mutex
-	asked  map[pullthrough.Wanted]time.Time
-	silent time.Time // until when the queue is not asked
+	asked  *ttlcache.Cache[pullthrough.Wanted, struct{}] // the queue remembers what is forgotten here
+	silent time.Time                                     // until when the queue is not asked
+}
+
+func newAsker(send func(ctx context.Context, id, body string) error) *asker {
+	return &asker{send: send, asked: ttlcache.New[pullthrough.Wanted, struct{}](maxAsked)}
 }
 
 // want asks for a package to be fetched.
@@ -64,16 +69,14 @@ func (a *asker) ask(ctx context.Context, w pullthrough.Wanted) error {
 func (a *asker) first(w pullthrough.Wanted) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if asked, ok := a.asked[w]; ok && time.Since(asked) < queue.OnceFor {
+	now := time.Now()
+	if _, asked := a.asked.Get(w, now); asked {
 		return false, nil
 	}
-	if time.Now().Before(a.silent) {
+	if now.Before(a.silent) {
 		return false, errSilent
 	}
-	if a.asked == nil || len(a.asked) >= maxAsked { // the queue remembers what is forgotten here
-		a.asked = map[pullthrough.Wanted]time.Time{}
-	}
-	a.asked[w] = time.Now()
+	a.asked.Put(w, struct{}{}, now, queue.OnceFor)
 	return true, nil
 }
 
@@ -81,6 +84,6 @@ func (a *asker) first(w pullthrough.Wanted) (bool, error) {
 func (a *asker) forget(w pullthrough.Wanted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.asked, w)
+	a.asked.Delete(w)
 	a.silent = time.Now().Add(failedFor)
 }

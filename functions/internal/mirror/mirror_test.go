@@ -203,14 +203,14 @@ func TestEventsAreToldApart(t *testing.T) {
 func TestEachPackageIsAskedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent atomic.Int64
-		a := &asker{send: func(_ context.Context, id, body string) error {
+		a := newAsker(func(_ context.Context, id, body string) error {
 			if len(id) != 64 || body != timeBody {
 				t.Errorf("sent %q as %q", body, id)
 			}
 			time.Sleep(time.Second)
 			sent.Add(1)
 			return nil
-		}}
+		})
 		wanted, err := readWanted(timeBody)
 		if err != nil {
 			t.Fatal(err)
@@ -238,13 +238,13 @@ func TestEachPackageIsAskedForOnce(t *testing.T) {
 func TestAMessageThatIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sends, fails := 0, true
-		a := &asker{send: func(ctx context.Context, _, _ string) error {
+		a := newAsker(func(ctx context.Context, _, _ string) error {
 			if sends++; fails {
 				<-ctx.Done()
 				return ctx.Err()
 			}
 			return nil
-		}}
+		})
 		began := time.Now()
 		for n, want := range []error{context.DeadlineExceeded, errSilent, errSilent} {
 			wanted := pullthrough.Wanted{Platform: registry.Platform{OS: "linux", Arch: fmt.Sprint("arch", n%2)}}
@@ -263,12 +263,13 @@ func TestAMessageThatIsNotSent(t *testing.T) {
 	})
 }
 
-// Two packages never share an id, and however much is asked for, what is
-// remembered is bounded.
+// Two packages never share an id, and however much is asked for, no more is
+// remembered than there is room for.
 func TestIDs(t *testing.T) {
-	ids := map[string]bool{}
-	a := &asker{send: func(_ context.Context, id, _ string) error { ids[id] = true; return nil }}
-	for n := range 2*maxAsked + 1 {
+	ids, sent := map[string]bool{}, 0
+	a := newAsker(func(_ context.Context, id, _ string) error { ids[id] = true; sent++; return nil })
+	ask := func(n int) {
+		t.Helper()
 		version, err := registry.ParseVersion(fmt.Sprint("1.0.", n))
 		if err != nil {
 			t.Fatal(err)
@@ -277,8 +278,19 @@ func TestIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(ids) != 2*maxAsked+1 || len(a.asked) > maxAsked {
-		t.Errorf("%d ids, and %d are remembered", len(ids), len(a.asked))
+	for _, tt := range []struct{ packages, sent int }{{maxAsked, maxAsked}, {maxAsked, maxAsked}, {maxAsked + 1, maxAsked + 1}} {
+		for n := range tt.packages {
+			ask(n)
+		}
+		if len(ids) != tt.sent || sent != tt.sent {
+			t.Errorf("%d messages with %d ids were sent, want %d", sent, len(ids), tt.sent)
+		}
+	}
+	for n := range maxAsked + 1 {
+		ask(n)
+	}
+	if len(ids) != maxAsked+1 || sent == maxAsked+1 {
+		t.Errorf("all of %d are remembered, with %d ids", sent, len(ids))
 	}
 }
 

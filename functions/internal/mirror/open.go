@@ -40,7 +40,7 @@ func Open(cfg config.Config, transport http.RoundTripper, log *slog.Logger) (*Mi
 	wanted := queue.New(cfg, cfg.FetchQueueURL)
 	origins := upstream.New(upstream.Config{Transport: transport})
 	puller := pullthrough.New(pullthrough.Config{
-		Origins: origins, Patterns: patterns, Platforms: platforms, Want: (&asker{send: wanted.SendOnce}).want, Log: log,
+		Origins: origins, Patterns: patterns, Platforms: platforms, Want: newAsker(wanted.SendOnce).want, Log: log,
 	})
 	fetcher := &pullthrough.Fetcher{Source: origins, Inbox: bucket, Scratch: os.TempDir(), Log: log}
 	return New(Config{

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/internal/ttlcache"
 )
 
 const (
@@ -30,9 +31,8 @@ type Parameter struct {
 	name   string
 	now    func() time.Time
 
-	mu    sync.Mutex
-	value string
-	until time.Time
+	mu    sync.Mutex                      // so that of many who want the value at once, one reads it
+	value *ttlcache.Cache[string, string] // by the parameter's name, of which there is one
 }
 
 // New is the parameter with a name. It sends no request.
@@ -41,7 +41,7 @@ func New(cfg config.Config, name string) *Parameter {
 	if cfg.SSMEndpoint != "" {
 		options.BaseEndpoint = &cfg.SSMEndpoint
 	}
-	return &Parameter{client: ssm.New(options), name: name, now: time.Now}
+	return &Parameter{client: ssm.New(options), name: name, now: time.Now, value: ttlcache.New[string, string](1)}
 }
 
 // Value is the parameter's value, which may be some minutes old. An error names
@@ -49,14 +49,14 @@ func New(cfg config.Config, name string) *Parameter {
 func (p *Parameter) Value(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.now().Before(p.until) {
-		return p.value, nil
+	if value, ok := p.value.Get(p.name, p.now()); ok {
+		return value, nil
 	}
 	value, err := p.read(ctx)
 	if err != nil {
 		return "", fmt.Errorf("read the parameter %s of Systems Manager: %w", p.name, err)
 	}
-	p.value, p.until = value, p.now().Add(keptFor)
+	p.value.Put(p.name, value, p.now(), keptFor)
 	return value, nil
 }
 

@@ -71,6 +71,7 @@ func TestValue(t *testing.T) {
 		{0, "one", 1},
 		{keptFor - time.Second, "one", 1},
 		{time.Second, "two", 2},
+		{-time.Second, "two", 3}, // the clock was set back
 	} {
 		*now = now.Add(c.after)
 		if got, err := p.Value(t.Context()); err != nil || got != c.want || s.asked.Load() != c.asked {

@@ -6,9 +6,9 @@ import (
 	"net"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/larder-registry/larder/internal/ttlcache"
 	"golang.org/x/time/rate"
 )
 
@@ -32,7 +32,7 @@ func newErrorLog(logger *slog.Logger, untrusted string) *log.Logger {
 		to:        logger,
 		admit:     LimitOfLines(),
 		untrusted: untrusted,
-		said:      memory{last: map[said]time.Time{}},
+		said:      ttlcache.New[said, struct{}](maxSaid),
 	}, "", 0)
 }
 
@@ -42,7 +42,7 @@ type errorLog struct {
 	to        *slog.Logger
 	admit     func() bool
 	untrusted string
-	said      memory
+	said      *ttlcache.Cache[said, struct{}]
 }
 
 // handshakeFailed is how net/http says it.
@@ -59,7 +59,7 @@ func (e *errorLog) Write(line []byte) (int, error) {
 		return len(line), nil
 	}
 	from, reason := parts[1], parts[2]
-	if why := e.inWords(reason); e.said.isNew(said{Source(from).String(), why}, time.Now()) && e.admit() {
+	if why := e.inWords(reason); e.isNew(said{Source(from).String(), why}) && e.admit() {
 		client, _, _ := net.SplitHostPort(from)
 		e.to.Warn(why, "client", client, "error", reason)
 	}
@@ -95,30 +95,12 @@ func (e *errorLog) inWords(reason string) string {
 type said struct{ of, what string }
 
 const (
-	sayAgain  = time.Hour // after which the same is said again
-	maxMemory = 1024      // of how many things it is remembered that they were said
+	sayAgain = time.Hour // after which the same is said again
+	maxSaid  = 1024      // of how many things it is remembered that they were said
 )
 
-// memory is what was said in the last hour, or the most of it.
-type memory struct {
-	mu   sync.Mutex
-	last map[said]time.Time
-}
-
 // isNew says whether something was not said within the hour, and remembers that it
-// is now.
-func (m *memory) isNew(what said, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if last, ok := m.last[what]; ok && now.Sub(last) < sayAgain {
-		return false
-	}
-	for old := range m.last { // any: who comes by thousands of addresses is held off by the limit
-		if len(m.last) < maxMemory {
-			break
-		}
-		delete(m.last, old)
-	}
-	m.last[what] = now
-	return true
+// is now. Who comes by thousands of addresses is held off by the limit.
+func (e *errorLog) isNew(what said) bool {
+	return e.said.PutNew(what, struct{}{}, time.Now(), sayAgain)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/logtest"
+	"github.com/larder-registry/larder/internal/ttlcache"
 )
 
 // Real clients that do not come to a request are told of in words.
@@ -155,11 +156,19 @@ func TestHandshakesThatFailOnceAnHour(t *testing.T) {
 		if fail("192.0.2.1:1", "EOF"); written() != 1 {
 			t.Error("it is not said again after an hour")
 		}
-		var m = memory{last: map[said]time.Time{}}
-		for i := range 2 * maxMemory {
-			if !m.isNew(said{fmt.Sprint(i), ""}, time.Now()) || len(m.last) > maxMemory {
-				t.Fatalf("the %dth of %d", i, len(m.last))
+		full, remembered := &errorLog{said: ttlcache.New[said, struct{}](maxSaid)}, 0
+		for i := range 2 * maxSaid {
+			if !full.isNew(said{fmt.Sprint(i), ""}) {
+				t.Fatalf("the %dth is not new", i)
 			}
+		}
+		for i := range 2 * maxSaid {
+			if _, ok := full.said.Get(said{fmt.Sprint(i), ""}, time.Now()); ok {
+				remembered++
+			}
+		}
+		if remembered != maxSaid {
+			t.Errorf("%d are remembered, want %d", remembered, maxSaid)
 		}
 	})
 }
