@@ -35,9 +35,9 @@ import (
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/internal/templatetest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/publish"
-	"github.com/larder-registry/larder/pkg/registry"
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
@@ -101,7 +101,7 @@ func startOrigin(t *testing.T, bucket *s3test.Server) *origin {
 		t.Fatal(err)
 	}
 	o.server = httptest.NewTLSServer(protocol.New(protocol.Config{
-		Reader: registry.NewReader(registry.ReaderConfig{Catalog: w.catalog}), Presigner: presigner, Logger: slog.New(slog.DiscardHandler),
+		Reader: catalog.NewReader(catalog.ReaderConfig{Catalog: w.catalog}), Presigner: presigner, Logger: slog.New(slog.DiscardHandler),
 		Open: true,
 	}))
 	t.Cleanup(o.server.Close)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -243,22 +244,22 @@ func (n *node) damagePackage(t *testing.T) (mend func()) {
 // damageCatalog deprecates the provider in the catalog, without a record of it.
 func (n *node) damageCatalog(t *testing.T) {
 	t.Helper()
-	catalog, err := boltcatalog.Open(filepath.Join(n.dir, ".larder", "catalog.db"))
+	index, err := boltcatalog.Open(filepath.Join(n.dir, ".larder", "catalog.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer catalog.Close()
+	defer index.Close()
 	version, err := registry.ParseVersion("1.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := catalog.ProviderVersion(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, version)
+	state, err := index.ProviderVersion(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, version)
 	if err != nil {
 		t.Fatal(err)
 	}
 	state.Standing = registry.Standing{State: registry.Deprecated, Message: "nobody said so"}
-	seen := registry.Seen{State: state.Revision, Listed: state.Revision}
-	if err := catalog.ReplaceProviderVersion(t.Context(), state, seen); err != nil {
+	seen := catalog.Seen{State: state.Revision, Listed: state.Revision}
+	if err := index.ReplaceProviderVersion(t.Context(), state, seen); err != nil {
 		t.Fatal(err)
 	}
 }

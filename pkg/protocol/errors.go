@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -26,7 +27,7 @@ var statuses = []struct {
 	header, value string
 }{
 	{ErrMalformed, http.StatusBadRequest, "", ""},
-	{registry.ErrUnauthorized, http.StatusUnauthorized, "WWW-Authenticate", "Bearer"},
+	{catalog.ErrUnauthorized, http.StatusUnauthorized, "WWW-Authenticate", "Bearer"},
 	{registry.ErrNotFound, http.StatusNotFound, "", ""},
 	{ErrMethod, http.StatusMethodNotAllowed, "", ""}, // with an Allow of its own
 }
@@ -102,11 +103,11 @@ var plainHost = regexp.MustCompile(`^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$`)
 // downloaded.
 func (h *handler) unauthorized(host string, err error) error {
 	why := "there is no token"
-	var unauthorized *registry.UnauthorizedError
+	var unauthorized *catalog.UnauthorizedError
 	if errors.As(err, &unauthorized) {
 		why = unauthorized.Why
 	}
-	return refuse(registry.ErrUnauthorized, "this registry wants a token, and %s: %s", why, h.howToAuthenticate(host))
+	return refuse(catalog.ErrUnauthorized, "this registry wants a token, and %s: %s", why, h.howToAuthenticate(host))
 }
 
 func (h *handler) howToAuthenticate(host string) string {

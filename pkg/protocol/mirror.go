@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -40,7 +41,7 @@ func (h *handler) mirrorVersions(ctx context.Context, caller access.Caller, requ
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
 	}
-	if errors.Is(err, registry.ErrDenied) { // nor is an origin asked for whom it is nothing to
+	if errors.Is(err, catalog.ErrDenied) { // nor is an origin asked for whom it is nothing to
 		return response{}, missingProvider(request)
 	}
 	document := mirrorVersionsDocument{make(map[string]struct{}, len(listing))}
@@ -94,7 +95,7 @@ func (h *handler) mirrorVersion(ctx context.Context, caller access.Caller, reque
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
 	}
-	if errors.Is(err, registry.ErrDenied) {
+	if errors.Is(err, catalog.ErrDenied) {
 		return response{}, missingVersion(request)
 	}
 	archives, failed := h.archives(ctx, a, p)
@@ -102,7 +103,7 @@ func (h *handler) mirrorVersion(ctx context.Context, caller access.Caller, reque
 		return response{}, failed
 	}
 	// What the index leaves out of an origin's versions is not offered, either.
-	if p.Standing.State != registry.Withdrawn && !errors.Is(err, registry.ErrOtherBuild) {
+	if p.Standing.State != registry.Withdrawn && !errors.Is(err, catalog.ErrOtherBuild) {
 		h.addOrigins(ctx, a, request.Version, archives)
 	}
 	if len(archives) == 0 { // in the same words: a version of which nothing is served yet is not there

@@ -5,7 +5,7 @@
 //
 // A request is first read by [Parse], which knows nothing but its method and
 // path, so that whatever cannot be there never reaches a catalog. What can be
-// there is one question to a [registry.Reader], on behalf of whoever asks, and so
+// there is one question to a [catalog.Reader], on behalf of whoever asks, and so
 // one read of the catalog.
 // The answer names archives by presigned URLs: their bytes never pass through
 // here.
@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
-	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/catalog"
 )
 
 // Presigner makes URLs that read one object of the bucket for a while, without
@@ -39,7 +39,7 @@ type Presigner interface {
 // need has nothing at those routes.
 type Config struct {
 	// Reader is needed by every route but discovery.
-	Reader *registry.Reader
+	Reader *catalog.Reader
 
 	// Presigner is needed by the routes of downloads.
 	Presigner Presigner
@@ -161,7 +161,7 @@ func (h *handler) has(route Route) bool {
 
 // failure answers an error, and logs one that is nobody's but ours.
 func (h *handler) failure(r *http.Request, err error) response {
-	if errors.Is(err, registry.ErrUnauthorized) {
+	if errors.Is(err, catalog.ErrUnauthorized) {
 		err = h.unauthorized(r.Host, err)
 	}
 	answer := errorResponse(err)

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -124,9 +125,9 @@ func newMemory(tb testing.TB) *memory {
 }
 
 // open is a registry that everybody may read, and logs to nowhere.
-func open(catalog registry.Catalog) Config {
+func open(index catalog.Catalog) Config {
 	return Config{
-		Reader:    registry.NewReader(registry.ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}),
+		Reader:    catalog.NewReader(catalog.ReaderConfig{Catalog: index, Logger: slog.New(slog.DiscardHandler)}),
 		Presigner: bucket{},
 		Hostname:  "registry.example.com",
 		Open:      true,
@@ -324,19 +325,19 @@ func TestPackages(t *testing.T) {
 }
 
 func TestEmptyListsAreNotNull(t *testing.T) {
-	catalog := newMemory(t)
-	catalog.moduleVersions = nil
-	catalog.providerVersions = registry.Listing{{Version: version(t, "1.0.0")}}
+	index := newMemory(t)
+	index.moduleVersions = nil
+	index.providerVersions = registry.Listing{{Version: version(t, "1.0.0")}}
 	for path, want := range map[string]string{
 		everyRoute[1]: `{"modules": [{"versions": []}]}`,
 		everyRoute[3]: `{"versions": [{"version": "1.0.0", "protocols": [], "platforms": []}]}`,
 	} {
-		if got := body(t, ask(t, New(open(catalog)), "GET", path)); got != compact(t, want) {
+		if got := body(t, ask(t, New(open(index)), "GET", path)); got != compact(t, want) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	catalog.providerVersions = nil
-	if got := body(t, ask(t, New(open(catalog)), "GET", everyRoute[3])); got != compact(t, `{"versions": []}`) {
+	index.providerVersions = nil
+	if got := body(t, ask(t, New(open(index)), "GET", everyRoute[3])); got != compact(t, `{"versions": []}`) {
 		t.Errorf("no versions: %s", got)
 	}
 }
@@ -395,9 +396,9 @@ func expectError(t *testing.T, request string, r *http.Response, status int, mes
 }
 
 func TestNastyPathsReachNoCatalog(t *testing.T) {
-	catalog := newMemory(t)
+	index := newMemory(t)
 	var log strings.Builder
-	handler := New(closed(catalog, &log))
+	handler := New(closed(index, &log))
 	for status, paths := range map[int][]string{404: notThere, 400: malformed} {
 		for _, path := range paths {
 			if _, err := url.PathUnescape(path); err != nil {
@@ -410,20 +411,20 @@ func TestNastyPathsReachNoCatalog(t *testing.T) {
 			}
 		}
 	}
-	if reads := catalog.reads.Load(); reads != 0 {
+	if reads := index.reads.Load(); reads != 0 {
 		t.Errorf("the catalog was read %d times", reads)
 	}
 }
 
 func TestOneReadPerRequest(t *testing.T) {
 	for _, path := range everyRoute {
-		catalog := newMemory(t)
-		ask(t, New(open(catalog)), "GET", path)
+		index := newMemory(t)
+		ask(t, New(open(index)), "GET", path)
 		want := int64(1)
 		if path == discoveryPath {
 			want = 0
 		}
-		if got := catalog.reads.Load(); got != want {
+		if got := index.reads.Load(); got != want {
 			t.Errorf("%s: %d reads of the catalog, want %d", path, got, want)
 		}
 	}
@@ -464,28 +465,28 @@ func TestRoutesWithoutTheirMeans(t *testing.T) {
 }
 
 func TestOtherMethods(t *testing.T) {
-	catalog := newMemory(t)
+	index := newMemory(t)
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
 		for _, path := range everyRoute {
-			r := ask(t, New(open(catalog)), method, path)
+			r := ask(t, New(open(index)), method, path)
 			expectError(t, method+" "+path, r, 405, "this address answers GET and HEAD alone")
 			if allow := r.Header.Values("Allow"); !reflect.DeepEqual(allow, []string{"GET, HEAD"}) {
 				t.Errorf("%s %s: Allow %q", method, path, allow)
 			}
 		}
 	}
-	if reads := catalog.reads.Load(); reads != 0 {
+	if reads := index.reads.Load(); reads != 0 {
 		t.Errorf("the catalog was read %d times", reads)
 	}
 }
 
 // tokens is a catalog that has tokens, too.
 type tokens struct {
-	registry.Catalog
+	catalog.Catalog
 	all map[access.ID]access.Token
 }
 
-func (t tokens) Beside(lookup *access.Lookup) registry.Catalog {
+func (t tokens) Beside(lookup *access.Lookup) catalog.Catalog {
 	var found *access.Token
 	if token, ok := t.all[lookup.ID]; ok {
 		found = &token
@@ -511,19 +512,19 @@ func (t tokens) issue(tb testing.TB, expires time.Duration, scopes ...string) (s
 }
 
 // closed is a registry that wants a token, knows goodToken, and logs everything.
-func closed(catalog registry.Catalog, log io.Writer) Config {
-	config, _ := closedWith(catalog, log)
+func closed(index catalog.Catalog, log io.Writer) Config {
+	config, _ := closedWith(index, log)
 	return config
 }
 
-func closedWith(catalog registry.Catalog, log io.Writer) (Config, tokens) {
-	config, t := open(catalog), tokens{catalog, map[access.ID]access.Token{}}
+func closedWith(index catalog.Catalog, log io.Writer) (Config, tokens) {
+	config, t := open(index), tokens{index, map[access.ID]access.Token{}}
 	good, _ := access.ParseToken(goodToken)
 	everything, _ := access.ParseScopes([]string{"read *"})
 	t.all[good] = access.Token{ID: good, Name: "good", Owner: "tester", Scopes: everything}
 	config.Open = false
 	config.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	config.Reader = registry.NewReader(registry.ReaderConfig{Catalog: catalog, Tokens: t, Logger: config.Logger})
+	config.Reader = catalog.NewReader(catalog.ReaderConfig{Catalog: index, Tokens: t, Logger: config.Logger})
 	return config, t
 }
 
@@ -535,8 +536,8 @@ const (
 )
 
 func TestUnauthorized(t *testing.T) {
-	catalog := newMemory(t)
-	config, tokens := closedWith(catalog, io.Discard)
+	index := newMemory(t)
+	config, tokens := closedWith(index, io.Discard)
 	handler := New(config)
 	expired := tokens.issue(t, -time.Second, "read *")
 	const advice = `: give one in a credentials "registry.example.com" block of the CLI configuration, or in the environment variable TF_TOKEN_registry_example_com`
@@ -733,16 +734,16 @@ func TestErrorStatuses(t *testing.T) {
 		message string
 	}{
 		{ErrMalformed, 400, "malformed address"},
-		{registry.ErrUnauthorized, 401, "unauthorized"},
+		{catalog.ErrUnauthorized, 401, "unauthorized"},
 		{registry.ErrNotFound, 404, "not found"},
 		{ErrMethod, 405, "method not allowed"},
 		{fmt.Errorf("table larder-prod: %w", registry.ErrNotFound), 404, "not found"},
-		{fmt.Errorf("%w: table larder-prod", registry.ErrUnauthorized), 401, "unauthorized"},
+		{fmt.Errorf("%w: table larder-prod", catalog.ErrUnauthorized), 401, "unauthorized"},
 		{errors.Join(errors.New("larder-prod"), registry.ErrNotFound), 404, "not found"},
 		{refuse(registry.ErrNotFound, "there is no %s", "x"), 404, "there is no x"},
 		{fmt.Errorf("table larder-prod: %w", refuse(ErrMalformed, "no")), 400, "no"},
 		{orMissing(fmt.Errorf("larder-prod: %w", registry.ErrNotFound), "no %d", 1), 404, "no 1"},
-		{orMissing(registry.ErrUnauthorized, "no %d", 1), 401, "unauthorized"},
+		{orMissing(catalog.ErrUnauthorized, "no %d", 1), 401, "unauthorized"},
 		{orMissing(errors.New("disk full"), "no %d", 1), 500, "internal error"},
 		{errors.New("open /var/lib/larder/catalog.db: disk full"), 500, "internal error"},
 		{context.DeadlineExceeded, 500, "internal error"},
@@ -764,9 +765,9 @@ func TestInternalErrorsAreLoggedAndNotTold(t *testing.T) {
 	broken := errors.New("open /var/lib/larder/catalog.db: disk full")
 	for _, path := range everyRoute[1:] {
 		var log bytes.Buffer
-		catalog := newMemory(t)
-		catalog.err = broken
-		config := closed(catalog, &log)
+		index := newMemory(t)
+		index.err = broken
+		config := closed(index, &log)
 		r := ask(t, New(config), "GET", path, "Authorization", "Bearer "+goodToken)
 		expectError(t, path, r, 500, "internal error")
 		if !strings.Contains(log.String(), broken.Error()) || !strings.Contains(log.String(), path) {
@@ -787,13 +788,13 @@ func TestInternalErrorsAreLoggedAndNotTold(t *testing.T) {
 
 func TestClientThatLeftIsNoInternalError(t *testing.T) {
 	var log bytes.Buffer
-	catalog := newMemory(t)
-	catalog.err = context.Canceled
+	index := newMemory(t)
+	index.err = context.Canceled
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := httptest.NewRequest("GET", everyRoute[1], nil).WithContext(ctx)
 	r.Header.Set("Authorization", "Bearer "+goodToken)
-	New(closed(catalog, &log)).ServeHTTP(httptest.NewRecorder(), r)
+	New(closed(index, &log)).ServeHTTP(httptest.NewRecorder(), r)
 	if strings.Contains(log.String(), `"ERROR"`) || !strings.Contains(log.String(), `"status":500`) {
 		t.Errorf("log %s", log.String())
 	}
@@ -926,8 +927,8 @@ func FuzzAcceptsGzip(f *testing.F) {
 // TestServer asks a real server, which has opinions of its own on redirects,
 // lengths and HEAD.
 func TestServer(t *testing.T) {
-	catalog := large(t, 40, 12)
-	server := httptest.NewServer(New(closed(catalog, io.Discard)))
+	index := large(t, 40, 12)
+	server := httptest.NewServer(New(closed(index, io.Discard)))
 	defer server.Close()
 	paths := append([]string{"/v1/modules/acme/vpc/aws/9.9.9/download", "/v1/modules/acme/vpc/aws/versions/", "//v1/modules/acme/vpc/aws/versions",
 		"/v1/modules/%2e%2e/vpc/aws/versions", "/v1/modules/../vpc/aws/versions", "/nowhere", "/"}, everyRoute...)
@@ -987,18 +988,18 @@ func send(t *testing.T, server *httptest.Server, method, path string, headers ht
 
 // large is a catalog whose listings have many versions, of many platforms.
 func large(tb testing.TB, versions, platforms int) *memory {
-	catalog := newMemory(tb)
-	catalog.providerVersions, catalog.moduleVersions = nil, nil
+	index := newMemory(tb)
+	index.providerVersions, index.moduleVersions = nil, nil
 	for i := range versions {
 		listed := registry.Listed{Version: version(tb, fmt.Sprintf("%d.%d.%d", i/100, i/10%10, i%10)), Revision: 1}
-		catalog.moduleVersions = append(catalog.moduleVersions, listed)
+		index.moduleVersions = append(index.moduleVersions, listed)
 		listed.Protocols = []string{"5.0", "6.0"}
 		for j := range platforms {
 			listed.Platforms = append(listed.Platforms, registry.Platform{OS: "linux" + strconv.Itoa(j), Arch: "amd64"})
 		}
-		catalog.providerVersions = append(catalog.providerVersions, listed)
+		index.providerVersions = append(index.providerVersions, listed)
 	}
-	return catalog
+	return index
 }
 
 // A listing is written in a handful of pieces, however many versions it has.
@@ -1024,8 +1025,8 @@ func (w nowhere) Header() http.Header         { return w.header }
 func (w nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (w nowhere) WriteHeader(int)             {}
 
-func benchmark(b *testing.B, catalog registry.Catalog, path string) {
-	handler := New(open(catalog))
+func benchmark(b *testing.B, index catalog.Catalog, path string) {
+	handler := New(open(index))
 	for _, encoding := range []string{"identity", "gzip"} {
 		b.Run(encoding, func(b *testing.B) {
 			r := httptest.NewRequest("GET", path, nil)

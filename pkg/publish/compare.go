@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -33,7 +34,7 @@ func (p *Publisher) fromLog(ctx context.Context, last registry.ParsedRecordKey) 
 
 // compare says how the catalog differs from a state, if it does, and at which
 // revisions it was seen to.
-func (p *Publisher) compare(ctx context.Context, s state, listings *listings) (seen registry.Seen, problems []string, err error) {
+func (p *Publisher) compare(ctx context.Context, s state, listings *listings) (seen catalog.Seen, problems []string, err error) {
 	have, err := p.inCatalog(ctx, s)
 	if err != nil {
 		return seen, nil, err
@@ -85,7 +86,7 @@ func (p *Publisher) inCatalog(ctx context.Context, s state) (have state, err err
 }
 
 // replace makes the catalog have a state, as long as it is as it was seen.
-func (p *Publisher) replace(ctx context.Context, s state, seen registry.Seen) (err error) {
+func (p *Publisher) replace(ctx context.Context, s state, seen catalog.Seen) (err error) {
 	switch s := s.(type) {
 	case *registry.ModuleVersion:
 		err = p.index.ReplaceModuleVersion(ctx, *s, seen)
@@ -114,7 +115,7 @@ func same(a, b any) bool {
 // listings has the listing that was asked for last: the versions of a module or
 // provider follow one another in the records.
 type listings struct {
-	catalog registry.Catalog
+	catalog catalog.Catalog
 	logs    string // the folder of all logs of what the listing is of; empty for none
 	listing registry.Listing
 }

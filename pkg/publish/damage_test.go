@@ -15,6 +15,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -172,14 +173,14 @@ func TestARecordIsNotTriedForEver(t *testing.T) {
 
 // restless is a catalog that others change before each of some corrections.
 type restless struct {
-	publish.Index
+	catalog.Index
 	left, asked int
 }
 
-func (r *restless) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen registry.Seen) error {
+func (r *restless) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
 	if r.asked++; r.left > 0 {
 		r.left--
-		return registry.ErrChanged
+		return catalog.ErrChanged
 	}
 	return r.Index.ReplaceProviderVersion(ctx, p, seen)
 }

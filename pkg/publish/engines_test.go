@@ -16,9 +16,9 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
-	"github.com/larder-registry/larder/pkg/publish"
 )
 
 // storage is an empty bucket, as its users reach it and as the registry does:
@@ -29,10 +29,10 @@ type storage struct {
 	through func(caller) blob.Bucket
 }
 
-// catalog is an empty catalog, reached straight or through a caller.
-type catalog struct {
-	index   publish.Index
-	through func(caller) publish.Index
+// emptyCatalog is one, reached straight or through a caller.
+type emptyCatalog struct {
+	index   catalog.Index
+	through func(caller) catalog.Index
 }
 
 // An engine is something that storages or catalogs run on.
@@ -43,7 +43,7 @@ type engine[T any] struct {
 
 var (
 	storages = []engine[storage]{{"memory", inMemory}, {"S3", onS3}}
-	catalogs = []engine[catalog]{{"bolt", onBolt}, {"DynamoDB", onDynamoDB}}
+	catalogs = []engine[emptyCatalog]{{"bolt", onBolt}, {"DynamoDB", onDynamoDB}}
 )
 
 // onS3 is a bucket on a real S3. Its calls are the requests to it.
@@ -82,24 +82,24 @@ func inMemory(t *testing.T) storage {
 	return storage{b, b, func(c caller) blob.Bucket { return faultyBucket{c, b} }}
 }
 
-func onBolt(t *testing.T) catalog {
+func onBolt(t *testing.T) emptyCatalog {
 	t.Helper()
 	c, err := boltcatalog.Open(filepath.Join(t.TempDir(), "catalog.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return catalog{c, func(through caller) publish.Index { return faultyIndex{through, c} }}
+	return emptyCatalog{c, func(through caller) catalog.Index { return faultyIndex{through, c} }}
 }
 
 // onDynamoDB is a catalog on a real DynamoDB. Its calls are the requests to it.
-func onDynamoDB(t *testing.T) catalog {
+func onDynamoDB(t *testing.T) emptyCatalog {
 	t.Helper()
 	engine := dynamotest.Start(t)
 	cfg := dynamocatalog.Config{
 		Table: engine.CreateTable(t, dynamocatalog.TableSchema), Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint,
 	}
-	open := func(transport http.RoundTripper) publish.Index {
+	open := func(transport http.RoundTripper) catalog.Index {
 		cfg := cfg
 		cfg.Transport = transport
 		c, err := dynamocatalog.New(cfg)
@@ -108,7 +108,7 @@ func onDynamoDB(t *testing.T) catalog {
 		}
 		return c
 	}
-	return catalog{open(nil), func(c caller) publish.Index {
+	return emptyCatalog{open(nil), func(c caller) catalog.Index {
 		return open(requests{c, nameDynamoDBRequest, http.StatusBadRequest, "application/x-amz-json-1.0", dynamoDBRefusal})
 	}}
 }

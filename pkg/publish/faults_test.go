@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -144,7 +144,7 @@ func (b faultyBucket) list(name string, all iter.Seq2[blob.Object, error]) iter.
 
 type faultyIndex struct {
 	caller
-	publish.Index
+	catalog.Index
 }
 
 func (i faultyIndex) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (m registry.ModuleVersion, err error) {
@@ -167,21 +167,21 @@ func (i faultyIndex) ProviderVersions(ctx context.Context, a registry.ProviderAd
 	return l, err
 }
 
-func (i faultyIndex) Entries(ctx context.Context, after string) iter.Seq2[registry.Entry, error] {
-	return func(yield func(registry.Entry, error) bool) {
+func (i faultyIndex) Entries(ctx context.Context, after string) iter.Seq2[catalog.Entry, error] {
+	return func(yield func(catalog.Entry, error) bool) {
 		if err := i.call("catalog: read all", func() error { return nil }); err != nil {
-			yield(registry.Entry{}, err)
+			yield(catalog.Entry{}, err)
 			return
 		}
 		i.Index.Entries(ctx, after)(yield)
 	}
 }
 
-func (i faultyIndex) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen registry.Seen) error {
+func (i faultyIndex) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen catalog.Seen) error {
 	return i.call("catalog: remove "+a.String(), func() error { return i.Index.RemoveModuleVersion(ctx, a, v, seen) })
 }
 
-func (i faultyIndex) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen registry.Seen) error {
+func (i faultyIndex) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen catalog.Seen) error {
 	return i.call("catalog: remove "+a.String(), func() error { return i.Index.RemoveProviderVersion(ctx, a, v, seen) })
 }
 
@@ -193,11 +193,11 @@ func (i faultyIndex) PutProviderVersion(ctx context.Context, p registry.Provider
 	return i.call("catalog: put "+p.Address.String(), func() error { return i.Index.PutProviderVersion(ctx, p) })
 }
 
-func (i faultyIndex) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen registry.Seen) error {
+func (i faultyIndex) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen catalog.Seen) error {
 	return i.call("catalog: replace "+m.Address.String(), func() error { return i.Index.ReplaceModuleVersion(ctx, m, seen) })
 }
 
-func (i faultyIndex) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen registry.Seen) error {
+func (i faultyIndex) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
 	return i.call("catalog: replace "+p.Address.String(), func() error { return i.Index.ReplaceProviderVersion(ctx, p, seen) })
 }
 

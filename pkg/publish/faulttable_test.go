@@ -25,7 +25,7 @@ func TestEveryCallMayFail(t *testing.T) {
 	for _, d := range []struct {
 		name      string
 		storage   func(*testing.T) storage
-		catalog   func(*testing.T) catalog
+		catalog   func(*testing.T) emptyCatalog
 		event     eventOf
 		scenarios []scenario
 		every     int    // one of so many points

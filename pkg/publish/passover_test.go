@@ -14,6 +14,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -165,7 +166,7 @@ func TestAReleaseFindsItsOtherFileInTheNextFolder(t *testing.T) {
 
 // listing is a catalog with another listing of providers.
 type listing struct {
-	publish.Index
+	catalog.Index
 	registry.Listing
 }
 
@@ -246,11 +247,11 @@ func TestAReconcileLogsWhatItCannotTell(t *testing.T) {
 
 // interfering is a catalog that somebody changes before it is corrected.
 type interfering struct {
-	publish.Index
+	catalog.Index
 	before func()
 }
 
-func (i *interfering) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen registry.Seen) error {
+func (i *interfering) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
 	if do := i.before; do != nil {
 		i.before = nil
 		do()
@@ -263,7 +264,7 @@ func TestAReindexLooksAgainAfterOthers(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 	s := w.provider("acme", "widget", "1.0.0")
-	seen := registry.Seen{State: s.Revision, Listed: s.Revision}
+	seen := catalog.Seen{State: s.Revision, Listed: s.Revision}
 	wrong := s
 	wrong.Standing = withdraw
 	if err := w.index.ReplaceProviderVersion(t.Context(), wrong, seen); err != nil {

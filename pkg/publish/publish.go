@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -52,7 +53,7 @@ type Signer interface {
 // Announce may be left out, every other field is required.
 type Config struct {
 	Bucket  blob.Bucket
-	Index   Index
+	Index   catalog.Index
 	Signer  Signer
 	Scratch string // a folder with room for the largest upload times the number of them at once
 	Log     *slog.Logger
@@ -81,7 +82,7 @@ type Config struct {
 // with other publishers on the same bucket and catalog.
 type Publisher struct {
 	bucket  blob.Bucket
-	index   Index
+	index   catalog.Index
 	scratch string
 	log     *slog.Logger
 

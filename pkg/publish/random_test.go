@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -44,7 +45,7 @@ func TestARandomRunEndsAsTheModelSays(t *testing.T) {
 		rounds = 4
 	}
 	forSeeds(t, func(t *testing.T, seed uint64) {
-		newRandomRun(t, seed, func() publish.Index { return onBolt(t).index }).play(rounds)
+		newRandomRun(t, seed, func() catalog.Index { return onBolt(t).index }).play(rounds)
 	})
 }
 
@@ -54,7 +55,7 @@ func TestARandomRunOnDynamoDBEndsAsTheModelSays(t *testing.T) {
 		rounds = 1
 	}
 	forSeeds(t, func(t *testing.T, seed uint64) {
-		newRandomRun(t, seed, func() publish.Index { return onDynamoDB(t).index }).play(rounds)
+		newRandomRun(t, seed, func() catalog.Index { return onDynamoDB(t).index }).play(rounds)
 	})
 }
 
@@ -89,8 +90,8 @@ type randomRun struct {
 	*testing.T
 	random     *rand.Rand
 	bucket     *memoryBucket
-	index      publish.Index
-	emptyIndex func() publish.Index
+	index      catalog.Index
+	emptyIndex func() catalog.Index
 	key        *signing.Key
 	senders    []*sender
 	records    map[string][]byte // as they were found first
@@ -98,7 +99,7 @@ type randomRun struct {
 	deaths     int
 }
 
-func newRandomRun(t *testing.T, seed uint64, emptyIndex func() publish.Index) *randomRun {
+func newRandomRun(t *testing.T, seed uint64, emptyIndex func() catalog.Index) *randomRun {
 	return &randomRun{
 		T: t, random: rand.New(rand.NewPCG(seed, 0)), bucket: newMemoryBucket(), index: emptyIndex(), emptyIndex: emptyIndex,
 		key: newKey(t, "registry"), records: map[string][]byte{},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -128,7 +129,7 @@ func TestARecoveryReadsNoRecordOfWhatIsCurrent(t *testing.T) {
 
 // dead is a catalog whose writers died between a state and its listing.
 type dead struct {
-	publish.Index
+	catalog.Index
 	put []string
 }
 
@@ -140,12 +141,12 @@ func (d *dead) ProviderVersions(context.Context, registry.ProviderAddress) (regi
 	return nil, registry.ErrNotFound
 }
 
-func (d *dead) ReplaceModuleVersion(_ context.Context, m registry.ModuleVersion, _ registry.Seen) error {
+func (d *dead) ReplaceModuleVersion(_ context.Context, m registry.ModuleVersion, _ catalog.Seen) error {
 	d.put = append(d.put, m.Address.String())
 	return nil
 }
 
-func (d *dead) ReplaceProviderVersion(_ context.Context, p registry.ProviderVersion, _ registry.Seen) error {
+func (d *dead) ReplaceProviderVersion(_ context.Context, p registry.ProviderVersion, _ catalog.Seen) error {
 	d.put = append(d.put, p.Address.String())
 	return nil
 }
@@ -155,7 +156,7 @@ func TestWhatIsStoredAndNotListedIsListed(t *testing.T) {
 	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}))
 	f, d := &faults{}, &dead{Index: w.index}
-	for _, index := range []publish.Index{faultyIndex{f, w.index}, d} {
+	for _, index := range []catalog.Index{faultyIndex{f, w.index}, d} {
 		if err := w.publisher(w.bucket, index, w.key).Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -26,7 +27,7 @@ func (p *Publisher) Reindex(ctx context.Context, after string) Walk {
 			})
 		}},
 		leg{catalogLeg, func(after string) Walk {
-			return p.strays(ctx, after, func(stray registry.Entry, step *Step) error {
+			return p.strays(ctx, after, func(stray catalog.Entry, step *Step) error {
 				err := p.remove(ctx, stray)
 				step.Changed = err == nil
 				return err
@@ -89,7 +90,7 @@ func (p *Publisher) rebuild(ctx context.Context, last registry.ParsedRecordKey, 
 		}
 		err = p.replace(ctx, s, seen)
 		listings.forget()
-		if !errors.Is(err, registry.ErrChanged) {
+		if !errors.Is(err, catalog.ErrChanged) {
 			return err == nil, errors.Join(unsigned, err)
 		}
 	}
@@ -98,7 +99,7 @@ func (p *Publisher) rebuild(ctx context.Context, last registry.ParsedRecordKey, 
 
 // strays walks over what the catalog has after a cursor, and hands on what there
 // are no records of.
-func (p *Publisher) strays(ctx context.Context, after string, do func(registry.Entry, *Step) error) Walk {
+func (p *Publisher) strays(ctx context.Context, after string, do func(catalog.Entry, *Step) error) Walk {
 	return func(yield func(Step, error) bool) {
 		for entry, err := range p.index.Entries(ctx, after) {
 			if entry.Cursor == "" {
@@ -132,7 +133,7 @@ func (p *Publisher) anyUnder(ctx context.Context, prefix string) (bool, error) {
 	return false, nil
 }
 
-func (p *Publisher) remove(ctx context.Context, e registry.Entry) (err error) {
+func (p *Publisher) remove(ctx context.Context, e catalog.Entry) (err error) {
 	if e.Module != nil {
 		err = p.index.RemoveModuleVersion(ctx, *e.Module, e.Version, e.Seen)
 	} else {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -107,7 +108,7 @@ func TestAReindexCorrectsTheCatalog(t *testing.T) {
 		want []string
 	}{
 		"the same revision": {func() error {
-			seen := registry.Seen{State: right.Revision, Listed: right.Revision}
+			seen := catalog.Seen{State: right.Revision, Listed: right.Revision}
 			return w.index.ReplaceProviderVersion(t.Context(), wrong, seen)
 		}, []string{"provider acme/widget 1.0.0 changed"}},
 		"a higher revision":            {func() error { return w.index.PutProviderVersion(t.Context(), later) }, []string{"provider acme/widget 1.0.0 changed"}},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -39,7 +40,7 @@ func (p *Publisher) Verify(ctx context.Context, after string, quickly bool) Walk
 			})
 		}},
 		leg{catalogLeg, func(after string) Walk {
-			return p.strays(ctx, after, func(_ registry.Entry, step *Step) error {
+			return p.strays(ctx, after, func(_ catalog.Entry, step *Step) error {
 				step.tell("The catalog has it, and there are no records of it.")
 				return nil
 			})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -114,9 +115,9 @@ func (b paged) Versions(ctx context.Context, prefix, after string) iter.Seq2[blo
 }
 
 // pagedIndex is such a catalog.
-type pagedIndex struct{ publish.Index }
+type pagedIndex struct{ catalog.Index }
 
-func (i pagedIndex) Entries(ctx context.Context, after string) iter.Seq2[registry.Entry, error] {
+func (i pagedIndex) Entries(ctx context.Context, after string) iter.Seq2[catalog.Entry, error] {
 	return fetched(i.Index.Entries(context.WithoutCancel(ctx), after))
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -29,14 +30,14 @@ type world struct {
 	*testing.T
 	s3     blobtest.User
 	bucket blob.Bucket
-	index  publish.Index
+	index  catalog.Index
 	key    *signing.Key
 	heard  *audience
 	*publish.Publisher
 
-	openCatalog   func(*testing.T) catalog
+	openCatalog   func(*testing.T) emptyCatalog
 	bucketThrough func(caller) blob.Bucket
-	indexThrough  func(caller) publish.Index
+	indexThrough  func(caller) catalog.Index
 }
 
 // newWorld is a world on a real S3 and on bbolt.
@@ -45,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	return newWorldOn(t, onS3, onBolt)
 }
 
-func newWorldOn(t *testing.T, openStorage func(*testing.T) storage, openCatalog func(*testing.T) catalog) *world {
+func newWorldOn(t *testing.T, openStorage func(*testing.T) storage, openCatalog func(*testing.T) emptyCatalog) *world {
 	t.Helper()
 	s := openStorage(t)
 	w := &world{T: t, s3: s.user, bucket: s.bucket, bucketThrough: s.through, openCatalog: openCatalog, key: newKey(t, "registry"), heard: &audience{}}
@@ -71,14 +72,14 @@ func onBothCatalogs(t *testing.T, test func(w *world)) {
 }
 
 // newCatalog is an empty catalog of the world's kind.
-func (w *world) newCatalog() publish.Index {
+func (w *world) newCatalog() catalog.Index {
 	w.Helper()
 	c := w.openCatalog(w.T)
 	w.indexThrough = c.through
 	return c.index
 }
 
-func (w *world) publisher(b blob.Bucket, i publish.Index, s publish.Signer) *publish.Publisher {
+func (w *world) publisher(b blob.Bucket, i catalog.Index, s publish.Signer) *publish.Publisher {
 	return w.telling(b, i, s, w.heard.hear)
 }
 
@@ -89,7 +90,7 @@ func (w *world) through(c caller) *publish.Publisher {
 	})
 }
 
-func (w *world) telling(b blob.Bucket, i publish.Index, s publish.Signer, announce func(context.Context, publish.Outcome) error) *publish.Publisher {
+func (w *world) telling(b blob.Bucket, i catalog.Index, s publish.Signer, announce func(context.Context, publish.Outcome) error) *publish.Publisher {
 	config := w.config()
 	config.Bucket, config.Index, config.Signer, config.Announce = b, i, s, announce
 	return publish.New(config)

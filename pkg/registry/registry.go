@@ -19,16 +19,7 @@ package registry
 
 import "errors"
 
-// Errors of the vocabulary. Callers wrap them; compare with [errors.Is].
-var (
-	// ErrNotFound says that there is no such module, provider, version or
-	// package, or none that the caller may know of.
-	ErrNotFound = errors.New("not found")
-
-	// ErrNoRoom says that something has grown larger than the catalog can
-	// hold. It is of what was to be stored, and of nothing else.
-	ErrNoRoom = errors.New("the catalog has no room for it")
-
-	// ErrUnauthorized says that the caller has not shown who they are.
-	ErrUnauthorized = errors.New("unauthorized")
-)
+// ErrNotFound says that there is no such module, provider, version, package or
+// object, or none that the caller may know of. Callers wrap it; compare with
+// [errors.Is].
+var ErrNotFound = errors.New("not found")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -229,12 +230,12 @@ func endpoint(to *string, value string) error {
 // Reader reads from the table for whoever may, by the tokens that are in it. A
 // token is looked up in the request that reads, and then not for a while. It
 // sends no request.
-func (c Config) Reader(log *slog.Logger) (*registry.Reader, error) {
-	catalog, err := c.Catalog()
+func (c Config) Reader(log *slog.Logger) (*catalog.Reader, error) {
+	index, err := c.Catalog()
 	if err != nil {
 		return nil, err
 	}
-	return registry.NewReader(registry.ReaderConfig{Catalog: catalog, Tokens: catalog, Remember: registry.MaxRemember, Logger: log}), nil
+	return catalog.NewReader(catalog.ReaderConfig{Catalog: index, Tokens: index, Remember: catalog.MaxRemember, Logger: log}), nil
 }
 
 // Catalog uses the table. It sends no request.

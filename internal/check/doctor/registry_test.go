@@ -18,6 +18,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -67,7 +68,7 @@ func newLive(t *testing.T) *live {
 	l.publishWidget(t)
 	quiet := slog.New(slog.DiscardHandler)
 	config := protocol.Config{
-		Reader: registry.NewReader(registry.ReaderConfig{Catalog: l, Tokens: l, Logger: quiet}), Presigner: l, Logger: quiet,
+		Reader: catalog.NewReader(catalog.ReaderConfig{Catalog: l, Tokens: l, Logger: quiet}), Presigner: l, Logger: quiet,
 	}
 	closed := protocol.New(config)
 	config.Open = true
@@ -119,8 +120,8 @@ func (l *live) reply(w http.ResponseWriter, r *http.Request, from *httptest.Resp
 
 func (l *live) host() string { return strings.TrimPrefix(l.URL, "https://") }
 
-// Beside implements [registry.Tokens]: there is goodToken.
-func (l *live) Beside(lookup *access.Lookup) registry.Catalog {
+// Beside implements [catalog.Tokens]: there is goodToken.
+func (l *live) Beside(lookup *access.Lookup) catalog.Catalog {
 	if id, err := access.ParseToken(goodToken); err == nil && id == lookup.ID {
 		scopes := []string{"read *"}
 		if l.scopes != nil {
@@ -132,7 +133,7 @@ func (l *live) Beside(lookup *access.Lookup) registry.Catalog {
 	return l
 }
 
-// NoteUse implements [registry.Tokens].
+// NoteUse implements [catalog.Tokens].
 func (l *live) NoteUse(context.Context, access.ID, access.Day) error { return nil }
 
 // serveObject is S3: a URL that is signed for GET does for nothing else, and

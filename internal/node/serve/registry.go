@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/intake"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -156,8 +156,8 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 
 // newReader reads the catalog. It looks a token up at every request, for that
 // takes no time: so one that is revoked is not good any more.
-func (n *node) newReader() *registry.Reader {
-	return registry.NewReader(registry.ReaderConfig{
+func (n *node) newReader() *catalog.Reader {
+	return catalog.NewReader(catalog.ReaderConfig{
 		Catalog: n.catalog,
 		Tokens:  n.catalog.WithTokens(n.access),
 		Logger:  n.logger,

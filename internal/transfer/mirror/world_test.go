@@ -24,6 +24,7 @@ import (
 	"github.com/larder-registry/larder/internal/transfer/netmirror"
 	"github.com/larder-registry/larder/internal/transfer/upload"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -69,20 +70,20 @@ func newWorld(t *testing.T, hostname string) *world {
 		Bucket: server.Bucket, Region: server.Region, Endpoint: server.Endpoint, PathStyle: true, URLLifetime: long,
 		Credentials: s3blob.StaticCredentials(server.AccessKey, server.SecretKey),
 	}))(t)
-	catalog := must(boltcatalog.Open(filepath.Join(t.TempDir(), "catalog")))(t)
+	index := must(boltcatalog.Open(filepath.Join(t.TempDir(), "catalog")))(t)
 	key := must(signing.NewKey(t.Context(), must(rsa.GenerateKey(rand.Reader, 2048))(t), time.Now().Add(-time.Hour), "test"))(t)
 	quiet := slog.New(slog.DiscardHandler)
 	publisher := publish.New(publish.Config{
-		Bucket: w.bucket, Index: catalog, Signer: key, Scratch: t.TempDir(), Log: quiet, Hostname: hostname,
+		Bucket: w.bucket, Index: index, Signer: key, Scratch: t.TempDir(), Log: quiet, Hostname: hostname,
 	})
 	w.serve(protocol.New(protocol.Config{
-		Reader: registry.NewReader(registry.ReaderConfig{Catalog: catalog, Logger: quiet}), Presigner: presigner{}, Hostname: hostname, Logger: quiet,
+		Reader: catalog.NewReader(catalog.ReaderConfig{Catalog: index, Logger: quiet}), Presigner: presigner{}, Hostname: hostname, Logger: quiet,
 		Open: true,
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { w.publishAll(ctx, publisher) })
-	t.Cleanup(func() { cancel(); running.Wait(); catalog.Close() })
+	t.Cleanup(func() { cancel(); running.Wait(); index.Close() })
 	return w
 }
 

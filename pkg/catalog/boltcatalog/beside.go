@@ -5,20 +5,21 @@ import (
 	"errors"
 
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// WithTokens is where a [registry.Reader] of the catalog finds the tokens that
+// WithTokens is where a [catalog.Reader] of the catalog finds the tokens that
 // are in another file.
-func (c *Catalog) WithTokens(a *Access) registry.Tokens { return tokens{a, c} }
+func (c *Catalog) WithTokens(a *Access) catalog.Tokens { return tokens{a, c} }
 
 type tokens struct {
 	*Access
 	catalog *Catalog
 }
 
-// Beside implements [registry.Tokens].
-func (t tokens) Beside(lookup *access.Lookup) registry.Catalog { return beside{t, lookup} }
+// Beside implements [catalog.Tokens].
+func (t tokens) Beside(lookup *access.Lookup) catalog.Catalog { return beside{t, lookup} }
 
 // beside is the catalog for one question.
 type beside struct {

@@ -36,8 +36,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"go.etcd.io/bbolt"
 )
@@ -59,37 +59,37 @@ var (
 	}
 )
 
-// Catalog is a [publish.Index] in a file.
+// Catalog is a [catalog.Index] in a file.
 type Catalog struct{ db *bbolt.DB }
 
-var _ publish.Index = (*Catalog)(nil)
+var _ catalog.Index = (*Catalog)(nil)
 
-// ModuleVersions implements [registry.Catalog].
+// ModuleVersions implements [catalog.Catalog].
 func (c *Catalog) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error) {
 	return get(ctx, c, listingKey(layout.ModulePartition(a)), decodeListing)
 }
 
-// ModuleVersion implements [registry.Catalog].
+// ModuleVersion implements [catalog.Catalog].
 func (c *Catalog) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
 	return get(ctx, c, versionKey(layout.ModulePartition(a), v), decodeState[registry.ModuleVersion])
 }
 
-// ProviderVersions implements [registry.Catalog].
+// ProviderVersions implements [catalog.Catalog].
 func (c *Catalog) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error) {
 	return get(ctx, c, listingKey(layout.ProviderPartition(a)), decodeListing)
 }
 
-// ProviderVersion implements [registry.Catalog].
+// ProviderVersion implements [catalog.Catalog].
 func (c *Catalog) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
 	return get(ctx, c, versionKey(layout.ProviderPartition(a), v), decodeState[registry.ProviderVersion])
 }
 
-// PutModuleVersion implements [publish.Index].
+// PutModuleVersion implements [catalog.Index].
 func (c *Catalog) PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error {
 	return c.put(ctx, change{layout.ModulePartition(m.Address), m, m.Listed(), true})
 }
 
-// PutProviderVersion implements [publish.Index].
+// PutProviderVersion implements [catalog.Index].
 func (c *Catalog) PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error {
 	entry := p.Listed()
 	return c.put(ctx, change{layout.ProviderPartition(p.Address), p, entry, len(entry.Platforms) > 0})

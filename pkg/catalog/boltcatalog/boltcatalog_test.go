@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -54,7 +54,7 @@ func filled(t testing.TB, versions, platforms int) string {
 }
 
 func TestCatalog(t *testing.T) {
-	catalogtest.Test(t, func(t *testing.T) publish.Index {
+	catalogtest.Test(t, func(t *testing.T) catalog.Index {
 		return open(t, filepath.Join(t.TempDir(), "catalog.db"))
 	})
 }
@@ -106,7 +106,7 @@ func TestNotWritten(t *testing.T) {
 			p := catalogtest.Provider(widget, 1, platforms)[0]
 			p.Address.Namespace = strings.Repeat("a", partition-len("P#/widget"))
 			putErr := c.PutProviderVersion(t.Context(), p)
-			replaceErr := c.ReplaceProviderVersion(t.Context(), p, registry.Seen{})
+			replaceErr := c.ReplaceProviderVersion(t.Context(), p, catalog.Seen{})
 			for call, err := range map[string]error{"PutProviderVersion": putErr, "ReplaceProviderVersion": replaceErr} {
 				if !errors.Is(err, bolterrors.ErrKeyTooLarge) {
 					t.Errorf("%s, no room for %s with %d platforms: %v", call, what, platforms, err)
@@ -131,7 +131,7 @@ func TestClosed(t *testing.T) {
 	_, walkErrs, _ := walked(t, c, "")
 	for call, err := range map[string]error{
 		"ProviderVersions": readErr, "Entries": errors.Join(walkErrs...), "PutProviderVersion": c.PutProviderVersion(t.Context(), p),
-		"ReplaceProviderVersion": c.ReplaceProviderVersion(t.Context(), p, registry.Seen{}),
+		"ReplaceProviderVersion": c.ReplaceProviderVersion(t.Context(), p, catalog.Seen{}),
 	} {
 		if !errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 			t.Errorf("%s = %v, want that the file is closed", call, err)

@@ -5,29 +5,30 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 	"go.etcd.io/bbolt"
 )
 
-// ReplaceModuleVersion implements [publish.Index].
-func (c *Catalog) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen registry.Seen) error {
+// ReplaceModuleVersion implements [catalog.Index].
+func (c *Catalog) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen catalog.Seen) error {
 	return c.replace(ctx, change{layout.ModulePartition(m.Address), m, m.Listed(), true}, seen)
 }
 
-// ReplaceProviderVersion implements [publish.Index].
-func (c *Catalog) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen registry.Seen) error {
+// ReplaceProviderVersion implements [catalog.Index].
+func (c *Catalog) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
 	entry := p.Listed()
 	return c.replace(ctx, change{layout.ProviderPartition(p.Address), p, entry, len(entry.Platforms) > 0}, seen)
 }
 
-// RemoveModuleVersion implements [publish.Index].
-func (c *Catalog) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen registry.Seen) error {
+// RemoveModuleVersion implements [catalog.Index].
+func (c *Catalog) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen catalog.Seen) error {
 	return c.correct(ctx, correction{partition: layout.ModulePartition(a), version: v, seen: seen})
 }
 
-// RemoveProviderVersion implements [publish.Index].
-func (c *Catalog) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen registry.Seen) error {
+// RemoveProviderVersion implements [catalog.Index].
+func (c *Catalog) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen catalog.Seen) error {
 	return c.correct(ctx, correction{partition: layout.ProviderPartition(a), version: v, seen: seen})
 }
 
@@ -35,12 +36,12 @@ func (c *Catalog) RemoveProviderVersion(ctx context.Context, a registry.Provider
 type correction struct {
 	partition string
 	version   registry.Version
-	seen      registry.Seen
+	seen      catalog.Seen
 	state     []byte           // nil for none
 	entry     *registry.Listed // nil for none
 }
 
-func (c *Catalog) replace(ctx context.Context, ch change, seen registry.Seen) error {
+func (c *Catalog) replace(ctx context.Context, ch change, seen catalog.Seen) error {
 	state, err := json.Marshal(ch.state)
 	if err != nil {
 		return fmt.Errorf("correct version %s of %s in the catalog: %w", ch.entry.Version, ch.partition, err)
@@ -73,8 +74,8 @@ func (fix correction) apply(items *bbolt.Bucket) error {
 	if err != nil {
 		return err
 	}
-	if fix.seen != (registry.Seen{State: revision, Listed: listing.Entry(fix.version).Revision}) {
-		return registry.ErrChanged
+	if fix.seen != (catalog.Seen{State: revision, Listed: listing.Entry(fix.version).Revision}) {
+		return catalog.ErrChanged
 	}
 	listing, _ = listing.Without(fix.version)
 	if fix.entry != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -50,12 +51,12 @@ func TestOneSided(t *testing.T) {
 		t.Fatalf("the walk meets %q", got)
 	}
 	states := catalogtest.Provider(widget, 8, 2)
-	for i, seen := range map[int]registry.Seen{0: {State: 3, Listed: 9}, 1: {State: 3}} {
+	for i, seen := range map[int]catalog.Seen{0: {State: 3, Listed: 9}, 1: {State: 3}} {
 		if err := c.ReplaceProviderVersion(t.Context(), states[i], seen); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := c.RemoveProviderVersion(t.Context(), widget, states[7].Version, registry.Seen{Listed: 5}); err != nil {
+	if err := c.RemoveProviderVersion(t.Context(), widget, states[7].Version, catalog.Seen{Listed: 5}); err != nil {
 		t.Error(err)
 	}
 	want := registry.Listing{states[0].Listed(), states[1].Listed()}
@@ -88,8 +89,8 @@ func TestWalkDespiteDamage(t *testing.T) {
 	}
 	state := catalogtest.Provider(widget, 2, 2)[1]
 	for _, err := range []error{
-		c.ReplaceProviderVersion(t.Context(), state, registry.Seen{Listed: 3}),
-		c.RemoveProviderVersion(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "broken"}, state.Version, registry.Seen{}),
+		c.ReplaceProviderVersion(t.Context(), state, catalog.Seen{Listed: 3}),
+		c.RemoveProviderVersion(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "broken"}, state.Version, catalog.Seen{}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "remove the file") {
 			t.Errorf("a correction of what cannot be read: %v, want advice", err)

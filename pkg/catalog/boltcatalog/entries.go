@@ -6,16 +6,16 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
-	"github.com/larder-registry/larder/pkg/registry"
 	"go.etcd.io/bbolt"
 )
 
-// Entries implements [publish.Index]. A partition is read in a transaction of
+// Entries implements [catalog.Index]. A partition is read in a transaction of
 // its own, which is over before its entries are yielded: whoever wrote to the
 // catalog during one could wait for themselves.
-func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[registry.Entry, error] {
-	return func(yield func(registry.Entry, error) bool) {
+func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[catalog.Entry, error] {
+	return func(yield func(catalog.Entry, error) bool) {
 		at, err := layout.ParseCursor(after)
 		for err == nil {
 			var contents layout.Contents
@@ -30,7 +30,7 @@ func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[registry.
 			at = contents.End()
 		}
 		if err != nil {
-			yield(registry.Entry{}, fmt.Errorf("walk through the catalog: %w", err))
+			yield(catalog.Entry{}, fmt.Errorf("walk through the catalog: %w", err))
 		}
 	}
 }

@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// BesideDriver is what a driver of [registry.Tokens] brings to its suite.
+// BesideDriver is what a driver of [catalog.Tokens] brings to its suite.
 type BesideDriver struct {
-	Index  publish.Index
+	Index  catalog.Index
 	Store  access.Tokens
-	Tokens registry.Tokens
+	Tokens catalog.Tokens
 }
 
-// Beside runs the suite of [registry.Tokens]: it holds that a catalog beside
+// Beside runs the suite of [catalog.Tokens]: it holds that a catalog beside
 // which a token is looked up answers every question as it does alone, and finds
 // the token whether or not there is an answer, or one is wanted.
 func Beside(t *testing.T, driver BesideDriver) {
@@ -106,34 +106,34 @@ func lookups(t *testing.T, driver BesideDriver) map[string]looked {
 	}
 }
 
-type question = func(context.Context, registry.Catalog) (any, error)
+type question = func(context.Context, catalog.Catalog) (any, error)
 
 func questions(m registry.ModuleVersion, p, unlisted registry.ProviderVersion) map[string]question {
 	return map[string]question{
-		"module":   func(ctx context.Context, c registry.Catalog) (any, error) { return c.ModuleVersions(ctx, m.Address) },
-		"provider": func(ctx context.Context, c registry.Catalog) (any, error) { return c.ProviderVersions(ctx, p.Address) },
-		"module version": func(ctx context.Context, c registry.Catalog) (any, error) {
+		"module":   func(ctx context.Context, c catalog.Catalog) (any, error) { return c.ModuleVersions(ctx, m.Address) },
+		"provider": func(ctx context.Context, c catalog.Catalog) (any, error) { return c.ProviderVersions(ctx, p.Address) },
+		"module version": func(ctx context.Context, c catalog.Catalog) (any, error) {
 			return c.ModuleVersion(ctx, m.Address, m.Version)
 		},
-		"provider version": func(ctx context.Context, c registry.Catalog) (any, error) {
+		"provider version": func(ctx context.Context, c catalog.Catalog) (any, error) {
 			return c.ProviderVersion(ctx, p.Address, p.Version)
 		},
-		"unlisted provider": func(ctx context.Context, c registry.Catalog) (any, error) {
+		"unlisted provider": func(ctx context.Context, c catalog.Catalog) (any, error) {
 			return c.ProviderVersions(ctx, unlisted.Address)
 		},
-		"unlisted provider version": func(ctx context.Context, c registry.Catalog) (any, error) {
+		"unlisted provider version": func(ctx context.Context, c catalog.Catalog) (any, error) {
 			return c.ProviderVersion(ctx, unlisted.Address, unlisted.Version)
 		},
-		"unknown module": func(ctx context.Context, c registry.Catalog) (any, error) {
+		"unknown module": func(ctx context.Context, c catalog.Catalog) (any, error) {
 			return c.ModuleVersions(ctx, module("beside/unknown/aws"))
 		},
-		"unknown provider": func(ctx context.Context, c registry.Catalog) (any, error) {
+		"unknown provider": func(ctx context.Context, c catalog.Catalog) (any, error) {
 			return c.ProviderVersions(ctx, provider("beside/unknown"))
 		},
-		"unknown module version": func(ctx context.Context, c registry.Catalog) (any, error) {
+		"unknown module version": func(ctx context.Context, c catalog.Catalog) (any, error) {
 			return c.ModuleVersion(ctx, m.Address, version("9.9.9"))
 		},
-		"unknown provider version": func(ctx context.Context, c registry.Catalog) (any, error) {
+		"unknown provider version": func(ctx context.Context, c catalog.Catalog) (any, error) {
 			return c.ProviderVersion(ctx, p.Address, version("9.9.9"))
 		},
 	}

@@ -1,5 +1,5 @@
-// Package catalogtest is the suites that every driver passes: of [publish.Index],
-// of [access.Store], and of [registry.Tokens], which is both in one question.
+// Package catalogtest is the suites that every driver passes: of [catalog.Index],
+// of [access.Store], and of [catalog.Tokens], which is both in one question.
 package catalogtest
 
 import (
@@ -12,13 +12,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // Test runs the suite. open is called for every catalog that it takes, which
 // are empty.
-func Test(t *testing.T, open func(t *testing.T) publish.Index) {
+func Test(t *testing.T, open func(t *testing.T) catalog.Index) {
 	s := &suite{open(t)}
 	t.Run("not found", s.notFound)
 	t.Run("round trip", s.roundTrip)
@@ -39,7 +39,7 @@ func Test(t *testing.T, open func(t *testing.T) publish.Index) {
 	t.Run("entries of a changing catalog", func(t *testing.T) { (&suite{open(t)}).changingEntries(t) })
 }
 
-type suite struct{ index publish.Index }
+type suite struct{ index catalog.Index }
 
 func (s *suite) notFound(t *testing.T) {
 	s.putModule(t, moduleVersion("acme/known/aws", "1.0.0", 1))
@@ -296,10 +296,10 @@ func (s *suite) cancelled(t *testing.T) {
 		"PutModuleVersion":   s.index.PutModuleVersion(ctx, newerModule),
 		"PutProviderVersion": s.index.PutProviderVersion(ctx, newerProvider),
 
-		"ReplaceModuleVersion":   s.index.ReplaceModuleVersion(ctx, newerModule, registry.Seen{State: 1, Listed: 1}),
-		"ReplaceProviderVersion": s.index.ReplaceProviderVersion(ctx, newerProvider, registry.Seen{State: 2, Listed: 2}),
-		"RemoveModuleVersion":    s.index.RemoveModuleVersion(ctx, m.Address, m.Version, registry.Seen{State: 1, Listed: 1}),
-		"RemoveProviderVersion":  s.index.RemoveProviderVersion(ctx, p.Address, p.Version, registry.Seen{State: 2, Listed: 2}),
+		"ReplaceModuleVersion":   s.index.ReplaceModuleVersion(ctx, newerModule, catalog.Seen{State: 1, Listed: 1}),
+		"ReplaceProviderVersion": s.index.ReplaceProviderVersion(ctx, newerProvider, catalog.Seen{State: 2, Listed: 2}),
+		"RemoveModuleVersion":    s.index.RemoveModuleVersion(ctx, m.Address, m.Version, catalog.Seen{State: 1, Listed: 1}),
+		"RemoveProviderVersion":  s.index.RemoveProviderVersion(ctx, p.Address, p.Version, catalog.Seen{State: 2, Listed: 2}),
 		"Entries":                entriesErr(s.index.Entries(ctx, "")),
 	} {
 		if !errors.Is(err, context.Canceled) {

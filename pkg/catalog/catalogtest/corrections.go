@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -17,17 +18,17 @@ func (s *suite) replace(t *testing.T) {
 	other := moduleVersion("some/replace/aws", "1.1.0", 1)
 	s.putModule(t, m)
 	s.putModule(t, other)
-	seen := registry.Seen{State: 5, Listed: 5}
+	seen := catalog.Seen{State: 5, Listed: 5}
 	for _, revision := range []int{5, 2, 7} {
 		m = moduleVersion("some/replace/aws", "1.0.0+other", revision)
 		m.Archive.SHA256 = fmt.Sprint("corrected ", revision)
 		s.done(t, s.index.ReplaceModuleVersion(t.Context(), m, seen))
 		s.wantModule(t, m)
 		s.wantListing(t, m.Address, registry.Listing{m.Listed(), other.Listed()})
-		seen = registry.Seen{State: revision, Listed: revision}
+		seen = catalog.Seen{State: revision, Listed: revision}
 	}
 	absent := moduleVersion("some/replace/gcp", "1.0.0", 2)
-	s.done(t, s.index.ReplaceModuleVersion(t.Context(), absent, registry.Seen{}))
+	s.done(t, s.index.ReplaceModuleVersion(t.Context(), absent, catalog.Seen{}))
 	s.wantModule(t, absent)
 	s.wantListing(t, absent.Address, registry.Listing{absent.Listed()})
 
@@ -35,13 +36,13 @@ func (s *suite) replace(t *testing.T) {
 	partial := providerVersion("some/replace", "1.0.0", "linux_amd64", "release")
 	unlisted := providerVersion("some/replace", "1.0.0", "linux_amd64", "manifest", "darwin_arm64")
 	s.putProvider(t, full)
-	s.done(t, s.index.ReplaceProviderVersion(t.Context(), partial, registry.Seen{State: 4, Listed: 4}))
+	s.done(t, s.index.ReplaceProviderVersion(t.Context(), partial, catalog.Seen{State: 4, Listed: 4}))
 	s.wantProvider(t, partial)
 	s.wantListing(t, partial.Address, registry.Listing{partial.Listed()})
-	s.done(t, s.index.ReplaceProviderVersion(t.Context(), unlisted, registry.Seen{State: 2, Listed: 2}))
+	s.done(t, s.index.ReplaceProviderVersion(t.Context(), unlisted, catalog.Seen{State: 2, Listed: 2}))
 	s.wantProvider(t, unlisted)
 	s.wantNothingListed(t, unlisted.Address)
-	s.done(t, s.index.ReplaceProviderVersion(t.Context(), partial, registry.Seen{State: 3}))
+	s.done(t, s.index.ReplaceProviderVersion(t.Context(), partial, catalog.Seen{State: 3}))
 	s.wantProvider(t, partial)
 	s.wantListing(t, partial.Address, registry.Listing{partial.Listed()})
 }
@@ -57,20 +58,20 @@ func (s *suite) remove(t *testing.T) {
 	for range 2 {
 		s.putModule(t, m)
 		s.putModule(t, other)
-		s.done(t, s.index.RemoveModuleVersion(ctx, m.Address, m.Version, registry.Seen{State: 3, Listed: 3}))
+		s.done(t, s.index.RemoveModuleVersion(ctx, m.Address, m.Version, catalog.Seen{State: 3, Listed: 3}))
 		s.wantModuleNotFound(t, m)
 		s.wantModule(t, other)
 		s.wantListing(t, m.Address, registry.Listing{other.Listed()})
-		s.done(t, s.index.RemoveModuleVersion(ctx, other.Address, version("1.1.0+other"), registry.Seen{State: 1, Listed: 1}))
+		s.done(t, s.index.RemoveModuleVersion(ctx, other.Address, version("1.1.0+other"), catalog.Seen{State: 1, Listed: 1}))
 		s.wantModuleNotFound(t, other)
 		s.wantNothingListed(t, m.Address)
-		s.done(t, s.index.RemoveModuleVersion(ctx, other.Address, other.Version, registry.Seen{}))
+		s.done(t, s.index.RemoveModuleVersion(ctx, other.Address, other.Version, catalog.Seen{}))
 
 		s.putProvider(t, p)
 		s.putProvider(t, unlisted)
-		s.done(t, s.index.RemoveProviderVersion(ctx, p.Address, unlisted.Version, registry.Seen{State: 1}))
+		s.done(t, s.index.RemoveProviderVersion(ctx, p.Address, unlisted.Version, catalog.Seen{State: 1}))
 		s.wantListing(t, p.Address, registry.Listing{p.Listed()})
-		s.done(t, s.index.RemoveProviderVersion(ctx, p.Address, p.Version, registry.Seen{State: 2, Listed: 2}))
+		s.done(t, s.index.RemoveProviderVersion(ctx, p.Address, p.Version, catalog.Seen{State: 2, Listed: 2}))
 		s.wantNothingListed(t, p.Address)
 		for _, removed := range []registry.ProviderVersion{p, unlisted} {
 			if got, err := s.index.ProviderVersion(ctx, p.Address, removed.Version); !errors.Is(err, registry.ErrNotFound) {
@@ -78,7 +79,7 @@ func (s *suite) remove(t *testing.T) {
 			}
 		}
 	}
-	s.done(t, s.index.RemoveModuleVersion(ctx, module("never/there/aws"), m.Version, registry.Seen{}))
+	s.done(t, s.index.RemoveModuleVersion(ctx, module("never/there/aws"), m.Version, catalog.Seen{}))
 	s.wantNothingListed(t, module("never/there/aws"))
 }
 
@@ -91,19 +92,19 @@ func (s *suite) changed(t *testing.T) {
 	s.putProvider(t, p)
 	replacedModule, replacedProvider := m, p
 	replacedModule.Revision, replacedProvider.Revision = 4, 4
-	for _, seen := range []registry.Seen{{}, {State: 3}, {Listed: 3}, {State: 2, Listed: 3}, {State: 3, Listed: 2}, {State: 4, Listed: 4}, {State: 4, Listed: 3}} {
+	for _, seen := range []catalog.Seen{{}, {State: 3}, {Listed: 3}, {State: 2, Listed: 3}, {State: 3, Listed: 2}, {State: 4, Listed: 4}, {State: 4, Listed: 3}} {
 		for call, err := range map[string]error{
 			"ReplaceModuleVersion":   s.index.ReplaceModuleVersion(ctx, replacedModule, seen),
 			"ReplaceProviderVersion": s.index.ReplaceProviderVersion(ctx, replacedProvider, seen),
 			"RemoveModuleVersion":    s.index.RemoveModuleVersion(ctx, m.Address, m.Version, seen),
 			"RemoveProviderVersion":  s.index.RemoveProviderVersion(ctx, p.Address, p.Version, seen),
 		} {
-			if !errors.Is(err, registry.ErrChanged) {
+			if !errors.Is(err, catalog.ErrChanged) {
 				t.Errorf("%s with %+v seen = %v, want ErrChanged", call, seen, err)
 			}
 		}
 	}
-	if err := s.index.RemoveModuleVersion(ctx, m.Address, version("1.1.0"), registry.Seen{State: 1}); !errors.Is(err, registry.ErrChanged) {
+	if err := s.index.RemoveModuleVersion(ctx, m.Address, version("1.1.0"), catalog.Seen{State: 1}); !errors.Is(err, catalog.ErrChanged) {
 		t.Errorf("a version that is not there: %v, want ErrChanged", err)
 	}
 	s.wantModule(t, m)
@@ -131,14 +132,14 @@ func (s *suite) correctionsAtOnce(t *testing.T) {
 		for range rivals {
 			wg.Go(func() {
 				var err error
-				if seen := (registry.Seen{State: 9, Listed: 9}); removed {
+				if seen := (catalog.Seen{State: 9, Listed: 9}); removed {
 					err = s.index.RemoveModuleVersion(t.Context(), address, numbered(v, 9).Version, seen)
 				} else {
 					err = s.index.ReplaceModuleVersion(t.Context(), numbered(v, 1), seen)
 				}
 				if err == nil {
 					corrected[v].Add(1)
-				} else if !errors.Is(err, registry.ErrChanged) {
+				} else if !errors.Is(err, catalog.ErrChanged) {
 					t.Error(err)
 				}
 			})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/catalog"
 )
 
 // entries holds that a walk meets everything once, in an order that stays, and
@@ -17,22 +17,22 @@ func (s *suite) entries(t *testing.T) {
 	if got := walk(t, s.index.Entries(t.Context(), "")); len(got) != 0 {
 		t.Fatalf("an empty catalog has %v", got)
 	}
-	want := map[string]registry.Seen{}
+	want := map[string]catalog.Seen{}
 	for i, address := range []string{"walk/a/b", "walk/a/bb", "walk/a-b/c", "walk/aa/b"} {
 		for v := range 3 + i {
 			m := moduleVersion(address, fmt.Sprintf("1.%d.0-rc.1+build", v*7), v+1)
 			s.putModule(t, m)
-			want["module "+address+" "+m.Version.Key()] = registry.Seen{State: v + 1, Listed: v + 1}
+			want["module "+address+" "+m.Version.Key()] = catalog.Seen{State: v + 1, Listed: v + 1}
 		}
 	}
 	for _, address := range []string{"walk/a", "walk/aa", "walk-a/b"} {
 		s.putProvider(t, providerVersion(address, "1.0.0", "linux_amd64", "release"))
 		s.putProvider(t, providerVersion(address, "1.1.0", "linux_amd64"))
-		want["provider "+address+" 1.0.0"] = registry.Seen{State: 2, Listed: 2}
-		want["provider "+address+" 1.1.0"] = registry.Seen{State: 1}
+		want["provider "+address+" 1.0.0"] = catalog.Seen{State: 2, Listed: 2}
+		want["provider "+address+" 1.1.0"] = catalog.Seen{State: 1}
 	}
 	all := walk(t, s.index.Entries(t.Context(), ""))
-	got := map[string]registry.Seen{}
+	got := map[string]catalog.Seen{}
 	for _, entry := range all {
 		got[name(entry)] = entry.Seen
 	}
@@ -90,13 +90,13 @@ func (s *suite) changingEntries(t *testing.T) {
 		t.Errorf("%d versions were met, want 8", len(met))
 	}
 	for _, entry := range walk(t, s.index.Entries(t.Context(), "")) {
-		if entry.Seen != (registry.Seen{State: 1, Listed: 1}) {
+		if entry.Seen != (catalog.Seen{State: 1, Listed: 1}) {
 			t.Errorf("%s is seen as %+v after its correction", name(entry), entry.Seen)
 		}
 	}
 }
 
-func walk(t *testing.T, entries iter.Seq2[registry.Entry, error]) (all []registry.Entry) {
+func walk(t *testing.T, entries iter.Seq2[catalog.Entry, error]) (all []catalog.Entry) {
 	t.Helper()
 	for entry, err := range entries {
 		if err != nil {
@@ -108,9 +108,9 @@ func walk(t *testing.T, entries iter.Seq2[registry.Entry, error]) (all []registr
 }
 
 // entriesErr is that of a walk which ends with one before it began.
-func entriesErr(entries iter.Seq2[registry.Entry, error]) error {
+func entriesErr(entries iter.Seq2[catalog.Entry, error]) error {
 	for entry, err := range entries {
-		if err == nil || entry != (registry.Entry{}) {
+		if err == nil || entry != (catalog.Entry{}) {
 			return errors.Join(err, fmt.Errorf("it met %+v", entry))
 		}
 		return err
@@ -118,14 +118,14 @@ func entriesErr(entries iter.Seq2[registry.Entry, error]) error {
 	return nil
 }
 
-func name(entry registry.Entry) string {
+func name(entry catalog.Entry) string {
 	if entry.Module != nil {
 		return fmt.Sprintf("module %s %s", entry.Module, entry.Version)
 	}
 	return fmt.Sprintf("provider %s %s", entry.Provider, entry.Version)
 }
 
-func told(entries []registry.Entry) (all []string) {
+func told(entries []catalog.Entry) (all []string) {
 	for _, entry := range entries {
 		all = append(all, fmt.Sprint(name(entry), entry.Seen, entry.Cursor))
 	}

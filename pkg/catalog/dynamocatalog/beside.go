@@ -11,14 +11,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-var _ registry.Tokens = (*Catalog)(nil)
+var _ catalog.Tokens = (*Catalog)(nil)
 
-// Beside implements [registry.Tokens].
-func (c *Catalog) Beside(lookup *access.Lookup) registry.Catalog { return beside{c, lookup} }
+// Beside implements [catalog.Tokens].
+func (c *Catalog) Beside(lookup *access.Lookup) catalog.Catalog { return beside{c, lookup} }
 
 // beside is the catalog for one question, in whose request a token is looked up.
 type beside struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -46,12 +47,12 @@ func (b besides) ask(t *testing.T, c *dynamocatalog.Catalog, answered func(what 
 	ctx, provider, module := t.Context(), b.provider, b.module
 	for what, ask := range map[string]struct {
 		want any
-		of   func(registry.Catalog) (any, error)
+		of   func(catalog.Catalog) (any, error)
 	}{
-		"modules":   {registry.Listing{module.Listed()}, func(c registry.Catalog) (any, error) { return c.ModuleVersions(ctx, vpc) }},
-		"module":    {module, func(c registry.Catalog) (any, error) { return c.ModuleVersion(ctx, vpc, module.Version) }},
-		"providers": {registry.Listing{provider.Listed()}, func(c registry.Catalog) (any, error) { return c.ProviderVersions(ctx, widget) }},
-		"provider":  {provider, func(c registry.Catalog) (any, error) { return c.ProviderVersion(ctx, widget, provider.Version) }},
+		"modules":   {registry.Listing{module.Listed()}, func(c catalog.Catalog) (any, error) { return c.ModuleVersions(ctx, vpc) }},
+		"module":    {module, func(c catalog.Catalog) (any, error) { return c.ModuleVersion(ctx, vpc, module.Version) }},
+		"providers": {registry.Listing{provider.Listed()}, func(c catalog.Catalog) (any, error) { return c.ProviderVersions(ctx, widget) }},
+		"provider":  {provider, func(c catalog.Catalog) (any, error) { return c.ProviderVersion(ctx, widget, provider.Version) }},
 	} {
 		lookup := access.Lookup{ID: b.token.ID}
 		got, err := ask.of(c.Beside(&lookup))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -224,7 +225,7 @@ func TestTooLarge(t *testing.T) {
 	if err := c.Fill(t.Context(), widget, 0, want); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Fill(t.Context(), widget, 1, long(t, 13_000)); !errors.Is(err, registry.ErrNoRoom) || !strings.Contains(err.Error(), "listing of 13000 versions is too long") {
+	if err := c.Fill(t.Context(), widget, 1, long(t, 13_000)); !errors.Is(err, catalog.ErrNoRoom) || !strings.Contains(err.Error(), "listing of 13000 versions is too long") {
 		t.Errorf("a listing = %v", err)
 	}
 	p := catalogtest.Provider(widget, 1, 1)[0]

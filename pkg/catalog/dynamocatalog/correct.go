@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -14,8 +15,8 @@ import (
 // ReplaceModuleVersion stores a state and lists the version as it says, both at
 // once, whatever their revisions are.
 //
-// Errors: [registry.ErrChanged] when they are not those that were seen.
-func (c *Catalog) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen registry.Seen) error {
+// Errors: [catalog.ErrChanged] when they are not those that were seen.
+func (c *Catalog) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen catalog.Seen) error {
 	return c.replace(ctx, change{layout.ModulePartition(m.Address), m, m.Listed(), true}, seen)
 }
 
@@ -23,8 +24,8 @@ func (c *Catalog) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVer
 // at once, whatever their revisions are. A version of which nothing can be
 // served is not listed any more.
 //
-// Errors: [registry.ErrChanged] when they are not those that were seen.
-func (c *Catalog) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen registry.Seen) error {
+// Errors: [catalog.ErrChanged] when they are not those that were seen.
+func (c *Catalog) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
 	entry := p.Listed()
 	return c.replace(ctx, change{layout.ProviderPartition(p.Address), p, entry, len(entry.Platforms) > 0}, seen)
 }
@@ -32,16 +33,16 @@ func (c *Catalog) ReplaceProviderVersion(ctx context.Context, p registry.Provide
 // RemoveModuleVersion removes a state and its entry in the listing, both at
 // once.
 //
-// Errors: [registry.ErrChanged] when they are not those that were seen.
-func (c *Catalog) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen registry.Seen) error {
+// Errors: [catalog.ErrChanged] when they are not those that were seen.
+func (c *Catalog) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen catalog.Seen) error {
 	return c.remove(ctx, layout.ModulePartition(a), v, seen)
 }
 
 // RemoveProviderVersion removes a state and its entry in the listing, both at
 // once.
 //
-// Errors: [registry.ErrChanged] when they are not those that were seen.
-func (c *Catalog) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen registry.Seen) error {
+// Errors: [catalog.ErrChanged] when they are not those that were seen.
+func (c *Catalog) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen catalog.Seen) error {
 	return c.remove(ctx, layout.ProviderPartition(a), v, seen)
 }
 
@@ -49,12 +50,12 @@ func (c *Catalog) RemoveProviderVersion(ctx context.Context, a registry.Provider
 type correction struct {
 	partition string
 	version   registry.Version
-	seen      registry.Seen
+	seen      catalog.Seen
 	state     types.TransactWriteItem // has the condition that the state is the one that was seen
 	entry     *registry.Listed        // nil for none
 }
 
-func (c *Catalog) replace(ctx context.Context, ch change, seen registry.Seen) error {
+func (c *Catalog) replace(ctx context.Context, ch change, seen catalog.Seen) error {
 	i, err := stateItem(ch)
 	if err != nil {
 		return fmt.Errorf("correct version %s of %s in the catalog: %w", ch.entry.Version, ch.partition, err)
@@ -70,7 +71,7 @@ func (c *Catalog) replace(ctx context.Context, ch change, seen registry.Seen) er
 
 // remove deletes where there is nothing to delete, too: that holds the state to
 // the condition.
-func (c *Catalog) remove(ctx context.Context, partition string, v registry.Version, seen registry.Seen) error {
+func (c *Catalog) remove(ctx context.Context, partition string, v registry.Version, seen catalog.Seen) error {
 	del := types.Delete{TableName: &c.table, Key: key(partition, layout.Version(v))}
 	del.ConditionExpression, del.ExpressionAttributeValues = still(seen.State)
 	return c.correct(ctx, correction{partition, v, seen, types.TransactWriteItem{Delete: &del}, nil})
@@ -98,7 +99,7 @@ func (c *Catalog) tryCorrect(ctx context.Context, fix correction) error {
 		return err
 	}
 	if s.listing.Entry(fix.version).Revision != fix.seen.Listed {
-		return registry.ErrChanged
+		return catalog.ErrChanged
 	}
 	listing, changed := s.listing.Without(fix.version)
 	if fix.entry != nil {
@@ -113,7 +114,7 @@ func (c *Catalog) tryCorrect(ctx context.Context, fix correction) error {
 	err = c.transact(ctx, []types.TransactWriteItem{fix.state}, puts)
 	switch {
 	case firstFailed(err):
-		return registry.ErrChanged
+		return catalog.ErrChanged
 	case lost(err):
 		return errBusy
 	default:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -27,10 +28,10 @@ func wrong(states []registry.ProviderVersion) registry.Listing {
 // takes two requests.
 var corrections = map[string]func(*testing.T, *dynamocatalog.Catalog, []registry.ProviderVersion) error{
 	"replace": func(t *testing.T, c *dynamocatalog.Catalog, states []registry.ProviderVersion) error {
-		return c.ReplaceProviderVersion(t.Context(), states[0], registry.Seen{State: states[0].Revision, Listed: 9})
+		return c.ReplaceProviderVersion(t.Context(), states[0], catalog.Seen{State: states[0].Revision, Listed: 9})
 	},
 	"remove": func(t *testing.T, c *dynamocatalog.Catalog, states []registry.ProviderVersion) error {
-		return c.RemoveProviderVersion(t.Context(), widget, states[1].Version, registry.Seen{Listed: 5})
+		return c.RemoveProviderVersion(t.Context(), widget, states[1].Version, catalog.Seen{Listed: 5})
 	},
 }
 
@@ -104,7 +105,7 @@ func TestCorrectAgainAfterFault(t *testing.T) {
 						t.Errorf("the correction that failed = %v, want %s", err, f.code)
 					}
 					written := f.done && at == requestsPerCorrection
-					if err := correct(t, b.open(t, nil), states); errors.Is(err, registry.ErrChanged) != written || err != nil && !written {
+					if err := correct(t, b.open(t, nil), states); errors.Is(err, catalog.ErrChanged) != written || err != nil && !written {
 						t.Errorf("again: %v, and it was written: %t", err, written)
 					}
 					wantListed(t, b, corrected(name, wrong(states), states))
@@ -127,7 +128,7 @@ func TestCorrectMeanwhile(t *testing.T) {
 		}{
 			{"another version", states[2], nil},
 			{"the other one of the two", newer(states[1-touched]), nil},
-			{"the same version", newer(states[touched]), registry.ErrChanged},
+			{"the same version", newer(states[touched]), catalog.ErrChanged},
 		} {
 			t.Run(name+", meanwhile "+c.meanwhile, func(t *testing.T) {
 				b := mistaken(t, states)
@@ -171,7 +172,7 @@ func TestStateMeanwhile(t *testing.T) {
 				}
 				return fault{}, false
 			}}
-			if err := correct(t, b.open(t, carry), states); !errors.Is(err, registry.ErrChanged) {
+			if err := correct(t, b.open(t, carry), states); !errors.Is(err, catalog.ErrChanged) {
 				t.Errorf("the correction = %v, want ErrChanged", err)
 			}
 			wantListed(t, b, wrong(states))
@@ -222,7 +223,7 @@ func TestEmptyListing(t *testing.T) {
 		if err := c.PutProviderVersion(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.RemoveProviderVersion(t.Context(), widget, p.Version, registry.Seen{State: p.Revision, Listed: p.Revision}); err != nil {
+		if err := c.RemoveProviderVersion(t.Context(), widget, p.Version, catalog.Seen{State: p.Revision, Listed: p.Revision}); err != nil {
 			t.Fatal(err)
 		}
 		items := b.items(t, "P#"+widget.String())

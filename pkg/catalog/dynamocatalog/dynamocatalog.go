@@ -120,6 +120,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -166,8 +167,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Catalog is a [registry.Catalog] in a table, and the index of whoever
-// publishes to it. It is an [access.Store] and [registry.Tokens], too.
+// Catalog is a [catalog.Index] in a table. It is an [access.Store] and
+// [catalog.Tokens], too.
 type Catalog struct {
 	client *dynamodb.Client
 	table  string
@@ -175,7 +176,7 @@ type Catalog struct {
 	page   int32 // see pageSize
 }
 
-var _ registry.Catalog = (*Catalog)(nil)
+var _ catalog.Index = (*Catalog)(nil)
 
 // New uses a table. It sends no request. The error says which setting is
 // wrong.
@@ -209,22 +210,22 @@ func (c Config) options() dynamodb.Options {
 	return options
 }
 
-// ModuleVersions implements [registry.Catalog].
+// ModuleVersions implements [catalog.Catalog].
 func (c *Catalog) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error) {
 	return c.listing(ctx, layout.ModulePartition(a))
 }
 
-// ModuleVersion implements [registry.Catalog].
+// ModuleVersion implements [catalog.Catalog].
 func (c *Catalog) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
 	return state[registry.ModuleVersion](ctx, c, c.getItem, layout.ModulePartition(a), v)
 }
 
-// ProviderVersions implements [registry.Catalog].
+// ProviderVersions implements [catalog.Catalog].
 func (c *Catalog) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error) {
 	return c.listing(ctx, layout.ProviderPartition(a))
 }
 
-// ProviderVersion implements [registry.Catalog].
+// ProviderVersion implements [catalog.Catalog].
 func (c *Catalog) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
 	return state[registry.ProviderVersion](ctx, c, c.getItem, layout.ProviderPartition(a), v)
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Run(m)) }
 
 var (
-	_ publish.Index = (*dynamocatalog.Catalog)(nil)
+	_ catalog.Index = (*dynamocatalog.Catalog)(nil)
 
 	widget = registry.ProviderAddress{Namespace: "acme", Type: "widget"}
 	vpc    = registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
@@ -118,7 +118,7 @@ func listingOf(states []registry.ProviderVersion) registry.Listing {
 }
 
 func TestCatalog(t *testing.T) {
-	catalogtest.Test(t, func(t *testing.T) publish.Index { return newTable(t).open(t, nil) })
+	catalogtest.Test(t, func(t *testing.T) catalog.Index { return newTable(t).open(t, nil) })
 }
 
 // TestOneRequestPerRead holds that a question is one request, however much is

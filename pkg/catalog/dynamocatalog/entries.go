@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -20,14 +21,14 @@ import (
 // With what cannot be read it yields an error and as much of the entry as is
 // known, and goes on: of a listing, its address, instead of all its versions.
 // With an error of the whole, it yields an entry without a Cursor, and ends.
-func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[registry.Entry, error] {
-	return func(yield func(registry.Entry, error) bool) {
+func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[catalog.Entry, error] {
+	return func(yield func(catalog.Entry, error) bool) {
 		for contents, err := range c.partitions(ctx, after) {
 			if err == nil {
 				err = c.addListing(ctx, &contents)
 			}
 			if err != nil {
-				yield(registry.Entry{}, fmt.Errorf("walk through the catalog: %w", c.explain(err)))
+				yield(catalog.Entry{}, fmt.Errorf("walk through the catalog: %w", c.explain(err)))
 				return
 			}
 			for entry, err := range contents.Entries() {

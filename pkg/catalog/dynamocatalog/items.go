@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -164,7 +165,7 @@ func stateItem(ch change) (item, error) {
 		return nil, err
 	}
 	if len(data) > maxData {
-		return nil, fmt.Errorf("%w: it has %d bytes, and an item of DynamoDB has room for %d: only its public signing keys can be so large, so export them without other people's signatures (gpg --export-options export-minimal)", registry.ErrNoRoom, len(data), maxData)
+		return nil, fmt.Errorf("%w: it has %d bytes, and an item of DynamoDB has room for %d: only its public signing keys can be so large, so export them without other people's signatures (gpg --export-options export-minimal)", catalog.ErrNoRoom, len(data), maxData)
 	}
 	return newItem(ch.partition, layout.Version(ch.entry.Version), ch.entry.Revision, data), nil
 }

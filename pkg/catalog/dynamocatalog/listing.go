@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -181,10 +182,10 @@ func (c *Catalog) listingPuts(partition string, revision int, listing registry.L
 	}
 	data, err := compress(document)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the listing of %d versions is too long: %w", registry.ErrNoRoom, len(listing), err)
+		return nil, fmt.Errorf("%w: the listing of %d versions is too long: %w", catalog.ErrNoRoom, len(listing), err)
 	}
 	if len(data) > maxChunks*chunkSize {
-		return nil, fmt.Errorf("%w: the listing of %d versions is too long: it has %d bytes, and there is room for %d", registry.ErrNoRoom, len(listing), len(data), maxChunks*chunkSize)
+		return nil, fmt.Errorf("%w: the listing of %d versions is too long: it has %d bytes, and there is room for %d", catalog.ErrNoRoom, len(listing), len(data), maxChunks*chunkSize)
 	}
 	chunks := slices.Collect(slices.Chunk(data, chunkSize))
 	puts := make([]types.Put, len(chunks))

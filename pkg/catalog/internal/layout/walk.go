@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -54,8 +55,8 @@ func (c Contents) End() Cursor { return Cursor{c.Partition, end} }
 // Entries is the versions in the partition, in the order of their items' names.
 // Partitions and items that are named as none of the catalog are passed over:
 // nobody can ask for them.
-func (c Contents) Entries() iter.Seq2[registry.Entry, error] {
-	return func(yield func(registry.Entry, error) bool) {
+func (c Contents) Entries() iter.Seq2[catalog.Entry, error] {
+	return func(yield func(catalog.Entry, error) bool) {
 		entry, ok := address(c.Partition)
 		if ok && c.Err != nil {
 			entry.Cursor = c.End().String()
@@ -69,7 +70,7 @@ func (c Contents) Entries() iter.Seq2[registry.Entry, error] {
 			}
 			state := c.States[name]
 			entry.Cursor, entry.Version = Cursor{c.Partition, name}.String(), v
-			entry.Seen = registry.Seen{State: state.Revision, Listed: c.Listing.Entry(v).Revision}
+			entry.Seen = catalog.Seen{State: state.Revision, Listed: c.Listing.Entry(v).Revision}
 			if !yield(entry, state.Err) {
 				return
 			}
@@ -91,20 +92,20 @@ func (c Contents) names() []string {
 
 // address reads the name of a partition. It reports whether a module or
 // provider has it.
-func address(partition string) (registry.Entry, bool) {
+func address(partition string) (catalog.Entry, bool) {
 	kind := partition[:min(len(partition), len(Modules))]
 	parts := strings.Split(partition[len(kind):], "/")
 	switch {
 	case kind == Modules && len(parts) == 3:
 		a, err := registry.ParseModuleAddress(parts[0], parts[1], parts[2])
-		return registry.Entry{Module: &a}, err == nil && ModulePartition(a) == partition
+		return catalog.Entry{Module: &a}, err == nil && ModulePartition(a) == partition
 	case kind == Providers && len(parts) == 2:
 		a, err := registry.ParseProviderAddress(parts[0], parts[1])
-		return registry.Entry{Provider: &a}, err == nil && ProviderPartition(a) == partition
+		return catalog.Entry{Provider: &a}, err == nil && ProviderPartition(a) == partition
 	case kind == Mirror && len(parts) == 3:
 		a, err := registry.ParseMirroredAddress(parts[0], parts[1], parts[2])
-		return registry.Entry{Provider: &a}, err == nil && ProviderPartition(a) == partition
+		return catalog.Entry{Provider: &a}, err == nil && ProviderPartition(a) == partition
 	default:
-		return registry.Entry{}, false
+		return catalog.Entry{}, false
 	}
 }

@@ -1,46 +1,21 @@
-package registry
+package catalog
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/registry"
 )
-
-// Catalog answers from an index over all records. Implementations are safe for
-// concurrent use.
-type Catalog interface {
-	// ModuleVersions lists a module.
-	//
-	// Errors: [ErrNotFound] when nothing of it is published.
-	ModuleVersions(ctx context.Context, a ModuleAddress) (Listing, error)
-
-	// ModuleVersion is one version of a module, found by [Version.Key].
-	//
-	// Errors: [ErrNotFound] when it is not published.
-	ModuleVersion(ctx context.Context, a ModuleAddress, v Version) (ModuleVersion, error)
-
-	// ProviderVersions lists a provider.
-	//
-	// Errors: [ErrNotFound] when nothing of it is published.
-	ProviderVersions(ctx context.Context, a ProviderAddress) (Listing, error)
-
-	// ProviderVersion is one version of a provider, found by [Version.Key].
-	// It may have packages that cannot be served yet.
-	//
-	// Errors: [ErrNotFound] when it is not published.
-	ProviderVersion(ctx context.Context, a ProviderAddress, v Version) (ProviderVersion, error)
-}
 
 // Tokens is where a [Reader] finds tokens: in the same place as the catalog, so
 // that one request has both.
 type Tokens interface {
 	// Beside is the catalog for one question, in whose request a token is
 	// looked up, too. It is when the question is answered, or answered by
-	// [ErrNotFound], that the lookup has its token. [ErrNotFound] is also the
+	// [registry.ErrNotFound], that the lookup has its token. [registry.ErrNotFound] is also the
 	// answer where [access.Lookup.Found] says that none is wanted.
 	Beside(lookup *access.Lookup) Catalog
 
@@ -48,22 +23,6 @@ type Tokens interface {
 	// there it notes nothing, and returns nil.
 	NoteUse(ctx context.Context, id access.ID, day access.Day) error
 }
-
-// ErrOtherBuild is the [ErrNotFound] of a version that is published with other
-// build metadata than was asked for, and never will be with that.
-var ErrOtherBuild = fmt.Errorf("%w: it has other build metadata", ErrNotFound)
-
-// ErrDenied is the [ErrNotFound] of what a caller may not read, whether it is
-// there or not.
-var ErrDenied = fmt.Errorf("%w: the token has no scope for it", ErrNotFound)
-
-// UnauthorizedError is the [ErrUnauthorized] of a caller without a good token.
-type UnauthorizedError struct{ Why string }
-
-func (e *UnauthorizedError) Error() string { return ErrUnauthorized.Error() + ": " + e.Why }
-
-// Unwrap makes it an [ErrUnauthorized].
-func (e *UnauthorizedError) Unwrap() error { return ErrUnauthorized }
 
 // Reader is the only way from a request to a catalog: it takes no question
 // without a caller, and answers none that the caller has no scope for.
@@ -108,55 +67,55 @@ func NewReader(c ReaderConfig) *Reader {
 
 // ModuleVersions lists a module.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrDenied] counts.
-func (r *Reader) ModuleVersions(ctx context.Context, caller access.Caller, a ModuleAddress) (Listing, error) {
-	return read(ctx, r, caller, a.resource(), func(c Catalog) (Listing, error) { return c.ModuleVersions(ctx, a) })
+// Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] counts.
+func (r *Reader) ModuleVersions(ctx context.Context, caller access.Caller, a registry.ModuleAddress) (registry.Listing, error) {
+	return read(ctx, r, caller, moduleResource(a), func(c Catalog) (registry.Listing, error) { return c.ModuleVersions(ctx, a) })
 }
 
 // ModuleVersion is one version of a module.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrDenied] and
+// Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] and
 // [ErrOtherBuild] count.
-func (r *Reader) ModuleVersion(ctx context.Context, caller access.Caller, a ModuleAddress, v Version) (ModuleVersion, error) {
-	m, err := read(ctx, r, caller, a.resource(), func(c Catalog) (ModuleVersion, error) { return c.ModuleVersion(ctx, a, v) })
+func (r *Reader) ModuleVersion(ctx context.Context, caller access.Caller, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
+	m, err := read(ctx, r, caller, moduleResource(a), func(c Catalog) (registry.ModuleVersion, error) { return c.ModuleVersion(ctx, a, v) })
 	if err != nil {
-		return ModuleVersion{}, err
+		return registry.ModuleVersion{}, err
 	}
 	if m.Version != v {
-		return ModuleVersion{}, ErrOtherBuild
+		return registry.ModuleVersion{}, ErrOtherBuild
 	}
 	return m, nil
 }
 
 // ProviderVersions lists a provider.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrDenied] counts.
-func (r *Reader) ProviderVersions(ctx context.Context, caller access.Caller, a ProviderAddress) (Listing, error) {
-	return read(ctx, r, caller, a.resource(), func(c Catalog) (Listing, error) { return c.ProviderVersions(ctx, a) })
+// Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] counts.
+func (r *Reader) ProviderVersions(ctx context.Context, caller access.Caller, a registry.ProviderAddress) (registry.Listing, error) {
+	return read(ctx, r, caller, providerResource(a), func(c Catalog) (registry.Listing, error) { return c.ProviderVersions(ctx, a) })
 }
 
 // ProviderVersion is one version of a provider.
 //
-// Errors: [ErrUnauthorized], [ErrNotFound], as which [ErrDenied] and
+// Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] and
 // [ErrOtherBuild] count.
-func (r *Reader) ProviderVersion(ctx context.Context, caller access.Caller, a ProviderAddress, v Version) (ProviderVersion, error) {
-	p, err := read(ctx, r, caller, a.resource(), func(c Catalog) (ProviderVersion, error) { return c.ProviderVersion(ctx, a, v) })
+func (r *Reader) ProviderVersion(ctx context.Context, caller access.Caller, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
+	p, err := read(ctx, r, caller, providerResource(a), func(c Catalog) (registry.ProviderVersion, error) { return c.ProviderVersion(ctx, a, v) })
 	if err != nil {
-		return ProviderVersion{}, err
+		return registry.ProviderVersion{}, err
 	}
 	if p.Version != v {
-		return ProviderVersion{}, ErrOtherBuild
+		return registry.ProviderVersion{}, ErrOtherBuild
 	}
 	return p, nil
 }
 
 // resource is what a scope must match to read a module.
-func (a ModuleAddress) resource() access.Resource {
+func moduleResource(a registry.ModuleAddress) access.Resource {
 	return access.Resource{Kind: access.Modules, Path: a.String()}
 }
 
 // resource is what a scope must match to read a provider.
-func (a ProviderAddress) resource() access.Resource {
+func providerResource(a registry.ProviderAddress) access.Resource {
 	if a.Mirrored() {
 		return access.Resource{Kind: access.Mirror, Path: a.String()}
 	}
@@ -186,7 +145,7 @@ func read[T any](ctx context.Context, r *Reader, caller access.Caller, about acc
 	lookup := access.Lookup{ID: id, Wanted: func(t *access.Token) bool { return r.verdict(t, about) == nil }}
 	asked := r.now() // what was read may be as old
 	answer, err := ask(r.tokens.Beside(&lookup))
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return nothing, err
 	}
 	if lookup.Token != nil {

@@ -1,4 +1,4 @@
-package registry
+package catalog
 
 import (
 	"context"
@@ -7,41 +7,51 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/registry"
 )
+
+func version(t testing.TB, text string) registry.Version {
+	t.Helper()
+	v, err := registry.ParseVersion(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
 
 // oneVersion is a catalog that holds one version, and counts what is asked.
 type oneVersion struct {
-	version Version
+	version registry.Version
 	reads   int
 }
 
-func (c *oneVersion) ModuleVersions(context.Context, ModuleAddress) (Listing, error) {
+func (c *oneVersion) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
 	c.reads++
-	return Listing{{Version: c.version}}, nil
+	return registry.Listing{{Version: c.version}}, nil
 }
 
-func (c *oneVersion) ModuleVersion(context.Context, ModuleAddress, Version) (ModuleVersion, error) {
+func (c *oneVersion) ModuleVersion(context.Context, registry.ModuleAddress, registry.Version) (registry.ModuleVersion, error) {
 	c.reads++
-	return ModuleVersion{Version: c.version}, nil
+	return registry.ModuleVersion{Version: c.version}, nil
 }
 
-func (c *oneVersion) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
+func (c *oneVersion) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
 	c.reads++
-	return Listing{{Version: c.version}}, nil
+	return registry.Listing{{Version: c.version}}, nil
 }
 
-func (c *oneVersion) ProviderVersion(context.Context, ProviderAddress, Version) (ProviderVersion, error) {
+func (c *oneVersion) ProviderVersion(context.Context, registry.ProviderAddress, registry.Version) (registry.ProviderVersion, error) {
 	c.reads++
-	return ProviderVersion{Version: c.version}, nil
+	return registry.ProviderVersion{Version: c.version}, nil
 }
 
 // questions asks a reader everything there is to ask.
-func questions(r *Reader, caller access.Caller, v Version) map[string]error {
+func questions(r *Reader, caller access.Caller, v registry.Version) map[string]error {
 	ctx, answers := context.Background(), map[string]error{}
-	_, answers["ModuleVersions"] = r.ModuleVersions(ctx, caller, ModuleAddress{})
-	_, answers["ModuleVersion"] = r.ModuleVersion(ctx, caller, ModuleAddress{}, v)
-	_, answers["ProviderVersions"] = r.ProviderVersions(ctx, caller, ProviderAddress{})
-	_, answers["ProviderVersion"] = r.ProviderVersion(ctx, caller, ProviderAddress{}, v)
+	_, answers["ModuleVersions"] = r.ModuleVersions(ctx, caller, registry.ModuleAddress{})
+	_, answers["ModuleVersion"] = r.ModuleVersion(ctx, caller, registry.ModuleAddress{}, v)
+	_, answers["ProviderVersions"] = r.ProviderVersions(ctx, caller, registry.ProviderAddress{})
+	_, answers["ProviderVersion"] = r.ProviderVersion(ctx, caller, registry.ProviderAddress{}, v)
 	return answers
 }
 
@@ -74,10 +84,10 @@ func TestReaderTellsBuildMetadataApart(t *testing.T) {
 	catalog := &oneVersion{version: version(t, "1.0.0+b")}
 	for _, other := range []string{"1.0.0", "1.0.0+c"} {
 		answers := questions(NewReader(ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}), access.Anyone, version(t, other))
-		if err := answers["ModuleVersion"]; !errors.Is(err, ErrNotFound) || !errors.Is(err, ErrOtherBuild) {
+		if err := answers["ModuleVersion"]; !errors.Is(err, registry.ErrNotFound) || !errors.Is(err, ErrOtherBuild) {
 			t.Errorf("module %s: %v", other, err)
 		}
-		if err := answers["ProviderVersion"]; !errors.Is(err, ErrNotFound) || !errors.Is(err, ErrOtherBuild) {
+		if err := answers["ProviderVersion"]; !errors.Is(err, registry.ErrNotFound) || !errors.Is(err, ErrOtherBuild) {
 			t.Errorf("provider %s: %v", other, err)
 		}
 	}

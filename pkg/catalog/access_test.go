@@ -1,4 +1,4 @@
-package registry
+package catalog
 
 import (
 	"bytes"
@@ -11,11 +11,12 @@ import (
 
 	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // withTokens is a catalog that has tokens, too, and counts how it is asked.
 type withTokens struct {
-	version Version
+	version registry.Version
 	missing bool // nothing is published
 	issued  map[access.ID]access.Token
 	asked   []string // "beside" or "alone", and "use"
@@ -30,20 +31,20 @@ type withTokens struct {
 // alone is the catalog by itself.
 type alone struct{ *withTokens }
 
-func (c alone) ModuleVersions(context.Context, ModuleAddress) (Listing, error) {
-	return ask(c.withTokens, nil, Listing{{Version: c.version}})
+func (c alone) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
+	return ask(c.withTokens, nil, registry.Listing{{Version: c.version}})
 }
 
-func (c alone) ModuleVersion(context.Context, ModuleAddress, Version) (ModuleVersion, error) {
-	return ask(c.withTokens, nil, ModuleVersion{Version: c.version})
+func (c alone) ModuleVersion(context.Context, registry.ModuleAddress, registry.Version) (registry.ModuleVersion, error) {
+	return ask(c.withTokens, nil, registry.ModuleVersion{Version: c.version})
 }
 
-func (c alone) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
-	return ask(c.withTokens, nil, Listing{{Version: c.version}})
+func (c alone) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
+	return ask(c.withTokens, nil, registry.Listing{{Version: c.version}})
 }
 
-func (c alone) ProviderVersion(context.Context, ProviderAddress, Version) (ProviderVersion, error) {
-	return ask(c.withTokens, nil, ProviderVersion{Version: c.version})
+func (c alone) ProviderVersion(context.Context, registry.ProviderAddress, registry.Version) (registry.ProviderVersion, error) {
+	return ask(c.withTokens, nil, registry.ProviderVersion{Version: c.version})
 }
 
 // side is the catalog beside a lookup.
@@ -52,20 +53,20 @@ type side struct {
 	lookup *access.Lookup
 }
 
-func (s side) ModuleVersions(context.Context, ModuleAddress) (Listing, error) {
-	return ask(s.withTokens, s.lookup, Listing{{Version: s.version}})
+func (s side) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
+	return ask(s.withTokens, s.lookup, registry.Listing{{Version: s.version}})
 }
 
-func (s side) ModuleVersion(context.Context, ModuleAddress, Version) (ModuleVersion, error) {
-	return ask(s.withTokens, s.lookup, ModuleVersion{Version: s.version})
+func (s side) ModuleVersion(context.Context, registry.ModuleAddress, registry.Version) (registry.ModuleVersion, error) {
+	return ask(s.withTokens, s.lookup, registry.ModuleVersion{Version: s.version})
 }
 
-func (s side) ProviderVersions(context.Context, ProviderAddress) (Listing, error) {
-	return ask(s.withTokens, s.lookup, Listing{{Version: s.version}})
+func (s side) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
+	return ask(s.withTokens, s.lookup, registry.Listing{{Version: s.version}})
 }
 
-func (s side) ProviderVersion(context.Context, ProviderAddress, Version) (ProviderVersion, error) {
-	return ask(s.withTokens, s.lookup, ProviderVersion{Version: s.version})
+func (s side) ProviderVersion(context.Context, registry.ProviderAddress, registry.Version) (registry.ProviderVersion, error) {
+	return ask(s.withTokens, s.lookup, registry.ProviderVersion{Version: s.version})
 }
 
 // ask is one request, with a lookup or without. The lookup has its token by the time
@@ -89,12 +90,12 @@ func ask[T any](w *withTokens, lookup *access.Lookup, answer T) (T, error) {
 			token = &t
 		}
 		if !lookup.Found(token) {
-			return nothing, ErrNotFound
+			return nothing, registry.ErrNotFound
 		}
 	}
 	switch {
 	case w.missing:
-		return nothing, fmt.Errorf("read it: %w", ErrNotFound)
+		return nothing, fmt.Errorf("read it: %w", registry.ErrNotFound)
 	case w.failsData != nil:
 		return nothing, w.failsData
 	}
@@ -147,7 +148,7 @@ func (g *gate) issue(t *testing.T, scopes ...string) access.ID {
 func (g *gate) ask(t *testing.T, caller access.Caller) (asked string, err error) {
 	t.Helper()
 	g.asked = nil
-	listing, err := g.Reader.ProviderVersions(t.Context(), caller, ProviderAddress{Namespace: "acme", Type: "widget"})
+	listing, err := g.Reader.ProviderVersions(t.Context(), caller, registry.ProviderAddress{Namespace: "acme", Type: "widget"})
 	if (len(listing) == 0) != (err != nil) {
 		t.Errorf("%v, %v", listing, err)
 	}
@@ -190,13 +191,13 @@ func TestEveryCaller(t *testing.T) {
 		}
 	}
 	g.missing = true
-	if asked, err := g.ask(t, access.Bearer(g.issue(t, "read *"))); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrDenied) || asked != "beside, use 2026-11-21" {
+	if asked, err := g.ask(t, access.Bearer(g.issue(t, "read *"))); !errors.Is(err, registry.ErrNotFound) || errors.Is(err, ErrDenied) || asked != "beside, use 2026-11-21" {
 		t.Errorf("what is not there, with a good token: %v, asked %q", err, asked)
 	}
 	if deadline, ok := g.noting.Deadline(); !ok || time.Until(deadline) > noteUseTimeout || g.noting.Err() == nil {
 		t.Errorf("a note had until %v, and its context has ended with %v", deadline, g.noting.Err())
 	}
-	if !errors.Is(ErrDenied, ErrNotFound) || errors.Is(ErrDenied, ErrUnauthorized) {
+	if !errors.Is(ErrDenied, registry.ErrNotFound) || errors.Is(ErrDenied, ErrUnauthorized) {
 		t.Error("what may not be read is not as if it were not there")
 	}
 }
@@ -325,12 +326,12 @@ func TestCatalogThatFails(t *testing.T) {
 		"the whole request":     func(g *gate, err error) { g.failsWhole = err },
 		"the data, after token": func(g *gate, err error) { g.failsData = err },
 	} {
-		for question := range questions(newGate(t, 0).Reader, access.Anyone, Version{}) {
+		for question := range questions(newGate(t, 0).Reader, access.Anyone, registry.Version{}) {
 			g := newGate(t, time.Minute)
 			id := g.issue(t, "read *")
 			fail(g, broken)
 			err := questions(g.Reader, access.Bearer(id), g.version)[question]
-			if !errors.Is(err, broken) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrNotFound) {
+			if !errors.Is(err, broken) || errors.Is(err, ErrUnauthorized) || errors.Is(err, registry.ErrNotFound) {
 				t.Errorf("%s fails: %s: %v", point, question, err)
 			}
 			if g.log.Len() > 0 {
@@ -415,22 +416,22 @@ func TestForgetsNoMoreThanItMust(t *testing.T) {
 
 // The kinds of what is asked for are those that scopes name.
 func TestResources(t *testing.T) {
-	module, err := ParseModuleAddress("acme", "vpc", "aws")
+	module, err := registry.ParseModuleAddress("acme", "vpc", "aws")
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider, err := ParseProviderAddress("acme", "widget")
+	provider, err := registry.ParseProviderAddress("acme", "widget")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mirrored, err := ParseMirroredAddress("registry.terraform.io", "hashicorp", "time")
+	mirrored, err := registry.ParseMirroredAddress("registry.terraform.io", "hashicorp", "time")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, got := range map[string]access.Resource{
-		"read modules:acme/vpc/aws":                        module.resource(),
-		"read providers:acme/widget":                       provider.resource(),
-		"read mirror:registry.terraform.io/hashicorp/time": mirrored.resource(),
+		"read modules:acme/vpc/aws":                        moduleResource(module),
+		"read providers:acme/widget":                       providerResource(provider),
+		"read mirror:registry.terraform.io/hashicorp/time": providerResource(mirrored),
 	} {
 		if scope, err := access.ParseScope(got.String()); got.String() != want || err != nil || !(access.Scopes{scope}).Allow(got) {
 			t.Errorf("%s, want %s; %v", got, want, err)
