@@ -381,7 +381,7 @@ func TestLogFormats(t *testing.T) {
 
 // The settings that are there to copy are settings.
 func TestSettingsToCopy(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "examples", "systemd", "larder.env"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "systemd", "larder.env"))
 	if err != nil {
 		t.Fatal(err)
 	}
