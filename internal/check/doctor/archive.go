@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/larder-registry/larder/internal/node/config"
+	"github.com/larder-registry/larder/internal/hostname"
 )
 
 // archive is what was downloaded, but for its bytes.
@@ -121,7 +121,7 @@ func (v *visit) adviceOnBucket(u *url.URL, err error, answered string) string {
 		return answered
 	case errors.As(err, &distrusted):
 		return fmt.Sprintf("modules and providers are downloaded from the bucket, so trust the certificate at https://%s on every machine, too (SSL_CERT_FILE, or its system's store)", u.Host)
-	case config.IsLoopback(u.Hostname()) && !config.IsLoopback(v.client.serverName()):
+	case hostname.IsLoopback(u.Hostname()) && !hostname.IsLoopback(v.client.serverName()):
 		return fmt.Sprintf("modules and providers are downloaded from the bucket, and %s leads every machine to itself: set LARDER_S3_ADDR to an address that others reach, or LARDER_S3_URL to the URL at which they reach it", u.Host)
 	default:
 		return fmt.Sprintf("modules and providers are downloaded from the bucket, so this machine must reach %s: look at name server, firewall and proxy; a single node says by LARDER_S3_URL at which URL others reach its bucket", u.Host)

@@ -20,6 +20,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/pflag"
 
+	"github.com/larder-registry/larder/internal/hostname"
 	"github.com/larder-registry/larder/pkg/pullthrough"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -288,20 +289,13 @@ func (c Config) CheckExposure(bound netip.Addr) error {
 // download from the loopback address, which is their own machine. The address is the
 // one on which the registry really listens.
 func (c Config) CheckDownloads(bound netip.Addr) error {
-	if bound.Unmap().IsLoopback() || !IsLoopback(c.S3Host()) {
+	if bound.Unmap().IsLoopback() || !hostname.IsLoopback(c.S3Host()) {
 		return nil
 	}
 	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, but clients download from the S3 endpoint, "+
 		"and %s leads each of them to their own machine: "+
 		"set LARDER_S3_ADDR (--s3-addr) to an address that they reach, too, or LARDER_S3_URL (--s3-url) to the URL at which they reach it",
 		c.Addr, cmp.Or(c.S3URL, c.S3Addr))
-}
-
-// IsLoopback says whether a host, as it stands in a URL, is the machine itself that
-// asks for it.
-func IsLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 // Host returns the registry's host as it stands in source addresses, given the
