@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/serve"
+	"github.com/larder-registry/larder/internal/node/settings"
 )
 
 func newServeCommand() *cobra.Command {
@@ -19,13 +19,13 @@ bucket that they are uploaded to. All state is in the data folder.
 Each flag can be set by the environment variable in brackets instead.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := config.Load(cmd.Flags(), os.Environ())
+			set, err := settings.Load(cmd.Flags(), os.Environ())
 			if err != nil {
 				return err
 			}
-			return serve.Run(cmd.Context(), cfg, cfg.Log.Logger(os.Stderr), cmd.OutOrStdout())
+			return serve.Run(cmd.Context(), set, set.Log.Logger(os.Stderr), cmd.OutOrStdout())
 		},
 	}
-	config.AddFlags(command.Flags())
+	settings.AddFlags(command.Flags())
 	return command
 }

@@ -37,7 +37,7 @@ func (a accessKeys) CreateUploader(ctx context.Context, name string, namespaces 
 		return control.UploaderCreated{}, err
 	}
 	return control.UploaderCreated{Uploader: u, SecretAccessKey: secret,
-		S3URL: a.config.S3Endpoint(a.bucket.Port), Region: locals3.Region, Bucket: locals3.Bucket}, nil
+		S3URL: a.settings.S3Endpoint(a.bucket.Port), Region: locals3.Region, Bucket: locals3.Bucket}, nil
 }
 
 // Uploaders implements control.AccessKeys.

@@ -21,7 +21,7 @@ import (
 
 // Access keys come, change and go while the node serves, and so does the file to source.
 func TestAccessKeys(t *testing.T) {
-	r := start(t, localConfig(t))
+	r := start(t, localSettings(t))
 	before := r.env(t, "AWS_ACCESS_KEY_ID")
 	secrets := []string{r.env(t, "AWS_SECRET_ACCESS_KEY")}
 
@@ -92,7 +92,7 @@ func (r *running) waitForLog(t *testing.T, message, end string) {
 // A link that was handed out before the keys were changed is good until it dies, and
 // so are those that are handed out then.
 func TestLinksOutliveTheirKey(t *testing.T) {
-	r := start(t, localConfig(t))
+	r := start(t, localSettings(t))
 	archive := archivetest.Module(t, "# empty\n")
 	r.upload(t, "modules/acme/hello/null/1.0.0.tar.gz", archive)
 	link := func() (url string) {
@@ -129,7 +129,7 @@ func TestLinksOutliveTheirKey(t *testing.T) {
 
 // Where the file to source cannot be written, it is said that the keys are new.
 func TestRotateWithoutTheFile(t *testing.T) {
-	r := start(t, localConfig(t))
+	r := start(t, localSettings(t))
 	if err := os.Remove(filepath.Join(r.data, datadir.CACert)); err != nil {
 		t.Fatal(err)
 	}

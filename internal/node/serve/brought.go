@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/larder-registry/larder/internal/node/config"
+	"github.com/larder-registry/larder/internal/node/settings"
 )
 
 const (
@@ -52,8 +52,8 @@ type usable struct {
 }
 
 // openBrought reads the files for the first time.
-func openBrought(cfg config.Config, logger *slog.Logger, now time.Time) (*brought, error) {
-	b := &brought{cert: cfg.TLSCert, key: cfg.TLSKey, registry: cfg.ServerName(), bucket: cfg.S3Host(), logger: logger}
+func openBrought(set settings.Settings, logger *slog.Logger, now time.Time) (*brought, error) {
+	b := &brought{cert: set.TLSCert, key: set.TLSKey, registry: set.ServerName(), bucket: set.S3Host(), logger: logger}
 	found, err := b.read(now)
 	if err != nil {
 		return nil, err

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/logtest"
-	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/localca"
+	"github.com/larder-registry/larder/internal/node/settings"
 )
 
 // authority issues what an operator brings.
@@ -69,7 +69,7 @@ func TestBroughtCertificate(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	is := newAuthority(t, now, "registry.example.com", "s3.example.com", "other.example.com")
 	folder := t.TempDir()
-	cfg := config.Config{Addr: "192.0.2.1:443", Hostname: "registry.example.com", S3URL: "https://s3.example.com",
+	set := settings.Settings{Addr: "192.0.2.1:443", Hostname: "registry.example.com", S3URL: "https://s3.example.com",
 		TLSCert: filepath.Join(folder, "tls.crt"), TLSKey: filepath.Join(folder, "tls.key")}
 	write := func(path string, data []byte) {
 		t.Helper()
@@ -78,15 +78,15 @@ func TestBroughtCertificate(t *testing.T) {
 		}
 	}
 	both := []string{"registry.example.com", "s3.example.com"}
-	is.bring(cfg.TLSCert, cfg.TLSKey, now, both...)
+	is.bring(set.TLSCert, set.TLSKey, now, both...)
 	var log bytes.Buffer
-	b, err := openBrought(cfg, logtest.Timeless(&log), now)
+	b, err := openBrought(set, logtest.Timeless(&log), now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sees := func(what, want string) {
 		t.Helper()
-		want = strings.NewReplacer("CERT", cfg.TLSCert, "KEY", cfg.TLSKey).Replace(want)
+		want = strings.NewReplacer("CERT", set.TLSCert, "KEY", set.TLSKey).Replace(want)
 		got := log.String()
 		log.Reset()
 		if got != want {
@@ -108,12 +108,12 @@ func TestBroughtCertificate(t *testing.T) {
 	look("nothing is new", false, "")
 
 	next, nextKey := is.issue(now, both...)
-	write(cfg.TLSCert, next)
+	write(set.TLSCert, next)
 	look("one of two", false, apart)
 	look("one of two, still", false, "")
 	now = now.Add(complainAgain)
 	look("one of two, for an hour", false, apart)
-	write(cfg.TLSKey, nextKey)
+	write(set.TLSKey, nextKey)
 	look("both", true, `level=INFO msg="the certificate was renewed" file=CERT for="registry.example.com, s3.example.com" ends=2026-05-01T12:01:00Z`+"\n")
 
 	for _, bad := range []struct {
@@ -126,26 +126,26 @@ func TestBroughtCertificate(t *testing.T) {
 		{"ended", `"the certificate in CERT ended on 2025-07-30"`, time.Date(2025, 5, 1, 12, 0, 0, 0, time.UTC), both},
 		{"of tomorrow", `"the certificate in CERT is not valid before 2026-02-28T23:00:00Z: is this machine's clock right?"`, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), both},
 	} {
-		is.bring(cfg.TLSCert, cfg.TLSKey, bad.at, bad.hosts...)
+		is.bring(set.TLSCert, set.TLSKey, bad.at, bad.hosts...)
 		look(bad.what, false, stays+bad.says+"\n")
 	}
-	write(cfg.TLSKey, bytes.Repeat([]byte("x"), maxPEM+1))
+	write(set.TLSKey, bytes.Repeat([]byte("x"), maxPEM+1))
 	look("too large", false, stays+`"KEY has more than 1048576 bytes, so it is no file of a certificate or key"`+"\n")
-	if err := os.Remove(cfg.TLSKey); err != nil {
+	if err := os.Remove(set.TLSKey); err != nil {
 		t.Fatal(err)
 	}
 	look("gone", false, stays+`"open KEY: no such file or directory"`+"\n")
-	if err := syscall.Mkfifo(cfg.TLSKey, 0o600); err != nil {
+	if err := syscall.Mkfifo(set.TLSKey, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	look("a pipe", false, stays+`"KEY is no regular file, and must be one: it is read again and again"`+"\n")
-	if err := os.Remove(cfg.TLSKey); err != nil {
+	if err := os.Remove(set.TLSKey); err != nil {
 		t.Fatal(err)
 	}
-	write(cfg.TLSCert, next)
-	write(cfg.TLSKey, nextKey)
+	write(set.TLSCert, next)
+	write(set.TLSKey, nextKey)
 	look("the old ones again", false, "")
-	if err := os.Remove(cfg.TLSKey); err != nil {
+	if err := os.Remove(set.TLSKey); err != nil {
 		t.Fatal(err)
 	}
 	look("gone again, and said again", false, stays+`"open KEY: no such file or directory"`+"\n")
@@ -174,7 +174,7 @@ func TestBroughtCertificateBehindLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b, err := openBrought(config.Config{Addr: "192.0.2.1:443", Hostname: "registry.example.com",
+	b, err := openBrought(settings.Settings{Addr: "192.0.2.1:443", Hostname: "registry.example.com",
 		TLSCert: filepath.Join(folder, "tls.crt"), TLSKey: filepath.Join(folder, "tls.key")}, slog.New(slog.DiscardHandler), now)
 	if err != nil || b.look(now) {
 		t.Fatal("not what was written first", err)
@@ -189,17 +189,17 @@ func TestCertificateThatEndsSoonIsTold(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	is := newAuthority(t, begin, "registry.example.com")
 	folder := t.TempDir()
-	cfg := config.Config{Addr: "192.0.2.1:443", Hostname: "registry.example.com",
+	set := settings.Settings{Addr: "192.0.2.1:443", Hostname: "registry.example.com",
 		TLSCert: filepath.Join(folder, "tls.crt"), TLSKey: filepath.Join(folder, "tls.key")}
-	is.bring(cfg.TLSCert, cfg.TLSKey, begin, "registry.example.com") // for 90 days, to 1 April
+	is.bring(set.TLSCert, set.TLSKey, begin, "registry.example.com") // for 90 days, to 1 April
 	var log bytes.Buffer
-	b, err := openBrought(cfg, logtest.Timeless(&log), begin)
+	b, err := openBrought(set, logtest.Timeless(&log), begin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	end := begin.Add(90 * 24 * time.Hour)
-	soon := `level=WARN msg="the certificate ends soon: renew it" file=` + cfg.TLSCert + " ends=2026-04-01T12:00:00Z\n"
-	over := `level=ERROR msg="the certificate has ended, and clients refuse it: renew it" file=` + cfg.TLSCert + " ends=2026-04-01T12:00:00Z\n"
+	soon := `level=WARN msg="the certificate ends soon: renew it" file=` + set.TLSCert + " ends=2026-04-01T12:00:00Z\n"
+	over := `level=ERROR msg="the certificate has ended, and clients refuse it: renew it" file=` + set.TLSCert + " ends=2026-04-01T12:00:00Z\n"
 	for _, tt := range []struct {
 		at   time.Time
 		want string
@@ -234,19 +234,19 @@ func TestCertificateThatEndsSoonIsTold(t *testing.T) {
 func TestCertificateIsRenewedWhileItServes(t *testing.T) {
 	is := newAuthority(t, time.Now(), "registry.example.com", "127.0.0.1")
 	folder := t.TempDir()
-	cfg := localConfig(t)
-	cfg.Hostname = "registry.example.com"
-	cfg.TLSCert, cfg.TLSKey = filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	set := localSettings(t)
+	set.Hostname = "registry.example.com"
+	set.TLSCert, set.TLSKey = filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
 	renew := func() (serial string) {
 		t.Helper()
-		return is.bring(cfg.TLSCert, cfg.TLSKey, time.Now(), "registry.example.com", "127.0.0.1")
+		return is.bring(set.TLSCert, set.TLSKey, time.Now(), "registry.example.com", "127.0.0.1")
 	}
 	for name, hangup := range map[string]bool{"after a while": false, "after SIGHUP": true} {
 		t.Run(name, func(t *testing.T) {
-			cfg := cfg
-			cfg.Data = localConfig(t).Data
+			set := set
+			set.Data = localSettings(t).Data
 			first := renew()
-			n := &node{config: cfg, lookEvery: time.Hour}
+			n := &node{settings: set, lookEvery: time.Hour}
 			if !hangup {
 				n.lookEvery = 20 * time.Millisecond
 			}

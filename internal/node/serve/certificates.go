@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/front"
 	"github.com/larder-registry/larder/internal/node/localca"
+	"github.com/larder-registry/larder/internal/node/settings"
 )
 
 // certificates are those of a node's two endpoints. The registry's is the
@@ -37,12 +37,12 @@ type certificates struct {
 // operator brings none.
 //
 // Errors name LARDER_TLS_CERT when the operator's does not do.
-func loadCertificates(dir *datadir.Dir, cfg config.Config, logger *slog.Logger, now time.Time) (*certificates, error) {
-	ca, err := localca.Load(dir, now, cfg.CertificateHosts()...)
+func loadCertificates(dir *datadir.Dir, set settings.Settings, logger *slog.Logger, now time.Time) (*certificates, error) {
+	ca, err := localca.Load(dir, now, set.CertificateHosts()...)
 	if err != nil {
 		return nil, err
 	}
-	c := &certificates{dir: dir, ca: ca, hosts: cfg.CertificateHosts()}
+	c := &certificates{dir: dir, ca: ca, hosts: set.CertificateHosts()}
 	if c.roots, err = x509.SystemCertPool(); err != nil {
 		c.roots = x509.NewCertPool()
 	}
@@ -50,10 +50,10 @@ func loadCertificates(dir *datadir.Dir, cfg config.Config, logger *slog.Logger, 
 	if err := c.refreshLocal(now); err != nil {
 		return nil, err
 	}
-	if cfg.TLSCert == "" {
+	if set.TLSCert == "" {
 		return c, nil
 	}
-	if c.brought, err = openBrought(cfg, logger, now); err != nil {
+	if c.brought, err = openBrought(set, logger, now); err != nil {
 		return nil, fmt.Errorf("LARDER_TLS_CERT and LARDER_TLS_KEY: %w", err)
 	}
 	for _, cert := range c.brought.chain() {

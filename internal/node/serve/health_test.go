@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/larder-registry/larder/internal/node/settings"
 )
 
 // healthOf is what a stranger is answered, in one line.
@@ -38,9 +38,9 @@ const (
 // Whoever asks learns whether the node is ready, without a token, and which part of it
 // is not. No line of the log says that they asked.
 func TestHealth(t *testing.T) {
-	cfg := localConfig(t)
-	cfg.Auth = config.AuthRequired
-	n := &node{config: cfg, healthLasts: time.Millisecond}
+	set := localSettings(t)
+	set.Auth = settings.AuthRequired
+	n := &node{settings: set, healthLasts: time.Millisecond}
 	r := startNode(t, n)
 	client, at := r.client(t), "https://"+r.env(t, "LARDER_HOST")
 	for question, want := range map[string]string{
@@ -63,7 +63,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("another path: %s", got)
 	}
 	away := func(file string) (back func()) {
-		path := filepath.Join(cfg.Data, file)
+		path := filepath.Join(set.Data, file)
 		if err := os.Rename(path, path+".away"); err != nil {
 			t.Fatal(err)
 		}

@@ -25,12 +25,12 @@ func (n *node) newSignIn() (http.Handler, error) {
 	c := login.Config{
 		Store:      n.access,
 		Identities: identities,
-		Host:       n.config.WebHost(n.listener.Addr().(*net.TCPAddr).Port),
+		Host:       n.settings.WebHost(n.listener.Addr().(*net.TCPAddr).Port),
 		Admit:      admission(),
 		Logger:     n.logger,
 	}
 	n.bucket.IssueBy(login.NewSTS(c, sessions{n.bucket.Keys}))
-	at := n.config.Login
+	at := n.settings.Login
 	if at.Issuer == "" {
 		return login.New(c), nil
 	}

@@ -22,9 +22,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/locals3"
+	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/control"
@@ -135,10 +135,10 @@ func answer(t *testing.T, client *http.Client, request *http.Request) (*http.Res
 // Pipelines get tokens without a login for people, and what they bring and get
 // is not in the log.
 func TestPipelinesGetTokens(t *testing.T) {
-	cfg := localConfig(t)
-	cfg.Auth = config.AuthRequired
+	set := localSettings(t)
+	set.Auth = settings.AuthRequired
 	i := newIssuer(t)
-	r := startNode(t, &node{config: cfg, toIssuers: i.Client().Transport})
+	r := startNode(t, &node{settings: set, toIssuers: i.Client().Transport})
 	scopes, err := access.ParseScopes([]string{"read providers:acme/*"})
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestPipelinesGetTokens(t *testing.T) {
 // identity is in the log.
 func TestPipelinesGetAccessKeys(t *testing.T) {
 	i := newIssuer(t)
-	r := startNode(t, &node{config: localConfig(t), toIssuers: i.Client().Transport})
+	r := startNode(t, &node{settings: localSettings(t), toIssuers: i.Client().Transport})
 	r.ask(t, control.Request{Access: &admin.Request{AddRule: &access.Rule{
 		Name: "ci", Use: access.ForPipelines, Issuer: i.URL, Audience: "https://larder", Uploads: []string{"acme"},
 		Claims: []access.Claim{{Name: "repository", Pattern: "acme/*"}}, Lifetime: access.Duration(15 * time.Minute),
@@ -239,14 +239,14 @@ func TestPipelinesGetAccessKeys(t *testing.T) {
 
 // People are sent to the provider, to come back to the registry's own host.
 func TestPeopleLogIn(t *testing.T) {
-	cfg := localConfig(t)
-	cfg.Auth = config.AuthRequired
+	set := localSettings(t)
+	set.Auth = settings.AuthRequired
 	i := newIssuer(t)
-	cfg.Login = config.Login{Issuer: i.URL, ClientID: "larder", Scopes: []string{"openid", "groups"}, SecretFile: filepath.Join(t.TempDir(), "secret")}
-	if err := os.WriteFile(cfg.Login.SecretFile, []byte("s3cret-of-the-client\n"), 0o600); err != nil {
+	set.Login = settings.Login{Issuer: i.URL, ClientID: "larder", Scopes: []string{"openid", "groups"}, SecretFile: filepath.Join(t.TempDir(), "secret")}
+	if err := os.WriteFile(set.Login.SecretFile, []byte("s3cret-of-the-client\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := startNode(t, &node{config: cfg, toIssuers: i.Client().Transport})
+	r := startNode(t, &node{settings: set, toIssuers: i.Client().Transport})
 	if _, body := r.get(t, "/.well-known/terraform.json", ""); !strings.Contains(body, `"authz":"/v1/login"`) {
 		t.Errorf("discovery says %s", body)
 	}
@@ -310,16 +310,16 @@ func TestSecretOfTheClientIsRefused(t *testing.T) {
 	if secret, err := readSecret(path); err != nil || secret != "a secret" {
 		t.Errorf("%q, %v", secret, err)
 	}
-	cfg := localConfig(t)
-	cfg.Login = config.Login{Issuer: "https://login.example.com", ClientID: "larder", SecretFile: filepath.Join(folder, "empty")}
-	if err := Run(t.Context(), cfg, slog.New(slog.DiscardHandler), io.Discard); err == nil || !strings.Contains(err.Error(), "nothing else") {
+	set := localSettings(t)
+	set.Login = settings.Login{Issuer: "https://login.example.com", ClientID: "larder", SecretFile: filepath.Join(folder, "empty")}
+	if err := Run(t.Context(), set, slog.New(slog.DiscardHandler), io.Discard); err == nil || !strings.Contains(err.Error(), "nothing else") {
 		t.Errorf("it serves: %v", err)
 	}
 }
 
 // Tokens are for the node's own user alone.
 func TestAccessIsPrivate(t *testing.T) {
-	r := start(t, localConfig(t))
+	r := start(t, localSettings(t))
 	info, err := os.Stat(filepath.Join(r.data, datadir.Access))
 	if err != nil || info.Mode() != 0o600 {
 		t.Errorf("%v, %v", info, err)

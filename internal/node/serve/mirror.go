@@ -14,7 +14,7 @@ type mirror struct {
 
 // openMirror is nil where nothing is pulled through.
 func (n *node) openMirror(scratch string) *mirror {
-	if len(n.config.MirrorUpstreams) == 0 {
+	if len(n.settings.MirrorUpstreams) == 0 {
 		return nil
 	}
 	origins := upstream.New(upstream.Config{Transport: n.toOrigins})
@@ -23,8 +23,8 @@ func (n *node) openMirror(scratch string) *mirror {
 	return &mirror{
 		puller: pullthrough.New(pullthrough.Config{
 			Origins:   origins,
-			Patterns:  n.config.MirrorUpstreams,
-			Platforms: n.config.MirrorPlatforms,
+			Patterns:  n.settings.MirrorUpstreams,
+			Platforms: n.settings.MirrorPlatforms,
 			Want:      worker.Want,
 			Log:       n.logger,
 		}),

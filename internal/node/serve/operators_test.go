@@ -55,7 +55,7 @@ func (r *running) file(t *testing.T, name string) []byte {
 }
 
 func TestAnswersOperators(t *testing.T) {
-	r := start(t, localConfig(t))
+	r := start(t, localSettings(t))
 	info, err := os.Stat(filepath.Join(r.data, datadir.Socket))
 	if err != nil || info.Mode() != os.ModeSocket|0o600 {
 		t.Errorf("the socket has mode %v, %v", info.Mode(), err)
@@ -73,11 +73,11 @@ func TestAnswersOperators(t *testing.T) {
 
 // Where there can be no socket, the registry is served as it always was.
 func TestServesWithoutSocket(t *testing.T) {
-	cfg := localConfig(t)
-	if err := os.MkdirAll(filepath.Join(cfg.Data, datadir.Socket, "something else"), 0o700); err != nil {
+	set := localSettings(t)
+	if err := os.MkdirAll(filepath.Join(set.Data, datadir.Socket, "something else"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, cfg)
+	r := start(t, set)
 	if log := r.log.String(); !strings.Contains(log, "operators' commands") || !strings.Contains(log, datadir.Socket) {
 		t.Errorf("the log does not say why commands do not reach it:\n%s", log)
 	}
@@ -89,17 +89,17 @@ func TestServesWithoutSocket(t *testing.T) {
 // A data folder whose path is too long for a socket has one all the same: the
 // bucket's storage works from within it, and so does its process.
 func TestDeepDataFolder(t *testing.T) {
-	cfg := localConfig(t)
-	cfg.Data = filepath.Join(cfg.Data, strings.Repeat("d", 200))
-	r := start(t, cfg)
+	set := localSettings(t)
+	set.Data = filepath.Join(set.Data, strings.Repeat("d", 200))
+	r := start(t, set)
 	r.ask(t, control.Request{Keys: &control.Part{}})
 }
 
 // Keys are changed one after the other, also by several who ask at once, every
 // private key is kept, and the last one is found again.
 func TestRotate(t *testing.T) {
-	cfg := localConfig(t)
-	r := start(t, cfg)
+	set := localSettings(t)
+	r := start(t, set)
 	first, _ := r.keys(t)
 	firstPrivate := r.file(t, datadir.SigningKey)
 	made := make([]string, 2)
@@ -129,7 +129,7 @@ func TestRotate(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := start(t, cfg).keys(t); !slices.Equal(again, current) {
+	if again, _ := start(t, set).keys(t); !slices.Equal(again, current) {
 		t.Errorf("after a restart it signs with %q, want %q", again, current)
 	}
 }
@@ -149,16 +149,16 @@ func TestRotationThatWasEnded(t *testing.T) {
 		"after the new stood": {map[string][]byte{datadir.SigningKey: next, "KEPT": old}, next, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := localConfig(t)
+			set := localSettings(t)
 			for name, data := range test.files {
 				if name == "KEPT" {
 					name = "signing-key-" + keyID(t, old) + ".pem"
 				}
-				if err := os.WriteFile(filepath.Join(cfg.Data, name), data, 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(set.Data, name), data, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			r := start(t, cfg)
+			r := start(t, set)
 			if current, _ := r.keys(t); current[0] != keyID(t, test.current) {
 				t.Errorf("it signs with %q after the start", current)
 			}
@@ -180,7 +180,7 @@ func TestRotationThatWasEnded(t *testing.T) {
 
 // A rotation that fails leaves the key that was.
 func TestRotationFails(t *testing.T) {
-	r := start(t, localConfig(t))
+	r := start(t, localSettings(t))
 	before, _ := r.keys(t)
 	if err := os.WriteFile(filepath.Join(r.data, datadir.NextSigningKey), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)

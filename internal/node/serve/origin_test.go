@@ -24,8 +24,8 @@ import (
 
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/logtest"
-	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/locals3"
+	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/upstream"
 )
@@ -41,12 +41,12 @@ func serveAsOrigin() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	flags := pflag.NewFlagSet("origin", pflag.ContinueOnError)
-	config.AddFlags(flags)
-	cfg, err := config.Load(flags, os.Environ())
+	settings.AddFlags(flags)
+	set, err := settings.Load(flags, os.Environ())
 	if err != nil {
 		return err
 	}
-	return Run(ctx, cfg, slog.New(slog.NewTextHandler(os.Stderr, nil)), os.Stdout)
+	return Run(ctx, set, slog.New(slog.NewTextHandler(os.Stderr, nil)), os.Stdout)
 }
 
 // origin is a registry that others pull from.

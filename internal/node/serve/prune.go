@@ -17,7 +17,7 @@ const (
 
 // pruneDaily removes from the inbox what is old, once a day, until the context ends.
 func (n *node) pruneDaily(ctx context.Context) {
-	if n.config.InboxDays == 0 {
+	if n.settings.InboxDays == 0 {
 		return
 	}
 	next := time.NewTimer(cmp.Or(n.firstPrune, firstPrune))
@@ -36,7 +36,7 @@ func (n *node) pruneDaily(ctx context.Context) {
 // prune removes from the inbox what is old. That it fails is no reason not to serve.
 func (n *node) prune(ctx context.Context, now time.Time) {
 	total, err := prune.Run(ctx, prune.Options{
-		Bucket: n.blobs, Publisher: n.publisher, Days: n.config.InboxDays, Now: now,
+		Bucket: n.blobs, Publisher: n.publisher, Days: n.settings.InboxDays, Now: now,
 		Each: func(prune.Item) error { return nil },
 	})
 	switch {
@@ -44,6 +44,6 @@ func (n *node) prune(ctx context.Context, now time.Time) {
 	case err != nil:
 		n.logger.Error("the inbox cannot be pruned; it is tried again tomorrow", "error", err, "removed", total.Objects, "bytes", total.Bytes)
 	case total.Objects > 0:
-		n.logger.Info("the inbox was pruned", "removed", total.Objects, "bytes", total.Bytes, "older_than_days", n.config.InboxDays)
+		n.logger.Info("the inbox was pruned", "removed", total.Objects, "bytes", total.Bytes, "older_than_days", n.settings.InboxDays)
 	}
 }

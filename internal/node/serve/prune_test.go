@@ -18,8 +18,8 @@ import (
 // it, and nothing where it is told to keep all.
 func TestInboxIsPruned(t *testing.T) {
 	const key = "modules/acme/vpc/aws/README.md" // which is ignored
-	cfg := localConfig(t)
-	n := &node{config: cfg}
+	set := localSettings(t)
+	n := &node{settings: set}
 	r := startNode(t, n)
 	if err := n.blobs.Put(t.Context(), key, strings.NewReader("x"), 1); err != nil {
 		t.Fatal(err)
@@ -32,14 +32,14 @@ func TestInboxIsPruned(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(cfg.Data, datadir.S3, locals3.Bucket, key)
+	file := filepath.Join(set.Data, datadir.S3, locals3.Bucket, key)
 	old := time.Now().Add(-7*24*time.Hour - time.Minute)
 	if err := os.Chtimes(file, old, old); err != nil {
 		t.Fatal(err)
 	}
 	for _, days := range []int{0, 8, 7} {
-		cfg.InboxDays = days
-		r = startNode(t, &node{config: cfg, firstPrune: time.Millisecond})
+		set.InboxDays = days
+		r = startNode(t, &node{settings: set, firstPrune: time.Millisecond})
 		if days == 7 {
 			r.log.Await(t, "the inbox was pruned")
 		} else {

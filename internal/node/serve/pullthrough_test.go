@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
-	"github.com/larder-registry/larder/internal/node/config"
+	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/pullthrough"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -33,36 +33,36 @@ const clientPatience = 10 * time.Second
 // pulling is a node that pulls through what an origin has of hashicorp.
 type pulling struct {
 	*running
-	node   *node
-	config config.Config
-	wire   *wire
-	http   *http.Client
-	host   string
+	node     *node
+	settings settings.Settings
+	wire     *wire
+	http     *http.Client
+	host     string
 }
 
 func newPulling(t *testing.T, o *origin) *pulling {
 	t.Helper()
-	p := &pulling{config: mirrorConfig(t, originHostname+"/hashicorp/*"), wire: newWire(t, o)}
+	p := &pulling{settings: mirrorSettings(t, originHostname+"/hashicorp/*"), wire: newWire(t, o)}
 	p.start(t)
 	return p
 }
 
-func mirrorConfig(t *testing.T, patterns string) config.Config {
+func mirrorSettings(t *testing.T, patterns string) settings.Settings {
 	t.Helper()
-	cfg := localConfig(t)
+	set := localSettings(t)
 	var err1, err2 error
-	cfg.MirrorUpstreams, err1 = pullthrough.ParsePatterns(patterns)
-	cfg.MirrorPlatforms, err2 = pullthrough.ParsePlatforms(pullthrough.DefaultPlatforms)
+	set.MirrorUpstreams, err1 = pullthrough.ParsePatterns(patterns)
+	set.MirrorPlatforms, err2 = pullthrough.ParsePlatforms(pullthrough.DefaultPlatforms)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	return cfg
+	return set
 }
 
 // start runs the node with the data that it has.
 func (p *pulling) start(t *testing.T) {
 	t.Helper()
-	p.node = &node{config: p.config, toOrigins: p.wire}
+	p.node = &node{settings: p.settings, toOrigins: p.wire}
 	p.running = startNode(t, p.node)
 	p.http = p.client(t)
 	p.http.Timeout = clientPatience
@@ -301,17 +301,17 @@ func allPlatforms(t *testing.T, o *origin, p *pulling, widget map[string][]byte)
 	rare := map[string][]byte{"freebsd_amd64": provider(t, "rare", "rare")}
 	o.publish(t, "rare", "1.0.0", rare)
 	p.checkIndex(t, "rare")
-	some := p.config
-	restart := func(cfg config.Config) {
+	some := p.settings
+	restart := func(set settings.Settings) {
 		t.Helper()
 		if err := p.stop(); err != nil {
 			t.Fatal(err)
 		}
-		p.config = cfg
+		p.settings = set
 		p.start(t)
 	}
 	var err error
-	all := p.config
+	all := p.settings
 	if all.MirrorPlatforms, err = pullthrough.ParsePlatforms("all"); err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +458,7 @@ func swapKey(t *testing.T, body []byte) []byte {
 
 // Whatever the operator names, a node connects to public addresses alone.
 func TestPullThroughFromPrivateAddresses(t *testing.T) {
-	r := startNode(t, &node{config: mirrorConfig(t, "127.0.0.1/hashicorp/*,10.0.0.1/hashicorp/*")})
+	r := startNode(t, &node{settings: mirrorSettings(t, "127.0.0.1/hashicorp/*,10.0.0.1/hashicorp/*")})
 	p := &pulling{running: r, http: r.client(t), host: r.env(t, "LARDER_HOST")}
 	for _, host := range []string{"127.0.0.1", "10.0.0.1"} {
 		for _, name := range []string{"index.json", "1.0.0.json"} {

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/larder-registry/larder/internal/node/config"
+
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/intake"
 	"github.com/larder-registry/larder/internal/node/locals3"
+	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -34,7 +35,7 @@ func (n *node) openRegistry(ctx context.Context) error {
 	if n.blobs, err = n.openBucket(n.bucket.Endpoint, func() locals3.Credentials { return n.bucket.Node }); err != nil {
 		return err
 	}
-	if n.links, err = n.openBucket(n.config.S3Endpoint(n.bucket.Port), n.bucket.Keys.Root); err != nil {
+	if n.links, err = n.openBucket(n.settings.S3Endpoint(n.bucket.Port), n.bucket.Keys.Root); err != nil {
 		return err
 	}
 	if err := n.warnOfLostFiles(ctx); err != nil {
@@ -174,8 +175,8 @@ func (n *node) newHandler() (http.Handler, error) {
 		Reader:    n.newReader(),
 		Presigner: n.links,
 		Hostname:  n.mirrorHostname(),
-		Open:      n.config.Auth == config.AuthOpen,
-		Login:     n.config.Login.Issuer != "",
+		Open:      n.settings.Auth == settings.AuthOpen,
+		Login:     n.settings.Login.Issuer != "",
 		SignIn:    signIn,
 		Logger:    n.logger,
 	}

@@ -19,13 +19,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/disk"
 	"github.com/larder-registry/larder/internal/node/envfile"
 	"github.com/larder-registry/larder/internal/node/front"
 	"github.com/larder-registry/larder/internal/node/intake"
 	"github.com/larder-registry/larder/internal/node/locals3"
+	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/internal/shell"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -37,7 +37,7 @@ const certificateCheck = time.Minute
 
 // A node is what Run has started so far.
 type node struct {
-	config   config.Config
+	settings settings.Settings
 	logger   *slog.Logger
 	dir      *datadir.Dir
 	certs    *certificates
@@ -82,8 +82,8 @@ type node struct {
 // Run serves until ctx ends or a part of the node fails, and then stops what
 // it started. It writes to out, once, when clients can come: what is where,
 // and what to do next.
-func Run(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) error {
-	n := &node{config: cfg, logger: logger}
+func Run(ctx context.Context, set settings.Settings, logger *slog.Logger, out io.Writer) error {
+	n := &node{settings: set, logger: logger}
 	return n.run(ctx, out)
 }
 
@@ -106,7 +106,7 @@ func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	defer n.startPublishing(ctx)()
 	stop := n.answerOperators()
 	defer func() { err = errors.Join(err, stop()) }()
-	web := startWeb(n.listener, n.certs, n.config.TrustedProxies, handler, n.logger)
+	web := startWeb(n.listener, n.certs, n.settings.TrustedProxies, handler, n.logger)
 	defer func() { err = errors.Join(err, web.Close()) }()
 	defer func() { err = errors.Join(err, n.dir.Remove(datadir.Env)) }()
 	if err := n.announce(ctx, out); err != nil {
@@ -119,7 +119,7 @@ func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 
 // open starts everything below the registry.
 func (n *node) open(ctx context.Context) (err error) {
-	if n.dir, err = datadir.Open(n.config.Data); err != nil {
+	if n.dir, err = datadir.Open(n.settings.Data); err != nil {
 		return err
 	}
 	// The file is there while the node serves: that of one that was killed
@@ -127,14 +127,14 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.dir.Remove(datadir.Env); err != nil {
 		return err
 	}
-	if n.listener, err = net.Listen("tcp", n.config.Addr); err != nil {
+	if n.listener, err = net.Listen("tcp", n.settings.Addr); err != nil {
 		return fmt.Errorf("listen for the registry: %w; choose another address with LARDER_ADDR", err)
 	}
 	bound := n.listener.Addr().(*net.TCPAddr).AddrPort().Addr()
-	if err := cmp.Or(n.config.CheckExposure(bound), n.config.CheckDownloads(bound)); err != nil {
+	if err := cmp.Or(n.settings.CheckExposure(bound), n.settings.CheckDownloads(bound)); err != nil {
 		return err
 	}
-	if n.certs, err = loadCertificates(n.dir, n.config, n.logger, time.Now()); err != nil {
+	if n.certs, err = loadCertificates(n.dir, n.settings, n.logger, time.Now()); err != nil {
 		return err
 	}
 	if was := n.certs.ca.Replaced(); was != "" {
@@ -145,12 +145,12 @@ func (n *node) open(ctx context.Context) (err error) {
 	n.disk = disk.New(n.dir.Path(""), n.logger)
 	n.bucket, err = locals3.Start(ctx, locals3.Options{
 		Dir:         n.dir,
-		Addr:        n.config.S3Addr,
+		Addr:        n.settings.S3Addr,
 		Certificate: n.certs.ofBucket,
 		ServerName:  n.certs.bucketName(),
 		Roots:       n.certs.roots,
 		Untrusted:   n.certs.adviceOfBucket(),
-		Proxies:     n.config.TrustedProxies,
+		Proxies:     n.settings.TrustedProxies,
 		Notify:      n.notice,
 		Room:        n.disk.Takes,
 		Logger:      n.logger,
@@ -183,7 +183,7 @@ func (n *node) close() error {
 
 // host returns the registry's host as it stands in source addresses.
 func (n *node) host() string {
-	return n.config.Host(n.listener.Addr().(*net.TCPAddr).Port)
+	return n.settings.Host(n.listener.Addr().(*net.TCPAddr).Port)
 }
 
 // announce makes sure that the registry answers, as the bucket already did,
@@ -198,12 +198,12 @@ func (n *node) announce(ctx context.Context, out io.Writer) error {
 	return writeBanner(out, banner{
 		Host:   n.host(),
 		Bucket: locals3.Bucket,
-		S3URL:  n.config.S3Endpoint(n.bucket.Port),
+		S3URL:  n.settings.S3Endpoint(n.bucket.Port),
 		Data:   n.dir.Path(""),
 		Env:    shell.Quote(n.dir.Path(datadir.Env)),
-		Open:   n.config.Auth == config.AuthOpen,
+		Open:   n.settings.Auth == settings.AuthOpen,
 		Token:  n.tokenCommand(),
-		Login:  n.config.Login.Issuer,
+		Login:  n.settings.Login.Issuer,
 
 		TrustedBy: n.certs.bucketTrust(),
 	})
@@ -219,7 +219,7 @@ func (n *node) writeEnv() error {
 	}
 	key := n.bucket.Keys.Operator()
 	return envfile.Write(n.dir, envfile.Values{
-		S3URL:           n.config.S3Endpoint(n.bucket.Port),
+		S3URL:           n.settings.S3Endpoint(n.bucket.Port),
 		Region:          locals3.Region,
 		Bucket:          locals3.Bucket,
 		AccessKeyID:     key.AccessKeyID,

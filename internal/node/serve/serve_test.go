@@ -28,10 +28,10 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/logtest"
-	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/localca"
 	"github.com/larder-registry/larder/internal/node/locals3"
+	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -55,26 +55,26 @@ type running struct {
 	stop     func() error
 }
 
-func localConfig(t *testing.T) config.Config {
+func localSettings(t *testing.T) settings.Settings {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(data, 0o700); err != nil { // the test's own is for others, too
 		t.Fatal(err)
 	}
-	return config.Config{Addr: "127.0.0.1:0", S3Addr: "127.0.0.1:0", Data: data, Auth: config.AuthOpen}
+	return settings.Settings{Addr: "127.0.0.1:0", S3Addr: "127.0.0.1:0", Data: data, Auth: settings.AuthOpen}
 }
 
 // start starts a node and returns when it says that it serves. One at a time
 // is possible in a process.
-func start(t *testing.T, cfg config.Config) *running {
+func start(t *testing.T, set settings.Settings) *running {
 	t.Helper()
-	return startNode(t, &node{config: cfg})
+	return startNode(t, &node{settings: set})
 }
 
 // startNode starts a node that the test has prepared. It logs to the test.
 func startNode(t *testing.T, n *node) *running {
 	t.Helper()
-	r := &running{data: n.config.Data, out: &logtest.Log{}, log: &logtest.Log{}}
+	r := &running{data: n.settings.Data, out: &logtest.Log{}, log: &logtest.Log{}}
 	n.logger = slog.New(slog.NewTextHandler(r.log, nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -130,8 +130,8 @@ func (r *running) client(t *testing.T) *http.Client {
 }
 
 func TestServes(t *testing.T) {
-	cfg := localConfig(t)
-	r := start(t, cfg)
+	set := localSettings(t)
+	r := start(t, set)
 	host := r.env(t, "LARDER_HOST")
 	response, err := r.client(t).Get("https://" + host + "/nothing/here")
 	if err != nil {
@@ -153,7 +153,7 @@ func TestServes(t *testing.T) {
 	if bucket.StatusCode != http.StatusForbidden {
 		t.Errorf("anonymous access to the bucket: %s", bucket.Status)
 	}
-	for _, want := range []string{host, "LARDER_AUTH=open", cfg.Data, ". " + filepath.Join(cfg.Data, "env"), "aws s3 cp", `source = "` + host + `/acme/widget"`} {
+	for _, want := range []string{host, "LARDER_AUTH=open", set.Data, ". " + filepath.Join(set.Data, "env"), "aws s3 cp", `source = "` + host + `/acme/widget"`} {
 		if !strings.Contains(r.out.String(), want) {
 			t.Errorf("the banner does not say %q:\n%s", want, r.out)
 		}
@@ -167,9 +167,9 @@ func TestServes(t *testing.T) {
 
 // The log says who came, by either port: by the address that a trusted proxy names.
 func TestClientsInTheLog(t *testing.T) {
-	cfg := localConfig(t)
-	cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-	r := start(t, cfg)
+	set := localSettings(t)
+	set.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	r := start(t, set)
 	for from, want := range map[string]string{"": "127.0.0.1", "198.51.100.7": "198.51.100.7"} {
 		for url, line := range map[string]string{
 			"https://" + r.env(t, "LARDER_HOST") + "/nothing?secret=1":          "msg=request method=GET path=/nothing status=404 bytes=44 client=" + want + " ",
@@ -192,19 +192,19 @@ func TestClientsInTheLog(t *testing.T) {
 }
 
 func TestStopAndStartAgain(t *testing.T) {
-	cfg := localConfig(t)
-	first := start(t, cfg)
+	set := localSettings(t)
+	first := start(t, set)
 	key, secret := first.env(t, "AWS_ACCESS_KEY_ID"), first.env(t, "AWS_SECRET_ACCESS_KEY")
 	if err := first.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(cfg.Data, datadir.Env)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(set.Data, datadir.Env)); !os.IsNotExist(err) {
 		t.Errorf("after a stop, %v: the file tells of a node that does not serve", err)
 	}
-	before := files(t, cfg.Data)
-	again := start(t, cfg)
+	before := files(t, set.Data)
+	again := start(t, set)
 	for name, was := range before {
-		is, err := os.Stat(filepath.Join(cfg.Data, name))
+		is, err := os.Stat(filepath.Join(set.Data, name))
 		if err != nil || !os.SameFile(is, was) || !is.ModTime().Equal(was.ModTime()) && name != "lock" {
 			t.Errorf("%s was written anew, for which there may be no room (%v)", name, err)
 		}
@@ -216,20 +216,20 @@ func TestStopAndStartAgain(t *testing.T) {
 
 // A registry whose files are lost says so when it starts. A new one has lost nothing.
 func TestLostFilesAreTold(t *testing.T) {
-	cfg := localConfig(t)
+	set := localSettings(t)
 	for _, lost := range []string{"", "", datadir.SigningKey, datadir.Access} {
 		if lost != "" {
-			if err := os.Remove(filepath.Join(cfg.Data, lost)); err != nil {
+			if err := os.Remove(filepath.Join(set.Data, lost)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r := start(t, cfg)
+		r := start(t, set)
 		if err := r.stop(); err != nil {
 			t.Fatal(err)
 		}
 		var told []string
 		for _, file := range []string{datadir.SigningKey, datadir.Access} {
-			if strings.Contains(r.log.String(), "put the file back from a backup\" file="+filepath.Join(cfg.Data, file)) {
+			if strings.Contains(r.log.String(), "put the file back from a backup\" file="+filepath.Join(set.Data, file)) {
 				told = append(told, file)
 			}
 		}
@@ -273,27 +273,29 @@ func TestRunRefuses(t *testing.T) {
 	defer held.Close()
 	tests := []struct {
 		name   string
-		change func(*config.Config)
+		change func(*settings.Settings)
 		says   string
 	}{
-		{"occupied registry address", func(c *config.Config) { c.Addr = occupied.Addr().String() }, "LARDER_ADDR"},
-		{"occupied S3 address", func(c *config.Config) { c.S3Addr = occupied.Addr().String() }, "LARDER_S3_ADDR"},
-		{"folder of another server", func(c *config.Config) { c.Data = held.Path("") }, "LARDER_DATA"},
-		{"open to all interfaces, and nobody said so", func(c *config.Config) { c.Addr, c.Hostname = ":0", "registry.example.com" }, "LARDER_AUTH=open"},
-		{"downloads from everybody's own machine", func(c *config.Config) { c.Addr, c.Hostname, c.Auth = ":0", "registry.example.com", config.AuthRequired }, "LARDER_S3_URL"},
-		{"missing certificate", func(c *config.Config) { c.TLSCert, c.TLSKey = "/nonexistent", "/nonexistent" }, "LARDER_TLS_CERT"},
+		{"occupied registry address", func(c *settings.Settings) { c.Addr = occupied.Addr().String() }, "LARDER_ADDR"},
+		{"occupied S3 address", func(c *settings.Settings) { c.S3Addr = occupied.Addr().String() }, "LARDER_S3_ADDR"},
+		{"folder of another server", func(c *settings.Settings) { c.Data = held.Path("") }, "LARDER_DATA"},
+		{"open to all interfaces, and nobody said so", func(c *settings.Settings) { c.Addr, c.Hostname = ":0", "registry.example.com" }, "LARDER_AUTH=open"},
+		{"downloads from everybody's own machine", func(c *settings.Settings) {
+			c.Addr, c.Hostname, c.Auth = ":0", "registry.example.com", settings.AuthRequired
+		}, "LARDER_S3_URL"},
+		{"missing certificate", func(c *settings.Settings) { c.TLSCert, c.TLSKey = "/nonexistent", "/nonexistent" }, "LARDER_TLS_CERT"},
 	}
 	for _, tt := range tests {
-		cfg := localConfig(t)
-		tt.change(&cfg)
-		err := Run(t.Context(), cfg, slog.New(slog.DiscardHandler), io.Discard)
+		set := localSettings(t)
+		tt.change(&set)
+		err := Run(t.Context(), set, slog.New(slog.DiscardHandler), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: got %v, want an error that names %s", tt.name, err, tt.says)
 		}
-		if cfg.Data == held.Path("") {
+		if set.Data == held.Path("") {
 			continue
 		}
-		dir, err := datadir.Open(cfg.Data)
+		dir, err := datadir.Open(set.Data)
 		if err != nil {
 			t.Errorf("%s: the folder is still held: %v", tt.name, err)
 			continue
@@ -305,15 +307,17 @@ func TestRunRefuses(t *testing.T) {
 // An operator may say that everybody may read who reaches the registry, and that
 // nobody may without a token; a name of this machine's loopback needs no word.
 func TestServesWhereOthersReachIt(t *testing.T) {
-	for name, change := range map[string]func(*config.Config){
-		"open, said":        func(c *config.Config) { c.Addr, c.AuthSaid, c.S3URL = ":0", true, "https://s3.example.com" },
-		"required":          func(c *config.Config) { c.Addr, c.Auth, c.S3URL = ":0", config.AuthRequired, "https://s3.example.com" },
-		"a name, and local": func(c *config.Config) { c.Addr = "localhost:0" },
+	for name, change := range map[string]func(*settings.Settings){
+		"open, said": func(c *settings.Settings) { c.Addr, c.AuthSaid, c.S3URL = ":0", true, "https://s3.example.com" },
+		"required": func(c *settings.Settings) {
+			c.Addr, c.Auth, c.S3URL = ":0", settings.AuthRequired, "https://s3.example.com"
+		},
+		"a name, and local": func(c *settings.Settings) { c.Addr = "localhost:0" },
 	} {
-		cfg := localConfig(t)
-		cfg.Hostname = "registry.example.com"
-		change(&cfg)
-		if err := start(t, cfg).stop(); err != nil {
+		set := localSettings(t)
+		set.Hostname = "registry.example.com"
+		change(&set)
+		if err := start(t, set).stop(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -321,12 +325,12 @@ func TestServesWhereOthersReachIt(t *testing.T) {
 
 // A node whose data others can read does not serve, and leaves it as it is.
 func TestDataOfOthersIsRefused(t *testing.T) {
-	cfg := localConfig(t)
-	if err := start(t, cfg).stop(); err != nil {
+	set := localSettings(t)
+	if err := start(t, set).stop(); err != nil {
 		t.Fatal(err)
 	}
 	for name, mode := range map[string]os.FileMode{"": 0o777, datadir.SigningKey: 0o644, datadir.Access: 0o640, datadir.S3Credentials: 0o604} {
-		path := filepath.Join(cfg.Data, name)
+		path := filepath.Join(set.Data, name)
 		before, err := os.Stat(path)
 		if err == nil {
 			err = os.Chmod(path, mode)
@@ -334,7 +338,7 @@ func TestDataOfOthersIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Run(t.Context(), cfg, slog.New(slog.DiscardHandler), io.Discard)
+		err = Run(t.Context(), set, slog.New(slog.DiscardHandler), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "chmod go= "+path) {
 			t.Errorf("%q with mode %o: %v", name, mode, err)
 		}
@@ -342,7 +346,7 @@ func TestDataOfOthersIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := start(t, cfg).stop(); err != nil {
+	if err := start(t, set).stop(); err != nil {
 		t.Error(err)
 	}
 }
@@ -351,18 +355,18 @@ func TestDataOfOthersIsRefused(t *testing.T) {
 // serves on: with a new CA, of which the log tells once. What env trusts is the
 // registry's names alone.
 func TestUpgradeOfTheCA(t *testing.T) {
-	cfg := localConfig(t)
-	cfg.Hostname = "registry.example.com"
-	if err := start(t, cfg).stop(); err != nil {
+	set := localSettings(t)
+	set.Hostname = "registry.example.com"
+	if err := start(t, set).stop(); err != nil {
 		t.Fatal(err)
 	}
-	old := oldCA(t, cfg.Data)
+	old := oldCA(t, set.Data)
 	for _, name := range []string{datadir.CACert, datadir.Bundle} { // for colleagues
-		if err := os.Chmod(filepath.Join(cfg.Data, name), 0o644); err != nil {
+		if err := os.Chmod(filepath.Join(set.Data, name), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := start(t, cfg)
+	r := start(t, set)
 	if log := r.log.String(); !strings.Contains(log, "level=WARN") || !strings.Contains(log, "new local CA") || !strings.Contains(log, `the_old_one_was_for="any name"`) {
 		t.Errorf("the log does not tell of the new CA:\n%s", log)
 	}
@@ -375,11 +379,11 @@ func TestUpgradeOfTheCA(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
-	dir, err := datadir.Open(cfg.Data)
+	dir, err := datadir.Open(set.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca, err := localca.Load(dir, time.Now(), cfg.CertificateHosts()...)
+	ca, err := localca.Load(dir, time.Now(), set.CertificateHosts()...)
 	if err != nil || ca.Replaced() != "" {
 		t.Fatal(err, ca.Replaced())
 	}
@@ -399,7 +403,7 @@ func TestUpgradeOfTheCA(t *testing.T) {
 	if err := dir.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r := start(t, cfg); strings.Contains(r.log.String(), "new local CA") {
+	if r := start(t, set); strings.Contains(r.log.String(), "new local CA") {
 		t.Error("it tells of it at the next start, too")
 	}
 }
@@ -475,29 +479,29 @@ func TestOperatorsCertificate(t *testing.T) {
 		{"for both", []string{"registry.example.com", "127.0.0.1"}, true},
 	}
 	for _, tt := range tests {
-		cfg := localConfig(t)
-		cfg.Hostname = "registry.example.com"
-		cfg.TLSCert, cfg.TLSKey = operators(t, time.Now(), tt.hosts...)
+		set := localSettings(t)
+		set.Hostname = "registry.example.com"
+		set.TLSCert, set.TLSKey = operators(t, time.Now(), tt.hosts...)
 		addr, err := net.Listen("tcp", "127.0.0.1:0") // to know the address, which the hostname hides
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Addr = addr.Addr().String()
+		set.Addr = addr.Addr().String()
 		addr.Close()
-		r := start(t, cfg)
-		distrusted(t, r, cfg.Addr, "authority that issued the certificate in "+cfg.TLSCert)
+		r := start(t, set)
+		distrusted(t, r, set.Addr, "authority that issued the certificate in "+set.TLSCert)
 		if tt.inBucket {
-			distrusted(t, r, strings.TrimPrefix(r.env(t, "AWS_ENDPOINT_URL_S3"), "https://"), "authority that issued the certificate in "+cfg.TLSCert)
+			distrusted(t, r, strings.TrimPrefix(r.env(t, "AWS_ENDPOINT_URL_S3"), "https://"), "authority that issued the certificate in "+set.TLSCert)
 		} else {
-			distrusted(t, r, strings.TrimPrefix(r.env(t, "AWS_ENDPOINT_URL_S3"), "https://"), "have it trust the certificate in "+filepath.Join(cfg.Data, datadir.CACert))
+			distrusted(t, r, strings.TrimPrefix(r.env(t, "AWS_ENDPOINT_URL_S3"), "https://"), "have it trust the certificate in "+filepath.Join(set.Data, datadir.CACert))
 		}
-		if says := strings.Contains(r.out.String(), "clients must trust: "+filepath.Join(cfg.Data, datadir.CACert)+"\n"); says == tt.inBucket {
+		if says := strings.Contains(r.out.String(), "clients must trust: "+filepath.Join(set.Data, datadir.CACert)+"\n"); says == tt.inBucket {
 			t.Errorf("%s: the banner is\n%s", tt.name, r.out)
 		}
-		if got := r.env(t, "LARDER_HOST"); got != cfg.Hostname {
+		if got := r.env(t, "LARDER_HOST"); got != set.Hostname {
 			t.Errorf("%s: host %q", tt.name, got)
 		}
-		if got := presented(t, cfg.Addr); len(got) != len(tt.hosts) {
+		if got := presented(t, set.Addr); len(got) != len(tt.hosts) {
 			t.Errorf("%s: the registry has the certificate for %q", tt.name, got)
 		}
 		bucket := strings.TrimPrefix(r.env(t, "AWS_ENDPOINT_URL_S3"), "https://")
@@ -520,10 +524,10 @@ func TestOperatorsCertificateIsRefused(t *testing.T) {
 		{"ended", "ended on", time.Now().AddDate(-1, 0, 0), []string{"127.0.0.1"}},
 	}
 	for _, tt := range tests {
-		cfg := localConfig(t)
-		cfg.TLSCert, cfg.TLSKey = operators(t, tt.at, tt.hosts...)
-		err := Run(t.Context(), cfg, slog.New(slog.DiscardHandler), io.Discard)
-		if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), cfg.TLSCert) {
+		set := localSettings(t)
+		set.TLSCert, set.TLSKey = operators(t, tt.at, tt.hosts...)
+		err := Run(t.Context(), set, slog.New(slog.DiscardHandler), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), set.TLSCert) {
 			t.Errorf("%s: got %v", tt.name, err)
 		}
 	}
@@ -536,7 +540,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 	defer dir.Close()
 	now := time.Now()
-	certs, err := loadCertificates(dir, localConfig(t), slog.New(slog.DiscardHandler), now)
+	certs, err := loadCertificates(dir, localSettings(t), slog.New(slog.DiscardHandler), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -598,7 +602,7 @@ func TestBanner(t *testing.T) {
 // outcome.
 func TestOldOutcomeIsNotInTheWay(t *testing.T) {
 	const key = "modules/acme/vpc/aws/1.0.0.tgz"
-	n := &node{config: localConfig(t)}
+	n := &node{settings: localSettings(t)}
 	r := startNode(t, n)
 	if err := os.MkdirAll(filepath.Join(r.data, datadir.S3, locals3.Bucket, registry.OutcomeKey(key), "x"), 0o700); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/larder-registry/larder/internal/node/config"
 	"github.com/larder-registry/larder/internal/node/front"
+	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/control"
@@ -156,10 +156,10 @@ func (r *running) clientFrom(t *testing.T, from string) *http.Client {
 // Whoever floods the token endpoint keeps nobody else out: neither by what is
 // no request, from the same address, nor by good ones, from another.
 func TestFloodKeepsNobodyOut(t *testing.T) {
-	cfg := localConfig(t)
-	cfg.Auth = config.AuthRequired
+	set := localSettings(t)
+	set.Auth = settings.AuthRequired
 	i := newIssuer(t)
-	r := startNode(t, &node{config: cfg, toIssuers: i.Client().Transport})
+	r := startNode(t, &node{settings: set, toIssuers: i.Client().Transport})
 	scopes, err := access.ParseScopes([]string{"read providers:acme/*"})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
-// Package config is what an operator can set on a single node: each setting
+// Package settings is what an operator can set on a single node: each setting
 // is an environment variable and a flag, of which the flag wins. Settings that
 // are wrong or contradict each other are refused by name.
-package config
+package settings
 
 import (
 	"cmp"
@@ -25,8 +25,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Config is a valid set of settings.
-type Config struct {
+// Settings is a valid set of settings.
+type Settings struct {
 	// Addr is the host:port on which the registry listens with TLS. An empty
 	// host stands for every interface, port 0 for any free one.
 	Addr string
@@ -113,62 +113,63 @@ const (
 	AuthRequired Auth = "required"
 )
 
-// A setting is one line of the table below: the names under which an operator
+// A setting is one row of the table: the names under which an operator
 // sets it, and what becomes of the value.
 type setting struct {
 	env, flag, standard, usage string
-	apply                      func(*Config, string) error
+	apply                      func(*Settings, string) error
 }
 
 func (s setting) String() string { return fmt.Sprintf("%s (--%s)", s.env, s.flag) }
 
-var settings = []setting{
+// table is all settings.
+var table = []setting{
 	{"LARDER_ADDR", "addr", "127.0.0.1:8443", "`host:port` on which the registry listens",
-		func(c *Config, v string) error { c.Addr = v; return checkListen(v) }},
+		func(s *Settings, v string) error { s.Addr = v; return checkListen(v) }},
 	{"LARDER_S3_ADDR", "s3-addr", "127.0.0.1:9443", "`host:port` on which the S3 endpoint listens",
-		func(c *Config, v string) error { c.S3Addr = v; return checkListen(v) }},
+		func(s *Settings, v string) error { s.S3Addr = v; return checkListen(v) }},
 	{"LARDER_DATA", "data", ".larder", "`folder` for all that must survive a restart",
-		func(c *Config, v string) (err error) { c.Data, err = filepath.Abs(v); return err }},
+		func(s *Settings, v string) (err error) { s.Data, err = filepath.Abs(v); return err }},
 	{"LARDER_AUTH", "auth", string(AuthOpen), "who may read, `open|required` (required: with a token); must be said where others than this machine reach the registry",
-		func(c *Config, v string) error { c.Auth = Auth(v); return c.Auth.check() }},
+		func(s *Settings, v string) error { s.Auth = Auth(v); return s.Auth.check() }},
 	{"LARDER_HOSTNAME", "hostname", "", "the registry's `host` in source addresses, if not the one it listens on",
-		func(c *Config, v string) (err error) { c.Hostname, err = parseHostname(v); return err }},
+		func(s *Settings, v string) (err error) { s.Hostname, err = parseHostname(v); return err }},
 	{"LARDER_TLS_CERT", "tls-cert", "", "`file` with the registry's certificate chain (PEM), if not from the local CA",
-		func(c *Config, v string) (err error) { c.TLSCert, err = filepath.Abs(v); return err }},
+		func(s *Settings, v string) (err error) { s.TLSCert, err = filepath.Abs(v); return err }},
 	{"LARDER_TLS_KEY", "tls-key", "", "`file` with the private key of that certificate (PEM)",
-		func(c *Config, v string) (err error) { c.TLSKey, err = filepath.Abs(v); return err }},
+		func(s *Settings, v string) (err error) { s.TLSKey, err = filepath.Abs(v); return err }},
 	{"LARDER_S3_URL", "s3-url", "", "`URL` of the S3 endpoint as clients see it, if not the address it listens on",
-		func(c *Config, v string) (err error) { c.S3URL, err = parseURL(v); return err }},
+		func(s *Settings, v string) (err error) { s.S3URL, err = parseURL(v); return err }},
 	{"LARDER_INBOX_DAYS", "inbox-days", "30", "`days` after which uploads are removed that are published, or came to another end; 0 for never",
-		func(c *Config, v string) (err error) { c.InboxDays, err = parseDays(v); return err }},
+		func(s *Settings, v string) (err error) { s.InboxDays, err = parseDays(v); return err }},
 	{"LARDER_MIRROR_UPSTREAMS", "mirror-upstreams", "", "`patterns` of other registries' providers that the mirror fetches when they are asked for, like registry.terraform.io/hashicorp/*",
-		func(c *Config, v string) (err error) {
-			c.MirrorUpstreams, err = pullthrough.ParsePatterns(v)
+		func(s *Settings, v string) (err error) {
+			s.MirrorUpstreams, err = pullthrough.ParsePatterns(v)
 			return err
 		}},
 	{"LARDER_MIRROR_PLATFORMS", "mirror-platforms", pullthrough.DefaultPlatforms, "`platforms` for which it fetches them, or all",
-		func(c *Config, v string) (err error) {
-			c.MirrorPlatforms, err = pullthrough.ParsePlatforms(v)
+		func(s *Settings, v string) (err error) {
+			s.MirrorPlatforms, err = pullthrough.ParsePlatforms(v)
 			return err
 		}},
 	{"LARDER_LOGIN_ISSUER", "login-issuer", "", "`URL` of the OpenID Connect provider that people log in with, exactly as it names itself",
-		func(c *Config, v string) error { c.Login.Issuer = v; return checkIssuer(v) }},
+		func(s *Settings, v string) error { s.Login.Issuer = v; return checkIssuer(v) }},
 	{"LARDER_LOGIN_CLIENT_ID", "login-client-id", "", "the registry's client `ID` at that provider",
-		func(c *Config, v string) error { c.Login.ClientID = v; return nil }},
+		func(s *Settings, v string) error { s.Login.ClientID = v; return nil }},
 	{"LARDER_LOGIN_CLIENT_SECRET_FILE", "login-client-secret-file", "", "`file` with the client's secret, if it has one",
-		func(c *Config, v string) (err error) { c.Login.SecretFile, err = filepath.Abs(v); return err }},
+		func(s *Settings, v string) (err error) { s.Login.SecretFile, err = filepath.Abs(v); return err }},
 	{"LARDER_LOGIN_SCOPES", "login-scopes", "openid profile email", "`scopes` that the provider is asked for, with spaces between them",
-		func(c *Config, v string) (err error) { c.Login.Scopes, err = parseScopes(v); return err }},
+		func(s *Settings, v string) (err error) { s.Login.Scopes, err = parseScopes(v); return err }},
 	{"LARDER_TRUSTED_PROXIES", "trusted-proxies", "", "`addresses` of reverse proxies that are believed when they say, in X-Forwarded-For, who asked them, like 127.0.0.1,10.0.0.0/8",
-		func(c *Config, v string) (err error) { c.TrustedProxies, err = parseProxies(v); return err }},
+		func(s *Settings, v string) (err error) { s.TrustedProxies, err = parseProxies(v); return err }},
 	{"LARDER_LOG", "log", string(LogText), "how lines of the log are written, `text|json`",
-		func(c *Config, v string) error { c.Log = LogFormat(v); return c.Log.check() }},
+		func(s *Settings, v string) error { s.Log = LogFormat(v); return s.Log.check() }},
 }
 
 // AddFlags defines a flag for each setting.
 func AddFlags(flags *pflag.FlagSet) {
-	for _, s := range settings {
-		flags.String(s.flag, s.standard, fmt.Sprintf("%s [%s]", s.usage, s.env))
+	for _, row := range table {
+		flags.String(row.flag, row.standard, fmt.Sprintf("%s [%s]", row.usage, row.env))
 	}
 }
 
@@ -178,34 +179,34 @@ func AddFlags(flags *pflag.FlagSet) {
 // misspelt would leave its setting as it is by default, which may be less safe.
 //
 // Errors name the variable and the flag, and say what to do.
-func Load(flags *pflag.FlagSet, environ []string) (Config, error) {
+func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	env := variables(environ)
 	if err := checkKnown(env); err != nil {
-		return Config{}, err
+		return Settings{}, err
 	}
-	c := Config{AuthSaid: env["LARDER_AUTH"] != "" || flags.Changed("auth")}
-	for _, s := range settings {
-		value := env[s.env]
-		if value == "" || flags.Changed(s.flag) {
+	s := Settings{AuthSaid: env["LARDER_AUTH"] != "" || flags.Changed("auth")}
+	for _, row := range table {
+		value := env[row.env]
+		if value == "" || flags.Changed(row.flag) {
 			var err error
-			if value, err = flags.GetString(s.flag); err != nil {
-				return Config{}, err
+			if value, err = flags.GetString(row.flag); err != nil {
+				return Settings{}, err
 			}
 		}
-		if value == "" && s.standard == "" {
+		if value == "" && row.standard == "" {
 			continue
 		}
 		if value == "" {
-			return Config{}, fmt.Errorf("%s is empty: leave it out for %q", s, s.standard)
+			return Settings{}, fmt.Errorf("%s is empty: leave it out for %q", row, row.standard)
 		}
-		if err := s.apply(&c, value); err != nil {
-			return Config{}, fmt.Errorf("%s is %q: %w", s, value, err)
+		if err := row.apply(&s, value); err != nil {
+			return Settings{}, fmt.Errorf("%s is %q: %w", row, value, err)
 		}
 	}
-	if err := c.check(); err != nil {
-		return Config{}, err
+	if err := s.check(); err != nil {
+		return Settings{}, err
 	}
-	return c, nil
+	return s, nil
 }
 
 // prefix is how the names of all variables begin that are for Larder.
@@ -234,8 +235,8 @@ var ofKubernetes = regexp.MustCompile(`^LARDER_([A-Z0-9_]+_)?(SERVICE_(HOST|PORT
 // checkKnown refuses variables that are no settings, and nothing else that is known.
 func checkKnown(env map[string]string) error {
 	var unknown, known []string
-	for _, s := range settings {
-		known = append(known, s.env)
+	for _, row := range table {
+		known = append(known, row.env)
 	}
 	for name := range env {
 		if !slices.Contains(known, name) && !slices.Contains(ofClients, name) && !ofKubernetes.MatchString(name) {
@@ -252,24 +253,24 @@ func checkKnown(env map[string]string) error {
 }
 
 // check finds what is wrong between settings.
-func (c Config) check() error {
+func (s Settings) check() error {
 	switch {
-	case (c.TLSCert == "") != (c.TLSKey == ""):
+	case (s.TLSCert == "") != (s.TLSKey == ""):
 		return fmt.Errorf("LARDER_TLS_CERT and LARDER_TLS_KEY belong together: set both, or neither for a certificate of the local CA")
-	case c.Login.Issuer != "" && c.Login.ClientID == "":
-		return fmt.Errorf("LARDER_LOGIN_ISSUER is set, and LARDER_LOGIN_CLIENT_ID (--login-client-id) is not: register the registry as a client at %s, and set the ID that it has there", c.Login.Issuer)
-	case c.Login.Issuer == "" && (c.Login.ClientID != "" || c.Login.SecretFile != ""):
+	case s.Login.Issuer != "" && s.Login.ClientID == "":
+		return fmt.Errorf("LARDER_LOGIN_ISSUER is set, and LARDER_LOGIN_CLIENT_ID (--login-client-id) is not: register the registry as a client at %s, and set the ID that it has there", s.Login.Issuer)
+	case s.Login.Issuer == "" && (s.Login.ClientID != "" || s.Login.SecretFile != ""):
 		return fmt.Errorf("LARDER_LOGIN_CLIENT_ID or LARDER_LOGIN_CLIENT_SECRET_FILE is set, and LARDER_LOGIN_ISSUER (--login-issuer) is not: set the URL of the provider that people log in with")
-	case c.Addr == c.S3Addr && !strings.HasSuffix(c.Addr, ":0"):
-		return fmt.Errorf("LARDER_ADDR and LARDER_S3_ADDR are both %q: give the S3 endpoint a port of its own", c.Addr)
+	case s.Addr == s.S3Addr && !strings.HasSuffix(s.Addr, ":0"):
+		return fmt.Errorf("LARDER_ADDR and LARDER_S3_ADDR are both %q: give the S3 endpoint a port of its own", s.Addr)
 	}
-	if c.Hostname == "" {
-		if err := checkReachable(c.Addr); err != nil {
-			return fmt.Errorf("LARDER_ADDR (--addr) is %q: %w", c.Addr, err)
+	if s.Hostname == "" {
+		if err := checkReachable(s.Addr); err != nil {
+			return fmt.Errorf("LARDER_ADDR (--addr) is %q: %w", s.Addr, err)
 		}
 	}
-	if host, _, _ := net.SplitHostPort(c.S3Addr); c.S3URL == "" && isEveryInterface(host) {
-		return fmt.Errorf("LARDER_S3_ADDR (--s3-addr) is %q, every interface: set LARDER_S3_URL to the URL that clients use, like https://s3.example.com:9443", c.S3Addr)
+	if host, _, _ := net.SplitHostPort(s.S3Addr); s.S3URL == "" && isEveryInterface(host) {
+		return fmt.Errorf("LARDER_S3_ADDR (--s3-addr) is %q, every interface: set LARDER_S3_URL to the URL that clients use, like https://s3.example.com:9443", s.S3Addr)
 	}
 	return nil
 }
@@ -277,50 +278,50 @@ func (c Config) check() error {
 // CheckExposure refuses to let everybody read at an address that others than
 // this machine reach, unless an operator has said so. The address is the one on
 // which the registry really listens, whatever name it was given by.
-func (c Config) CheckExposure(bound netip.Addr) error {
-	if c.Auth != AuthOpen || c.AuthSaid || bound.Unmap().IsLoopback() {
+func (s Settings) CheckExposure(bound netip.Addr) error {
+	if s.Auth != AuthOpen || s.AuthSaid || bound.Unmap().IsLoopback() {
 		return nil
 	}
 	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, and nothing says that they may read: "+
-		"set LARDER_AUTH=required (--auth required) so that reading needs a token, or LARDER_AUTH=open (--auth open) to let everybody read who reaches that address", c.Addr)
+		"set LARDER_AUTH=required (--auth required) so that reading needs a token, or LARDER_AUTH=open (--auth open) to let everybody read who reaches that address", s.Addr)
 }
 
 // CheckDownloads refuses to serve others than this machine what they would have to
 // download from the loopback address, which is their own machine. The address is the
 // one on which the registry really listens.
-func (c Config) CheckDownloads(bound netip.Addr) error {
-	if bound.Unmap().IsLoopback() || !hostname.IsLoopback(c.S3Host()) {
+func (s Settings) CheckDownloads(bound netip.Addr) error {
+	if bound.Unmap().IsLoopback() || !hostname.IsLoopback(s.S3Host()) {
 		return nil
 	}
 	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, but clients download from the S3 endpoint, "+
 		"and %s leads each of them to their own machine: "+
 		"set LARDER_S3_ADDR (--s3-addr) to an address that they reach, too, or LARDER_S3_URL (--s3-url) to the URL at which they reach it",
-		c.Addr, cmp.Or(c.S3URL, c.S3Addr))
+		s.Addr, cmp.Or(s.S3URL, s.S3Addr))
 }
 
 // Host returns the registry's host as it stands in source addresses, given the
 // port on which it really listens.
-func (c Config) Host(port int) string {
-	if c.Hostname != "" {
-		return c.Hostname
+func (s Settings) Host(port int) string {
+	if s.Hostname != "" {
+		return s.Hostname
 	}
-	host, _, _ := net.SplitHostPort(c.Addr)
+	host, _, _ := net.SplitHostPort(s.Addr)
 	return svchost.ForDisplay(net.JoinHostPort(host, strconv.Itoa(port)))
 }
 
 // S3Endpoint returns the URL at which clients reach the S3 endpoint, given the
 // port on which it really listens.
-func (c Config) S3Endpoint(port int) string {
-	if c.S3URL != "" {
-		return c.S3URL
+func (s Settings) S3Endpoint(port int) string {
+	if s.S3URL != "" {
+		return s.S3URL
 	}
-	host, _, _ := net.SplitHostPort(c.S3Addr)
+	host, _, _ := net.SplitHostPort(s.S3Addr)
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
 }
 
 // S3Host returns the name or address in that URL.
-func (c Config) S3Host() string {
-	u, err := url.Parse(c.S3Endpoint(0))
+func (s Settings) S3Host() string {
+	u, err := url.Parse(s.S3Endpoint(0))
 	if err != nil {
 		return ""
 	}
@@ -329,8 +330,8 @@ func (c Config) S3Host() string {
 
 // ServerName returns the name or address that the registry's certificate is
 // for: the host of source addresses, international names in their ASCII form.
-func (c Config) ServerName() string {
-	name, err := svchost.ForComparison(c.Host(443))
+func (s Settings) ServerName() string {
+	name, err := svchost.ForComparison(s.Host(443))
 	if err != nil {
 		return ""
 	}
@@ -341,8 +342,8 @@ func (c Config) ServerName() string {
 // WebHost returns the registry's host as it stands in URLs and as browsers send
 // it, international names in their ASCII form, given the port on which it really
 // listens.
-func (c Config) WebHost(port int) string {
-	host := c.Host(port)
+func (s Settings) WebHost(port int) string {
+	host := s.Host(port)
 	name, err := svchost.ForComparison(host)
 	if err != nil {
 		return host
@@ -352,14 +353,14 @@ func (c Config) WebHost(port int) string {
 
 // CertificateHosts returns the names and addresses under which the registry
 // and its bucket are reached, for the certificates of the local CA.
-func (c Config) CertificateHosts() []string {
+func (s Settings) CertificateHosts() []string {
 	hosts := []string{"127.0.0.1", "::1", "localhost"}
-	for _, addr := range []string{c.Addr, c.S3Addr} {
+	for _, addr := range []string{s.Addr, s.S3Addr} {
 		if host, _, _ := net.SplitHostPort(addr); !isEveryInterface(host) {
 			hosts = append(hosts, host)
 		}
 	}
-	hosts = append(hosts, c.ServerName(), c.S3Host())
+	hosts = append(hosts, s.ServerName(), s.S3Host())
 	slices.Sort(hosts)
 	return slices.Compact(hosts)
 }

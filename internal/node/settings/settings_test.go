@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func load(t *testing.T, env map[string]string, args ...string) (Config, error) {
+func load(t *testing.T, env map[string]string, args ...string) (Settings, error) {
 	t.Helper()
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	AddFlags(flags)
@@ -44,7 +44,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen, InboxDays: 30, MirrorPlatforms: platforms,
+	want := Settings{Addr: "127.0.0.1:8443", S3Addr: "127.0.0.1:9443", Data: data, Auth: AuthOpen, InboxDays: 30, MirrorPlatforms: platforms,
 		Login: Login{Scopes: []string{"openid", "profile", "email"}}, Log: LogText}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -268,7 +268,7 @@ func TestCertificateHosts(t *testing.T) {
 // Where others than this machine reach the registry, an operator says who may
 // read, or it does not serve.
 func TestCheckExposure(t *testing.T) {
-	said := func(env map[string]string, args ...string) Config {
+	said := func(env map[string]string, args ...string) Settings {
 		t.Helper()
 		c, err := load(t, env, args...)
 		if err != nil {
@@ -278,10 +278,10 @@ func TestCheckExposure(t *testing.T) {
 	}
 	unsaid := said(nil)
 	tests := []struct {
-		name   string
-		config Config
-		bound  string
-		serves bool
+		name     string
+		settings Settings
+		bound    string
+		serves   bool
 	}{
 		{"loopback", unsaid, "127.0.0.1", true},
 		{"all of 127/8 is loopback", unsaid, "127.8.9.10", true},
@@ -299,17 +299,17 @@ func TestCheckExposure(t *testing.T) {
 		{"open by the flag", said(nil, "--auth", "open"), "::", true},
 		{"required by the variable", said(map[string]string{"LARDER_AUTH": "required"}), "::", true},
 		{"required by the flag", said(nil, "--auth", "required"), "192.0.2.1", true},
-		{"required, though nobody said so", Config{Addr: "192.0.2.1:443", Auth: AuthRequired}, "192.0.2.1", true},
+		{"required, though nobody said so", Settings{Addr: "192.0.2.1:443", Auth: AuthRequired}, "192.0.2.1", true},
 	}
 	for _, tt := range tests {
-		err := tt.config.CheckExposure(netip.MustParseAddr(tt.bound))
+		err := tt.settings.CheckExposure(netip.MustParseAddr(tt.bound))
 		if (err == nil) != tt.serves {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		if err == nil {
 			continue
 		}
-		for _, want := range []string{tt.config.Addr, "LARDER_ADDR", "LARDER_AUTH=required", "LARDER_AUTH=open"} {
+		for _, want := range []string{tt.settings.Addr, "LARDER_ADDR", "LARDER_AUTH=required", "LARDER_AUTH=open"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %q does not say %q", tt.name, err, want)
 			}
