@@ -26,9 +26,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/larder-registry/larder/functions/internal/config"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/mirror"
+	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/lambdatest"
 	"github.com/larder-registry/larder/internal/logtest"
@@ -250,12 +250,12 @@ func (p *pulling) messages() []string {
 // instance is a new instance of the function fetch.
 func (p *pulling) instance() *mirror.Mirror {
 	p.Helper()
-	cfg, err := config.Read(func(name string) string { return p.settings[name] }, config.Table, config.Bucket, config.Hostname, config.Auth,
-		config.URLLifetime, config.FetchQueue, config.Upstreams, config.Platforms)
+	env, err := variables.Read(func(name string) string { return p.settings[name] }, variables.Table, variables.Bucket, variables.Hostname, variables.Auth,
+		variables.URLLifetime, variables.FetchQueue, variables.Upstreams, variables.Platforms)
 	if err != nil {
 		p.Fatal(err)
 	}
-	m, err := mirror.Open(cfg, p.origin, jsonlog.New(&p.log))
+	m, err := mirror.Open(env, p.origin, jsonlog.New(&p.log))
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/larder-registry/larder/functions/internal/config"
 	"github.com/larder-registry/larder/functions/internal/gateway"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/protocol"
 )
@@ -25,22 +25,22 @@ func main() {
 }
 
 func newHandler(logger *slog.Logger) (http.Handler, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Hostname, config.Auth, config.LoginIssuer, config.URLLifetime)
+	env, err := variables.Read(os.Getenv, variables.Table, variables.Bucket, variables.Hostname, variables.Auth, variables.LoginIssuer, variables.URLLifetime)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := cfg.Reader(logger)
+	reader, err := env.Reader(logger)
 	if err != nil {
 		return nil, err
 	}
 	bucket, err := s3blob.New(s3blob.Config{
-		Bucket: cfg.Bucket, Region: cfg.Region, Credentials: cfg.Credentials,
-		Endpoint: cfg.S3Endpoint, PathStyle: cfg.S3Endpoint != "", URLLifetime: cfg.URLLifetime,
+		Bucket: env.Bucket, Region: env.Region, Credentials: env.Credentials,
+		Endpoint: env.S3Endpoint, PathStyle: env.S3Endpoint != "", URLLifetime: env.URLLifetime,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return protocol.New(protocol.Config{
-		Reader: reader, Presigner: bucket, Hostname: cfg.Hostname, Open: cfg.Open, Login: cfg.LoginIssuer != "", Logger: logger,
+		Reader: reader, Presigner: bucket, Hostname: env.Hostname, Open: env.Open, Login: env.LoginIssuer != "", Logger: logger,
 	}), nil
 }

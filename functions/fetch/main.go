@@ -6,18 +6,18 @@ import (
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/larder-registry/larder/functions/internal/config"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/mirror"
+	"github.com/larder-registry/larder/functions/internal/variables"
 )
 
 func main() {
 	logger := jsonlog.Start()
-	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Hostname, config.Auth, config.LoginIssuer, config.URLLifetime,
-		config.FetchQueue, config.Upstreams, config.Platforms)
+	env, err := variables.Read(os.Getenv, variables.Table, variables.Bucket, variables.Hostname, variables.Auth, variables.LoginIssuer, variables.URLLifetime,
+		variables.FetchQueue, variables.Upstreams, variables.Platforms)
 	var m *mirror.Mirror
 	if err == nil {
-		m, err = mirror.Open(cfg, nil, logger)
+		m, err = mirror.Open(env, nil, logger)
 	}
 	if err != nil {
 		logger.Error("the function cannot start", "error", err)

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/larder-registry/larder/functions/internal/config"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/parameter"
 	"github.com/larder-registry/larder/functions/internal/signin"
+	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/identity"
@@ -32,43 +32,43 @@ func main() {
 }
 
 func newFunction(logger *slog.Logger) (*signin.Function, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Host,
-		config.LoginIssuer, config.LoginClientID, config.LoginSecretName, config.LoginScopes)
+	env, err := variables.Read(os.Getenv, variables.Table, variables.Host,
+		variables.LoginIssuer, variables.LoginClientID, variables.LoginSecretName, variables.LoginScopes)
 	if err != nil {
 		return nil, err
 	}
-	store, err := cfg.Catalog()
+	store, err := env.Catalog()
 	if err != nil {
 		return nil, err
 	}
 	verifier := identity.NewVerifier(identity.Config{})
-	signIn := login.Config{Store: store, Identities: verifier, Host: cfg.Host, Logger: logger}
-	if cfg.LoginIssuer != "" {
-		if err := setProvider(&signIn, verifier, cfg); err != nil {
+	signIn := login.Config{Store: store, Identities: verifier, Host: env.Host, Logger: logger}
+	if env.LoginIssuer != "" {
+		if err := setProvider(&signIn, verifier, env); err != nil {
 			return nil, err
 		}
 	}
 	return signin.New(signin.Config{
-		Handler: protocol.New(protocol.Config{SignIn: login.New(signIn), Login: cfg.LoginIssuer != "", Logger: logger}),
+		Handler: protocol.New(protocol.Config{SignIn: login.New(signIn), Login: env.LoginIssuer != "", Logger: logger}),
 		Answer:  admin.New(store, access.LogTo(logger)).Handle,
 	}), nil
 }
 
 // setProvider says with whom people log in.
-func setProvider(c *login.Config, verifier *identity.Verifier, cfg config.Config) error {
-	issuer, err := url.Parse(cfg.LoginIssuer)
+func setProvider(c *login.Config, verifier *identity.Verifier, env variables.Values) error {
+	issuer, err := url.Parse(env.LoginIssuer)
 	if err != nil {
 		return err
 	}
-	if cfg.LoginClientID == "" {
+	if env.LoginClientID == "" {
 		return errors.New("LARDER_LOGIN_CLIENT_ID is not set: LARDER_LOGIN_ISSUER needs it")
 	}
 	provider := identity.ProviderConfig{
-		Issuer: cfg.LoginIssuer, ClientID: cfg.LoginClientID, Scopes: strings.Fields(cfg.LoginScopes),
-		RedirectURL: "https://" + cfg.Host + protocol.LoginCallbackPath,
+		Issuer: env.LoginIssuer, ClientID: env.LoginClientID, Scopes: strings.Fields(env.LoginScopes),
+		RedirectURL: "https://" + env.Host + protocol.LoginCallbackPath,
 	}
-	if cfg.LoginSecretName != "" {
-		provider.Secret = parameter.New(cfg, cfg.LoginSecretName).Value
+	if env.LoginSecretName != "" {
+		provider.Secret = parameter.New(env, env.LoginSecretName).Value
 	}
 	c.Provider, c.ProviderName = verifier.Provider(provider), issuer.Host
 	return nil

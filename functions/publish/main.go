@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/larder-registry/larder/functions/internal/config"
 	"github.com/larder-registry/larder/functions/internal/intake"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/queue"
 	"github.com/larder-registry/larder/functions/internal/signingkey"
 	"github.com/larder-registry/larder/functions/internal/topic"
+	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/pkg/awskms"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/control"
@@ -38,34 +38,34 @@ type attended struct {
 }
 
 func newIntake(logger *slog.Logger) (*intake.Intake, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Bucket, config.Hostname, config.SigningKey, config.QueueURL, config.Topic)
+	env, err := variables.Read(os.Getenv, variables.Table, variables.Bucket, variables.Hostname, variables.SigningKey, variables.QueueURL, variables.Topic)
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := cfg.Catalog()
+	catalog, err := env.Catalog()
 	if err != nil {
 		return nil, err
 	}
 	bucket, err := s3blob.New(s3blob.Config{
-		Bucket: cfg.Bucket, Region: cfg.Region, Credentials: cfg.Credentials,
-		Endpoint: cfg.S3Endpoint, PathStyle: cfg.S3Endpoint != "", URLLifetime: time.Minute, // it makes no URLs
+		Bucket: env.Bucket, Region: env.Region, Credentials: env.Credentials,
+		Endpoint: env.S3Endpoint, PathStyle: env.S3Endpoint != "", URLLifetime: time.Minute, // it makes no URLs
 	})
 	if err != nil {
 		return nil, err
 	}
 	open := func(ctx context.Context) (intake.Publisher, error) {
 		key, err := signingkey.Open(ctx, bucket, awskms.Config{
-			KeyARN: cfg.SigningKey, Credentials: cfg.Credentials, Endpoint: cfg.KMSEndpoint,
+			KeyARN: env.SigningKey, Credentials: env.Credentials, Endpoint: env.KMSEndpoint,
 		})
 		if err != nil {
 			return nil, err
 		}
 		publisher := publish.New(publish.Config{
 			Bucket: bucket, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger,
-			Hostname: cfg.Hostname, Announce: topic.New(cfg).Announce,
+			Hostname: env.Hostname, Announce: topic.New(env).Announce,
 		})
 		return attended{publisher, control.New(control.Config{Publisher: publisher})}, nil // a deployment changes the key
 	}
-	uploads := queue.New(cfg, cfg.QueueURL)
-	return intake.New(intake.Config{Bucket: cfg.Bucket, Open: open, Send: uploads.Send, Postpone: uploads.Postpone, Log: logger}), nil
+	uploads := queue.New(env, env.QueueURL)
+	return intake.New(intake.Config{Bucket: env.Bucket, Open: open, Send: uploads.Send, Postpone: uploads.Postpone, Log: logger}), nil
 }

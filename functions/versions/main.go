@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/larder-registry/larder/functions/internal/config"
 	"github.com/larder-registry/larder/functions/internal/gateway"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
@@ -23,15 +23,15 @@ func main() {
 }
 
 func newHandler(logger *slog.Logger) (http.Handler, error) {
-	cfg, err := config.Read(os.Getenv, config.Table, config.Hostname, config.Auth, config.LoginIssuer)
+	env, err := variables.Read(os.Getenv, variables.Table, variables.Hostname, variables.Auth, variables.LoginIssuer)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := cfg.Reader(logger)
+	reader, err := env.Reader(logger)
 	if err != nil {
 		return nil, err
 	}
 	return protocol.New(protocol.Config{
-		Reader: reader, Hostname: cfg.Hostname, Open: cfg.Open, Login: cfg.LoginIssuer != "", Logger: logger,
+		Reader: reader, Hostname: env.Hostname, Open: env.Open, Login: env.LoginIssuer != "", Logger: logger,
 	}), nil
 }

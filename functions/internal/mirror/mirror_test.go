@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/larder-registry/larder/functions/internal/config"
 	"github.com/larder-registry/larder/functions/internal/queue"
+	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/pkg/pullthrough"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -295,12 +295,12 @@ func TestIDs(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	cfg := config.Config{Table: "larder", Bucket: "larder", Region: "us-east-1", URLLifetime: time.Minute, Platforms: "all"}
+	env := variables.Values{Table: "larder", Bucket: "larder", Region: "us-east-1", URLLifetime: time.Minute, Platforms: "all"}
 	for upstreams, platforms := range map[string]string{
 		"*/hashicorp/*": "all", "registry.terraform.io/hashicorp/*": "linux",
 	} {
-		cfg.Upstreams, cfg.Platforms = upstreams, platforms
-		if _, err := Open(cfg, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "LARDER_MIRROR_") {
+		env.Upstreams, env.Platforms = upstreams, platforms
+		if _, err := Open(env, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "LARDER_MIRROR_") {
 			t.Errorf("%s for %s: %v", upstreams, platforms, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/internal/ttlcache"
 )
 
@@ -36,10 +36,10 @@ type Parameter struct {
 }
 
 // New is the parameter with a name. It sends no request.
-func New(cfg config.Config, name string) *Parameter {
-	options := ssm.Options{Region: cfg.Region, Credentials: cfg.Credentials}
-	if cfg.SSMEndpoint != "" {
-		options.BaseEndpoint = &cfg.SSMEndpoint
+func New(env variables.Values, name string) *Parameter {
+	options := ssm.Options{Region: env.Region, Credentials: env.Credentials}
+	if env.SSMEndpoint != "" {
+		options.BaseEndpoint = &env.SSMEndpoint
 	}
 	return &Parameter{client: ssm.New(options), name: name, now: time.Now, value: ttlcache.New[string, string](1)}
 }

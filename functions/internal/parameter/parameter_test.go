@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/variables"
 )
 
 const name = "/larder/login-secret"
@@ -51,7 +51,7 @@ func start(t *testing.T) (*store, *Parameter, *time.Time) {
 	s := &store{}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	p := New(config.Config{
+	p := New(variables.Values{
 		Region: "eu-central-1", SSMEndpoint: server.URL, Credentials: credentials.NewStaticCredentialsProvider("id", "key", "t0ken"),
 	}, name)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/variables"
 )
 
 // OnceFor is how long a FIFO queue remembers what it was sent.
@@ -20,10 +20,10 @@ type Queue struct {
 }
 
 // New is the queue under an URL that a function was told of. It sends no request.
-func New(cfg config.Config, url string) *Queue {
-	options := sqs.Options{Region: cfg.Region, Credentials: cfg.Credentials}
-	if cfg.SQSEndpoint != "" {
-		options.BaseEndpoint = &cfg.SQSEndpoint
+func New(env variables.Values, url string) *Queue {
+	options := sqs.Options{Region: env.Region, Credentials: env.Credentials}
+	if env.SQSEndpoint != "" {
+		options.BaseEndpoint = &env.SQSEndpoint
 	}
 	return &Queue{sqs.New(options), url}
 }

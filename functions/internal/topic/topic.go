@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
-	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
@@ -38,12 +38,12 @@ type Topic struct {
 }
 
 // New is the topic that a function was told of. It sends no request.
-func New(cfg config.Config) *Topic {
-	options := sns.Options{Region: cfg.Region, Credentials: cfg.Credentials}
-	if cfg.SNSEndpoint != "" {
-		options.BaseEndpoint = &cfg.SNSEndpoint
+func New(env variables.Values) *Topic {
+	options := sns.Options{Region: env.Region, Credentials: env.Credentials}
+	if env.SNSEndpoint != "" {
+		options.BaseEndpoint = &env.SNSEndpoint
 	}
-	return &Topic{sns.New(options), cfg.Topic}
+	return &Topic{sns.New(options), env.Topic}
 }
 
 // Announce publishes an outcome: as JSON, under a subject for those who read

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/larder-registry/larder/functions/internal/config"
+	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
@@ -26,7 +26,7 @@ func serve(t *testing.T, handle http.HandlerFunc) *Topic {
 	t.Helper()
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
-	return New(config.Config{
+	return New(variables.Values{
 		Topic: arn, Region: "eu-central-1", SNSEndpoint: server.URL,
 		Credentials: credentials.NewStaticCredentialsProvider("id", "s3cret", "t0ken"),
 	})

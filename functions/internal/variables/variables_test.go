@@ -1,4 +1,4 @@
-package config
+package variables
 
 import (
 	"maps"
@@ -60,7 +60,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("credentials %+v, %v", credentials, err)
 	}
 	c.Credentials = nil
-	want := Config{
+	want := Values{
 		Table: "larder", Bucket: "larder-bucket", Open: true, URLLifetime: 20 * time.Minute,
 		SigningKey: whole["LARDER_KMS_KEY"], QueueURL: whole["LARDER_QUEUE_URL"], Topic: whole["LARDER_TOPIC_ARN"], Region: "eu-central-1",
 		FetchQueueURL: whole["LARDER_FETCH_QUEUE_URL"], Upstreams: "registry.terraform.io/hashicorp/*", Platforms: "all",

@@ -1,6 +1,6 @@
-// Package config reads what a function is told by its environment, and uses what
-// every function that reads it needs.
-package config
+// Package variables reads the environment variables of a function, and opens the
+// catalog that they name.
+package variables
 
 import (
 	"errors"
@@ -17,10 +17,10 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Config is everything that functions read from their environment. Those with
+// Values is everything that functions read from their environment. Those with
 // AWS_ in their names are the AWS SDK's, and all but the endpoints are set by
 // Lambda itself. Of the others a function has those that it asks for.
-type Config struct {
+type Values struct {
 	// Table is LARDER_TABLE, the name of the catalog's DynamoDB table.
 	Table string
 
@@ -119,55 +119,55 @@ const (
 )
 
 // readers read the variables; the value of one that is not set is empty.
-var readers = map[Variable]func(c *Config, value string) error{
-	Table:      func(c *Config, value string) error { return required(&c.Table, value) },
-	Bucket:     func(c *Config, value string) error { return required(&c.Bucket, value) },
-	SigningKey: func(c *Config, value string) error { return required(&c.SigningKey, value) },
-	Topic:      func(c *Config, value string) error { return required(&c.Topic, value) },
-	Upstreams:  func(c *Config, value string) error { return required(&c.Upstreams, value) },
-	Platforms:  func(c *Config, value string) error { return required(&c.Platforms, value) },
-	QueueURL:   func(c *Config, value string) error { return address(&c.QueueURL, value) },
-	FetchQueue: func(c *Config, value string) error { return address(&c.FetchQueueURL, value) },
-	Host:       func(c *Config, value string) error { return required(&c.Host, value) },
+var readers = map[Variable]func(v *Values, value string) error{
+	Table:      func(v *Values, value string) error { return required(&v.Table, value) },
+	Bucket:     func(v *Values, value string) error { return required(&v.Bucket, value) },
+	SigningKey: func(v *Values, value string) error { return required(&v.SigningKey, value) },
+	Topic:      func(v *Values, value string) error { return required(&v.Topic, value) },
+	Upstreams:  func(v *Values, value string) error { return required(&v.Upstreams, value) },
+	Platforms:  func(v *Values, value string) error { return required(&v.Platforms, value) },
+	QueueURL:   func(v *Values, value string) error { return address(&v.QueueURL, value) },
+	FetchQueue: func(v *Values, value string) error { return address(&v.FetchQueueURL, value) },
+	Host:       func(v *Values, value string) error { return required(&v.Host, value) },
 
-	LoginIssuer: func(c *Config, value string) error {
-		c.LoginIssuer = value
+	LoginIssuer: func(v *Values, value string) error {
+		v.LoginIssuer = value
 		if value != "" && !strings.HasPrefix(value, "https://") {
 			return fmt.Errorf("is %q: it must be a URL of https", value)
 		}
 		return nil
 	},
-	LoginClientID: func(c *Config, value string) error {
-		c.LoginClientID = value
+	LoginClientID: func(v *Values, value string) error {
+		v.LoginClientID = value
 		return nil
 	},
-	LoginSecretName: func(c *Config, value string) error {
-		c.LoginSecretName = value
+	LoginSecretName: func(v *Values, value string) error {
+		v.LoginSecretName = value
 		return nil
 	},
-	LoginScopes: func(c *Config, value string) error {
-		c.LoginScopes = value
+	LoginScopes: func(v *Values, value string) error {
+		v.LoginScopes = value
 		return nil
 	},
-	Hostname: func(c *Config, value string) (err error) {
+	Hostname: func(v *Values, value string) (err error) {
 		if value != "" {
-			c.Hostname, err = registry.ParseHostname(value)
+			v.Hostname, err = registry.ParseHostname(value)
 		}
 		return err
 	},
-	Auth: func(c *Config, value string) error {
-		c.Open = value == "open"
+	Auth: func(v *Values, value string) error {
+		v.Open = value == "open"
 		if value != "" && value != "open" && value != "required" {
 			return fmt.Errorf("is %q: it must be open or required", value)
 		}
 		return nil
 	},
-	URLLifetime: func(c *Config, value string) (err error) {
-		c.URLLifetime = defaultURLLifetime
+	URLLifetime: func(v *Values, value string) (err error) {
+		v.URLLifetime = defaultURLLifetime
 		if value != "" {
-			c.URLLifetime, err = time.ParseDuration(value)
+			v.URLLifetime, err = time.ParseDuration(value)
 		}
-		if err != nil || c.URLLifetime < time.Second || c.URLLifetime > maxURLLifetime {
+		if err != nil || v.URLLifetime < time.Second || v.URLLifetime > maxURLLifetime {
 			return fmt.Errorf("is %q: it must be a duration such as 15m, up to %v", value, maxURLLifetime)
 		}
 		return nil
@@ -176,8 +176,8 @@ var readers = map[Variable]func(c *Config, value string) error{
 
 // Read reads the variables of AWS and those that are wanted. The error names
 // every variable that is wrong.
-func Read(getenv func(string) string, wanted ...Variable) (Config, error) {
-	var c Config
+func Read(getenv func(string) string, wanted ...Variable) (Values, error) {
+	var v Values
 	var errs []error
 	check := func(variable Variable, err error) {
 		if err != nil {
@@ -185,23 +185,23 @@ func Read(getenv func(string) string, wanted ...Variable) (Config, error) {
 		}
 	}
 	for _, variable := range wanted {
-		check(variable, readers[variable](&c, getenv(string(variable))))
+		check(variable, readers[variable](&v, getenv(string(variable))))
 	}
 	var id, secret string
 	for variable, value := range map[Variable]*string{
-		"AWS_REGION": &c.Region, "AWS_ACCESS_KEY_ID": &id, "AWS_SECRET_ACCESS_KEY": &secret,
+		"AWS_REGION": &v.Region, "AWS_ACCESS_KEY_ID": &id, "AWS_SECRET_ACCESS_KEY": &secret,
 	} {
 		check(variable, required(value, getenv(string(variable))))
 	}
-	c.Credentials = credentials.NewStaticCredentialsProvider(id, secret, getenv("AWS_SESSION_TOKEN"))
+	v.Credentials = credentials.NewStaticCredentialsProvider(id, secret, getenv("AWS_SESSION_TOKEN"))
 	for variable, value := range map[Variable]*string{
-		"AWS_ENDPOINT_URL_DYNAMODB": &c.DynamoDBEndpoint, "AWS_ENDPOINT_URL_S3": &c.S3Endpoint,
-		"AWS_ENDPOINT_URL_KMS": &c.KMSEndpoint, "AWS_ENDPOINT_URL_SQS": &c.SQSEndpoint,
-		"AWS_ENDPOINT_URL_SNS": &c.SNSEndpoint, "AWS_ENDPOINT_URL_SSM": &c.SSMEndpoint,
+		"AWS_ENDPOINT_URL_DYNAMODB": &v.DynamoDBEndpoint, "AWS_ENDPOINT_URL_S3": &v.S3Endpoint,
+		"AWS_ENDPOINT_URL_KMS": &v.KMSEndpoint, "AWS_ENDPOINT_URL_SQS": &v.SQSEndpoint,
+		"AWS_ENDPOINT_URL_SNS": &v.SNSEndpoint, "AWS_ENDPOINT_URL_SSM": &v.SSMEndpoint,
 	} {
 		check(variable, endpoint(value, getenv(string(variable))))
 	}
-	return c, errors.Join(errs...)
+	return v, errors.Join(errs...)
 }
 
 func required(to *string, value string) error {
@@ -230,8 +230,8 @@ func endpoint(to *string, value string) error {
 // Reader reads from the table for whoever may, by the tokens that are in it. A
 // token is looked up in the request that reads, and then not for a while. It
 // sends no request.
-func (c Config) Reader(log *slog.Logger) (*catalog.Reader, error) {
-	index, err := c.Catalog()
+func (v Values) Reader(log *slog.Logger) (*catalog.Reader, error) {
+	index, err := v.Catalog()
 	if err != nil {
 		return nil, err
 	}
@@ -239,8 +239,8 @@ func (c Config) Reader(log *slog.Logger) (*catalog.Reader, error) {
 }
 
 // Catalog uses the table. It sends no request.
-func (c Config) Catalog() (*dynamocatalog.Catalog, error) {
+func (v Values) Catalog() (*dynamocatalog.Catalog, error) {
 	return dynamocatalog.New(dynamocatalog.Config{
-		Table: c.Table, Region: c.Region, Credentials: c.Credentials, Endpoint: c.DynamoDBEndpoint,
+		Table: v.Table, Region: v.Region, Credentials: v.Credentials, Endpoint: v.DynamoDBEndpoint,
 	})
 }
