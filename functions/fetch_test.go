@@ -27,7 +27,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
-	"github.com/larder-registry/larder/functions/internal/mirror"
+	"github.com/larder-registry/larder/functions/internal/pullmirror"
 	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/lambdatest"
@@ -248,14 +248,14 @@ func (p *pulling) messages() []string {
 }
 
 // instance is a new instance of the function fetch.
-func (p *pulling) instance() *mirror.Mirror {
+func (p *pulling) instance() *pullmirror.Function {
 	p.Helper()
 	env, err := variables.Read(func(name string) string { return p.settings[name] }, variables.Table, variables.Bucket, variables.Hostname, variables.Auth,
 		variables.URLLifetime, variables.FetchQueue, variables.Upstreams, variables.Platforms)
 	if err != nil {
 		p.Fatal(err)
 	}
-	m, err := mirror.Open(env, p.origin, jsonlog.New(&p.log))
+	m, err := pullmirror.Open(env, p.origin, jsonlog.New(&p.log))
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -263,9 +263,9 @@ func (p *pulling) instance() *mirror.Mirror {
 }
 
 // handle hands an event to an instance, as JSON, and reads the result.
-func (p *pulling) handle(m *mirror.Mirror, payload []byte, result any) {
+func (p *pulling) handle(m *pullmirror.Function, payload []byte, result any) {
 	p.Helper()
-	var event mirror.Event
+	var event pullmirror.Event
 	if err := json.Unmarshal(payload, &event); err != nil {
 		p.Error(err)
 		return
@@ -286,7 +286,7 @@ func (p *pulling) handle(m *mirror.Mirror, payload []byte, result any) {
 }
 
 // get asks an instance for a document.
-func (p *pulling) get(m *mirror.Mirror, rawPath string) (status int, body string) {
+func (p *pulling) get(m *pullmirror.Function, rawPath string) (status int, body string) {
 	p.Helper()
 	payload, err := json.Marshal(events.APIGatewayV2HTTPRequest{
 		Version: "2.0", RawPath: rawPath, Headers: map[string]string{"host": "mirror.example.com"},
@@ -301,7 +301,7 @@ func (p *pulling) get(m *mirror.Mirror, rawPath string) (status int, body string
 }
 
 // archives asks an instance for the archives of the version.
-func (p *pulling) archives(m *mirror.Mirror) (found map[string]offered) {
+func (p *pulling) archives(m *pullmirror.Function) (found map[string]offered) {
 	p.Helper()
 	status, body := p.get(m, widgetVersion)
 	var document struct{ Archives map[string]offered }
@@ -318,7 +318,7 @@ type offered struct {
 }
 
 // deliver delivers a message of the queue, and says whether it failed.
-func (p *pulling) deliver(m *mirror.Mirror, body string) bool {
+func (p *pulling) deliver(m *pullmirror.Function, body string) bool {
 	p.Helper()
 	payload, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{{
 		MessageId: "1", ReceiptHandle: "AQEB", Body: body, EventSource: "aws:sqs", Attributes: map[string]string{"ApproximateReceiveCount": "1"},
@@ -421,7 +421,7 @@ func TestPullThrough(t *testing.T) {
 
 	// Many others ask at once, of several instances: still each package is wanted once.
 	var clients sync.WaitGroup
-	for _, m := range []*mirror.Mirror{first, p.instance()} {
+	for _, m := range []*pullmirror.Function{first, p.instance()} {
 		for range 25 {
 			clients.Go(func() {
 				if got := p.archives(m); len(got) != len(widgetPlatforms) {
@@ -474,7 +474,7 @@ func TestPullThrough(t *testing.T) {
 
 // checkMirrored checks that the mirror has the version itself, for some platforms:
 // both hashes, and the same bytes.
-func (p *pulling) checkMirrored(m *mirror.Mirror, platforms ...string) {
+func (p *pulling) checkMirrored(m *pullmirror.Function, platforms ...string) {
 	p.Helper()
 	p.asked()
 	if status, body := p.get(m, widgetIndex); status != http.StatusOK || body != `{"versions":{"1.0.0":{}}}` {

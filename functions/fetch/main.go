@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
-	"github.com/larder-registry/larder/functions/internal/mirror"
+	"github.com/larder-registry/larder/functions/internal/pullmirror"
 	"github.com/larder-registry/larder/functions/internal/variables"
 )
 
@@ -15,13 +15,13 @@ func main() {
 	logger := jsonlog.Start()
 	env, err := variables.Read(os.Getenv, variables.Table, variables.Bucket, variables.Hostname, variables.Auth, variables.LoginIssuer, variables.URLLifetime,
 		variables.FetchQueue, variables.Upstreams, variables.Platforms)
-	var m *mirror.Mirror
+	var function *pullmirror.Function
 	if err == nil {
-		m, err = mirror.Open(env, nil, logger)
+		function, err = pullmirror.Open(env, nil, logger)
 	}
 	if err != nil {
 		logger.Error("the function cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(m.Handle)
+	lambda.Start(function.Handle)
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/larder-registry/larder/functions/internal/intake"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/functions/internal/publishevents"
 	"github.com/larder-registry/larder/functions/internal/queue"
 	"github.com/larder-registry/larder/functions/internal/signingkey"
 	"github.com/larder-registry/larder/functions/internal/topic"
@@ -23,12 +23,12 @@ import (
 
 func main() {
 	logger := jsonlog.Start()
-	uploads, err := newIntake(logger)
+	function, err := newFunction(logger)
 	if err != nil {
 		logger.Error("the function cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(uploads.Handle)
+	lambda.Start(function.Handle)
 }
 
 // attended is a publisher that operators can ask, too.
@@ -37,7 +37,7 @@ type attended struct {
 	*control.Handler
 }
 
-func newIntake(logger *slog.Logger) (*intake.Intake, error) {
+func newFunction(logger *slog.Logger) (*publishevents.Function, error) {
 	env, err := variables.Read(os.Getenv, variables.Table, variables.Bucket, variables.Hostname, variables.SigningKey, variables.QueueURL, variables.Topic)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func newIntake(logger *slog.Logger) (*intake.Intake, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := func(ctx context.Context) (intake.Publisher, error) {
+	open := func(ctx context.Context) (publishevents.Publisher, error) {
 		key, err := signingkey.Open(ctx, bucket, awskms.Config{
 			KeyARN: env.SigningKey, Credentials: env.Credentials, Endpoint: env.KMSEndpoint,
 		})
@@ -67,5 +67,5 @@ func newIntake(logger *slog.Logger) (*intake.Intake, error) {
 		return attended{publisher, control.New(control.Config{Publisher: publisher})}, nil // a deployment changes the key
 	}
 	uploads := queue.New(env, env.QueueURL)
-	return intake.New(intake.Config{Bucket: env.Bucket, Open: open, Send: uploads.Send, Postpone: uploads.Postpone, Log: logger}), nil
+	return publishevents.New(publishevents.Config{Bucket: env.Bucket, Open: open, Send: uploads.Send, Postpone: uploads.Postpone, Log: logger}), nil
 }

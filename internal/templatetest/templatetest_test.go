@@ -687,7 +687,7 @@ func TestAlarms(t *testing.T) {
 	if slow := d.Alarms["acme-registry-slow-publish"]; slow.Threshold != d.Functions["publish"].Timeout*1000*4/5 {
 		t.Errorf("publish is slow after %d ms, and has %d s", slow.Threshold, d.Functions["publish"].Timeout)
 	}
-	source, err := os.ReadFile("../../functions/internal/intake/intake.go")
+	source, err := os.ReadFile("../../functions/internal/publishevents/publishevents.go")
 	if err != nil {
 		t.Fatal(err)
 	}

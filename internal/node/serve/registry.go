@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/larder-registry/larder/internal/node/datadir"
-	"github.com/larder-registry/larder/internal/node/intake"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/node/settings"
+	"github.com/larder-registry/larder/internal/node/uploadqueue"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -103,9 +103,9 @@ func (n *node) openBucket(endpoint string, key func() locals3.Credentials) (*s3b
 	})
 }
 
-// newIntake is the queue between the bucket and the publisher.
-func (n *node) newIntake() *intake.Intake {
-	return intake.New(n.publish, n.logger)
+// newUploadQueue is the queue between the bucket and the publisher.
+func (n *node) newUploadQueue() *uploadqueue.Queue {
+	return uploadqueue.New(n.publish, n.logger)
 }
 
 // errDiskFull says why an upload waits.

@@ -23,9 +23,9 @@ import (
 	"github.com/larder-registry/larder/internal/node/disk"
 	"github.com/larder-registry/larder/internal/node/envfile"
 	"github.com/larder-registry/larder/internal/node/front"
-	"github.com/larder-registry/larder/internal/node/intake"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/node/settings"
+	"github.com/larder-registry/larder/internal/node/uploadqueue"
 	"github.com/larder-registry/larder/internal/shell"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -50,7 +50,7 @@ type node struct {
 	disk     *disk.Watch
 
 	publisher *publish.Publisher
-	uploads   *intake.Intake
+	uploads   *uploadqueue.Queue
 	mirror    *mirror // nil where it has what is uploaded alone
 
 	// toOrigins carries requests to other registries. Nil: over the network,
@@ -91,7 +91,7 @@ func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	n.hangups = make(chan os.Signal, 1)
 	signal.Notify(n.hangups, syscall.SIGHUP) // which would end the process
 	defer signal.Stop(n.hangups)
-	n.uploads = n.newIntake()
+	n.uploads = n.newUploadQueue()
 	defer func() { err = errors.Join(err, n.close()) }()
 	if err := n.open(ctx); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package mirror is the mirror of a registry that pulls through: it answers
+// Package pullmirror is the mirror of a registry that pulls through: it answers
 // requests to the mirror with what origins have beside it, asks a queue for what
 // is missing, and fetches what a message of that queue names.
 //
@@ -6,7 +6,7 @@
 // minutes, so however many instances of the function answer however many
 // clients, a package is fetched once. What fails is tried again some minutes
 // later, and at last goes to the dead-letter queue.
-package mirror
+package pullmirror
 
 import (
 	"context"
@@ -40,7 +40,7 @@ const (
 	retryAfter = 5 * time.Minute
 )
 
-// Config is what a mirror works with. Every field is required.
+// Config is what a function works with. Every field is required.
 type Config struct {
 	// Handler answers requests to the mirror.
 	Handler http.Handler
@@ -56,14 +56,14 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Mirror handles a function's events. It is safe for concurrent use.
-type Mirror struct {
+// Function handles events. It is safe for concurrent use.
+type Function struct {
 	Config
 	answer func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
 }
 
-// New is a mirror.
-func New(c Config) *Mirror { return &Mirror{c, gateway.Adapt(c.Handler)} }
+// New is a function.
+func New(c Config) *Function { return &Function{c, gateway.Adapt(c.Handler)} }
 
 // Event is a batch of the queue's messages, or else a request of the gateway.
 type Event struct {
@@ -80,28 +80,28 @@ type Result struct {
 
 // Handle handles an event as Lambda hands it over. Of a batch it returns the
 // messages that the queue is to deliver again.
-func (m *Mirror) Handle(ctx context.Context, event Event) (Result, error) {
+func (f *Function) Handle(ctx context.Context, event Event) (Result, error) {
 	switch {
 	case len(event.Messages) > 0:
-		return Result{SQSEventResponse: m.batch(ctx, event.Messages)}, nil
+		return Result{SQSEventResponse: f.batch(ctx, event.Messages)}, nil
 	case event.RequestContext.HTTP.Method == "":
 		return Result{}, errors.New("the event is neither a batch of the queue nor a request of the gateway")
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	response, err := m.answer(ctx, event.APIGatewayV2HTTPRequest)
+	response, err := f.answer(ctx, event.APIGatewayV2HTTPRequest)
 	return Result{APIGatewayV2HTTPResponse: &response}, err
 }
 
 // batch handles messages of the queue.
-func (m *Mirror) batch(ctx context.Context, messages []events.SQSMessage) *events.SQSEventResponse {
+func (f *Function) batch(ctx context.Context, messages []events.SQSMessage) *events.SQSEventResponse {
 	response := &events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for _, message := range messages {
-		if err := m.handle(ctx, message.Body); err != nil {
-			m.Log.ErrorContext(ctx, "a package of another registry could not be fetched: the queue delivers its message again, and at last to the dead-letter queue",
+		if err := f.handle(ctx, message.Body); err != nil {
+			f.Log.ErrorContext(ctx, "a package of another registry could not be fetched: the queue delivers its message again, and at last to the dead-letter queue",
 				"message_id", message.MessageId, "receives", message.Attributes["ApproximateReceiveCount"], "error", err)
-			if err := m.Postpone(ctx, message.ReceiptHandle, retryAfter); err != nil {
-				m.Log.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", message.MessageId, "error", err)
+			if err := f.Postpone(ctx, message.ReceiptHandle, retryAfter); err != nil {
+				f.Log.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", message.MessageId, "error", err)
 			}
 			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: message.MessageId})
 		}
@@ -110,13 +110,13 @@ func (m *Mirror) batch(ctx context.Context, messages []events.SQSMessage) *event
 }
 
 // handle fetches what a message names.
-func (m *Mirror) handle(ctx context.Context, body string) error {
+func (f *Function) handle(ctx context.Context, body string) error {
 	wanted, err := readWanted(body)
 	if err != nil {
 		return fmt.Errorf("the message is not readable: %w", err)
 	}
-	if !slices.ContainsFunc(m.Patterns, func(p pullthrough.Pattern) bool { return p.Matches(wanted.Provider) }) {
-		m.Log.WarnContext(ctx, "a package is not fetched, for its provider is not pulled through any more", "package", wanted.String())
+	if !slices.ContainsFunc(f.Patterns, func(p pullthrough.Pattern) bool { return p.Matches(wanted.Provider) }) {
+		f.Log.WarnContext(ctx, "a package is not fetched, for its provider is not pulled through any more", "package", wanted.String())
 		return nil
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -124,7 +124,7 @@ func (m *Mirror) handle(ctx context.Context, body string) error {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-lastWords))
 		defer cancel()
 	}
-	return m.Fetch(ctx, wanted)
+	return f.Fetch(ctx, wanted)
 }
 
 // readWanted reads the body of a message. What it names could be in a mirror.

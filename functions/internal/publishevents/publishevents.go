@@ -1,4 +1,4 @@
-// Package intake brings to the publisher what the queue of uploads and the
+// Package publishevents brings to the publisher what the queue of uploads and the
 // schedule tell of, and what operators ask for.
 //
 // A message of the queue is what S3 says of uploads, or asks for the next part
@@ -9,7 +9,7 @@
 //
 // An operator invokes the function and waits: the answer is the result of the
 // invocation, also where it says what went wrong.
-package intake
+package publishevents
 
 import (
 	"context"
@@ -51,7 +51,7 @@ type Publisher interface {
 	Handle(ctx context.Context, r control.Request) control.Answer
 }
 
-// Config is what an intake works with. Every field is required.
+// Config is what a function works with. Every field is required.
 type Config struct {
 	// Bucket is the name of the one bucket whose uploads are published.
 	Bucket string
@@ -69,16 +69,16 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Intake handles a function's events. It is safe for concurrent use.
-type Intake struct {
+// Function handles events. It is safe for concurrent use.
+type Function struct {
 	Config
 
 	mu        sync.Mutex
 	publisher Publisher
 }
 
-// New is an intake.
-func New(c Config) *Intake { return &Intake{Config: c} }
+// New is a function.
+func New(c Config) *Function { return &Function{Config: c} }
 
 // Event is a batch of the queue's messages, or what the schedule asks for, or
 // what an operator does.
@@ -109,7 +109,7 @@ type message struct {
 
 // Handle handles an event as Lambda hands it over. Of a batch it returns the
 // messages that the queue is to deliver again.
-func (i *Intake) Handle(ctx context.Context, event Event) (Result, error) {
+func (f *Function) Handle(ctx context.Context, event Event) (Result, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-lastWords))
@@ -117,20 +117,20 @@ func (i *Intake) Handle(ctx context.Context, event Event) (Result, error) {
 	}
 	switch {
 	case event.Control != nil:
-		return Result{Answer: i.answer(ctx, *event.Control)}, nil
+		return Result{Answer: f.answer(ctx, *event.Control)}, nil
 	case event.Reconcile != nil:
-		return Result{}, i.reconcile(ctx, *event.Reconcile)
+		return Result{}, f.reconcile(ctx, *event.Reconcile)
 	case len(event.Messages) == 0:
 		return Result{}, errors.New("the event is neither a batch of the queue nor asks for anything")
 	}
-	return Result{SQSEventResponse: i.batch(ctx, event.Messages)}, nil
+	return Result{SQSEventResponse: f.batch(ctx, event.Messages)}, nil
 }
 
 // answer answers an operator.
-func (i *Intake) answer(ctx context.Context, r control.Request) *control.Answer {
-	publisher, err := i.open(ctx)
+func (f *Function) answer(ctx context.Context, r control.Request) *control.Answer {
+	publisher, err := f.open(ctx)
 	if err != nil {
-		i.Log.ErrorContext(ctx, "an operator cannot be answered", "error", err)
+		f.Log.ErrorContext(ctx, "an operator cannot be answered", "error", err)
 		return &control.Answer{Error: err.Error()}
 	}
 	answer := publisher.Handle(ctx, r)
@@ -138,13 +138,13 @@ func (i *Intake) answer(ctx context.Context, r control.Request) *control.Answer 
 }
 
 // batch handles messages of the queue.
-func (i *Intake) batch(ctx context.Context, messages []events.SQSMessage) *events.SQSEventResponse {
+func (f *Function) batch(ctx context.Context, messages []events.SQSMessage) *events.SQSEventResponse {
 	response := &events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for _, m := range messages {
-		if err := i.handle(ctx, m.Body); err != nil {
-			i.Log.ErrorContext(ctx, "a message failed: the queue delivers it again, and at last to the dead-letter queue",
+		if err := f.handle(ctx, m.Body); err != nil {
+			f.Log.ErrorContext(ctx, "a message failed: the queue delivers it again, and at last to the dead-letter queue",
 				"message_id", m.MessageId, "receives", m.Attributes["ApproximateReceiveCount"], "error", err)
-			i.postpone(ctx, m)
+			f.postpone(ctx, m)
 			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 		}
 	}
@@ -153,15 +153,15 @@ func (i *Intake) batch(ctx context.Context, messages []events.SQSMessage) *event
 
 // postpone has a message that failed delivered again, also where it failed for lack of
 // time.
-func (i *Intake) postpone(ctx context.Context, m events.SQSMessage) {
+func (f *Function) postpone(ctx context.Context, m events.SQSMessage) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords/2)
 	defer cancel()
-	if err := i.Postpone(ctx, m.ReceiptHandle, retryAfter); err != nil {
-		i.Log.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", m.MessageId, "error", err)
+	if err := f.Postpone(ctx, m.ReceiptHandle, retryAfter); err != nil {
+		f.Log.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", m.MessageId, "error", err)
 	}
 }
 
-func (i *Intake) handle(ctx context.Context, body string) error {
+func (f *Function) handle(ctx context.Context, body string) error {
 	var m message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
 		return fmt.Errorf("the message is not readable: %w", err)
@@ -170,29 +170,29 @@ func (i *Intake) handle(ctx context.Context, body string) error {
 	case m.Test == "s3:TestEvent":
 		return nil
 	case m.Reconcile != nil:
-		return i.reconcile(ctx, *m.Reconcile)
+		return f.reconcile(ctx, *m.Reconcile)
 	case len(m.Uploads) == 0:
 		return errors.New("the message is neither an event of S3 nor asks for a reconcile")
 	}
 	var errs []error
 	for _, upload := range m.Uploads {
-		errs = append(errs, i.publish(ctx, upload))
+		errs = append(errs, f.publish(ctx, upload))
 	}
 	return errors.Join(errs...)
 }
 
 // publish publishes what S3 tells of, if it is an upload at all.
-func (i *Intake) publish(ctx context.Context, record events.S3EventRecord) error {
+func (f *Function) publish(ctx context.Context, record events.S3EventRecord) error {
 	key, version := record.S3.Object.URLDecodedKey, record.S3.Object.VersionID
 	switch {
 	case !strings.HasPrefix(record.EventName, "ObjectCreated:"), strings.HasPrefix(key, registry.Prefix):
 		return nil
-	case record.S3.Bucket.Name != i.Bucket:
-		return fmt.Errorf("the message is of the bucket %q and not of %q", record.S3.Bucket.Name, i.Bucket)
+	case record.S3.Bucket.Name != f.Bucket:
+		return fmt.Errorf("the message is of the bucket %q and not of %q", record.S3.Bucket.Name, f.Bucket)
 	case key == "" || version == "":
 		return fmt.Errorf("the message names no version of the object %q: the bucket must have versioning", key)
 	}
-	publisher, err := i.open(ctx)
+	publisher, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -202,12 +202,12 @@ func (i *Intake) publish(ctx context.Context, record events.S3EventRecord) error
 
 // reconcile does as much of a reconcile as there is time for, and asks the
 // queue for the rest.
-func (i *Intake) reconcile(ctx context.Context, r Reconcile) error {
+func (f *Function) reconcile(ctx context.Context, r Reconcile) error {
 	after, err := url.QueryUnescape(r.After)
 	if err != nil {
 		return fmt.Errorf("a reconcile cannot go on after %q: %w", r.After, err)
 	}
-	publisher, err := i.open(ctx)
+	publisher, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -217,50 +217,50 @@ func (i *Intake) reconcile(ctx context.Context, r Reconcile) error {
 		// upload's, which an alarm goes by.
 		until = deadline.Add(-max(reserve, time.Until(deadline)/2))
 	}
-	next, err := publisher.Reconcile(ctx, after, until, i.sendMissed)
+	next, err := publisher.Reconcile(ctx, after, until, f.sendMissed)
 	if err != nil {
 		return err
 	}
 	if next == "" {
-		i.Log.InfoContext(ctx, "the reconcile is complete")
+		f.Log.InfoContext(ctx, "the reconcile is complete")
 		return nil
 	}
-	i.Log.InfoContext(ctx, "the reconcile goes on in another invocation", "after", next)
-	return i.send(ctx, message{Reconcile: &Reconcile{After: url.QueryEscape(next)}})
+	f.Log.InfoContext(ctx, "the reconcile goes on in another invocation", "after", next)
+	return f.send(ctx, message{Reconcile: &Reconcile{After: url.QueryEscape(next)}})
 }
 
 // sendMissed sends what no event told of, as the event that would have.
-func (i *Intake) sendMissed(ctx context.Context, missed blob.Object) error {
+func (f *Function) sendMissed(ctx context.Context, missed blob.Object) error {
 	var record events.S3EventRecord
 	record.EventSource = "larder:reconcile"
 	record.EventName = "ObjectCreated:Reconcile"
 	record.EventTime = missed.Modified
-	record.S3.Bucket.Name = i.Bucket
+	record.S3.Bucket.Name = f.Bucket
 	record.S3.Object = events.S3Object{Key: url.QueryEscape(missed.Key), Size: missed.Size, VersionID: missed.Version}
-	return i.send(ctx, message{Uploads: []events.S3EventRecord{record}})
+	return f.send(ctx, message{Uploads: []events.S3EventRecord{record}})
 }
 
-func (i *Intake) send(ctx context.Context, m message) error {
+func (f *Function) send(ctx context.Context, m message) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	if err := i.Send(ctx, string(body)); err != nil {
+	if err := f.Send(ctx, string(body)); err != nil {
 		return fmt.Errorf("send a message to the queue: %w", err)
 	}
 	return nil
 }
 
 // open is the publisher.
-func (i *Intake) open(ctx context.Context) (Publisher, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.publisher == nil {
-		publisher, err := i.Open(ctx)
+func (f *Function) open(ctx context.Context) (Publisher, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.publisher == nil {
+		publisher, err := f.Open(ctx)
 		if err != nil {
 			return nil, err
 		}
-		i.publisher = publisher
+		f.publisher = publisher
 	}
-	return i.publisher, nil
+	return f.publisher, nil
 }

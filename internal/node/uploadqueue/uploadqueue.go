@@ -1,8 +1,8 @@
-// Package intake feeds the publisher of a single node. It is told which keys
+// Package uploadqueue feeds the publisher of a single node. It is told which keys
 // have changed, and publishes what lies under them: several at once, a key
 // never twice at the same time, and again after a while where it failed: those one
 // after another, for about a day, so that they are not in the way of others.
-package intake
+package uploadqueue
 
 import (
 	"context"
@@ -27,9 +27,9 @@ const (
 	maxTries = 24 * 60
 )
 
-// Intake is a queue of keys that have changed. Its methods are safe for
+// Queue is a queue of keys that have changed. Its methods are safe for
 // concurrent use.
-type Intake struct {
+type Queue struct {
 	publish func(ctx context.Context, key string) error
 	log     *slog.Logger
 	wake    chan struct{}
@@ -47,54 +47,54 @@ type entry struct {
 	failures int
 }
 
-// New is an intake that hands keys to publish.
-func New(publish func(ctx context.Context, key string) error, log *slog.Logger) *Intake {
-	return &Intake{publish: publish, log: log, wake: make(chan struct{}, 1), keys: map[string]*entry{}}
+// New is a queue that hands keys to publish.
+func New(publish func(ctx context.Context, key string) error, log *slog.Logger) *Queue {
+	return &Queue{publish: publish, log: log, wake: make(chan struct{}, 1), keys: map[string]*entry{}}
 }
 
 // Notice says that something has changed under a key. It never blocks.
-func (i *Intake) Notice(key string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	e := i.keys[key]
+func (q *Queue) Notice(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.keys[key]
 	if e == nil {
 		e = &entry{}
-		i.keys[key] = e
+		q.keys[key] = e
 	}
 	if e.queued {
 		return
 	}
 	e.queued = true
 	if !e.running { // else it is queued when the run ends
-		i.enqueue(key)
+		q.enqueue(key)
 	}
 }
 
 // Later says that something may have changed under a key a while ago: it is
 // published once nothing that Notice told of can be, since nobody waits for it. It
 // never blocks.
-func (i *Intake) Later(key string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.later = append(i.later, key)
-	i.wakeUp()
+func (q *Queue) Later(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.later = append(q.later, key)
+	q.wakeUp()
 }
 
-func (i *Intake) enqueue(keys ...string) {
-	i.queue = append(i.queue, keys...)
-	i.wakeUp()
+func (q *Queue) enqueue(keys ...string) {
+	q.queue = append(q.queue, keys...)
+	q.wakeUp()
 }
 
-func (i *Intake) wakeUp() {
+func (q *Queue) wakeUp() {
 	select {
-	case i.wake <- struct{}{}:
+	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
 // Run publishes until the context ends, and returns when nothing is in work
 // any more.
-func (i *Intake) Run(ctx context.Context) {
+func (q *Queue) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	free := make(chan struct{}, workers)
@@ -104,73 +104,73 @@ func (i *Intake) Run(ctx context.Context) {
 			return
 		case free <- struct{}{}:
 		}
-		key, ok := i.next(ctx)
+		key, ok := q.next(ctx)
 		if !ok {
 			return
 		}
 		running.Go(func() {
 			defer func() { <-free }()
-			i.work(ctx, key)
+			q.work(ctx, key)
 		})
 	}
 }
 
 // next waits for a key to publish. It is not ok when the context has ended.
-func (i *Intake) next(ctx context.Context) (key string, ok bool) {
+func (q *Queue) next(ctx context.Context) (key string, ok bool) {
 	for {
-		if key, ok := i.take(); ok {
+		if key, ok := q.take(); ok {
 			return key, true
 		}
 		select {
 		case <-ctx.Done():
 			return "", false
-		case <-i.wake:
+		case <-q.wake:
 		}
 	}
 }
 
-func (i *Intake) take() (key string, ok bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	at := slices.IndexFunc(i.queue, func(key string) bool { return !i.again || i.keys[key].failures == 0 })
+func (q *Queue) take() (key string, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := slices.IndexFunc(q.queue, func(key string) bool { return !q.again || q.keys[key].failures == 0 })
 	if at < 0 {
-		return i.takeLater()
+		return q.takeLater()
 	}
-	key = i.queue[at]
-	i.queue = slices.Delete(i.queue, at, at+1)
-	e := i.keys[key]
+	key = q.queue[at]
+	q.queue = slices.Delete(q.queue, at, at+1)
+	e := q.keys[key]
 	e.queued, e.running = false, true
-	i.again = i.again || e.failures > 0
+	q.again = q.again || e.failures > 0
 	return key, true
 }
 
 // takeLater takes a key that is neither queued nor running nor waiting for its
 // next try: those are published anyway.
-func (i *Intake) takeLater() (key string, ok bool) {
-	for len(i.later) > 0 {
-		key, i.later = i.later[0], i.later[1:]
-		if i.keys[key] == nil {
-			i.keys[key] = &entry{running: true}
+func (q *Queue) takeLater() (key string, ok bool) {
+	for len(q.later) > 0 {
+		key, q.later = q.later[0], q.later[1:]
+		if q.keys[key] == nil {
+			q.keys[key] = &entry{running: true}
 			return key, true
 		}
 	}
 	return "", false
 }
 
-func (i *Intake) work(ctx context.Context, key string) {
-	err := i.publish(ctx, key)
+func (q *Queue) work(ctx context.Context, key string) {
+	err := q.publish(ctx, key)
 	if ctx.Err() != nil {
 		return
 	}
-	delay := i.done(key, err)
+	delay := q.done(key, err)
 	switch {
 	case err != nil && delay == 0:
-		i.log.ErrorContext(ctx, "an upload could not be published and will not be tried again: mend what is wrong, and upload it again or restart the server", "key", key, "error", err, "tries", maxTries)
+		q.log.ErrorContext(ctx, "an upload could not be published and will not be tried again: mend what is wrong, and upload it again or restart the server", "key", key, "error", err, "tries", maxTries)
 	case err != nil:
-		i.log.ErrorContext(ctx, "an upload could not be published and will be tried again", "key", key, "error", err, "in", delay)
+		q.log.ErrorContext(ctx, "an upload could not be published and will be tried again", "key", key, "error", err, "in", delay)
 		time.AfterFunc(delay, func() {
 			if ctx.Err() == nil {
-				i.Notice(key)
+				q.Notice(key)
 			}
 		})
 	}
@@ -178,24 +178,24 @@ func (i *Intake) work(ctx context.Context, key string) {
 
 // done ends the run of a key and says when to try it again, if it failed: never,
 // for 0.
-func (i *Intake) done(key string, err error) time.Duration {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	e := i.keys[key]
+func (q *Queue) done(key string, err error) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.keys[key]
 	e.running = false
 	if e.failures > 0 {
-		i.again = false
-		i.enqueue() // those that have waited for that
+		q.again = false
+		q.enqueue() // those that have waited for that
 	}
 	if e.queued {
-		i.enqueue(key)
+		q.enqueue(key)
 	}
 	if e.failures++; err != nil && e.failures < maxTries {
 		return min(firstDelay<<min(e.failures-1, 10), maxDelay)
 	}
 	e.failures = 0
 	if !e.queued {
-		delete(i.keys, key)
+		delete(q.keys, key)
 	}
 	return 0
 }

@@ -1,4 +1,4 @@
-package intake
+package publishevents
 
 import (
 	"bytes"
@@ -62,9 +62,9 @@ func (p *publisher) Handle(_ context.Context, r control.Request) control.Answer 
 	return p.answer
 }
 
-// world is an intake and all around it.
+// world is a function and all around it.
 type world struct {
-	*Intake
+	*Function
 	publisher publisher
 	opened    int
 	openError error
@@ -78,7 +78,7 @@ type world struct {
 
 func newWorld() *world {
 	w := &world{}
-	w.Intake = New(Config{
+	w.Function = New(Config{
 		Bucket: "larder",
 		Open: func(context.Context) (Publisher, error) {
 			w.opened++

@@ -1,4 +1,4 @@
-package mirror
+package pullmirror
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 // Open is the mirror that a configuration describes. It sends no request. The
 // error says which setting is wrong. Origins are asked by a transport, of which
 // [upstream.Config] says what nil is.
-func Open(env variables.Values, transport http.RoundTripper, log *slog.Logger) (*Mirror, error) {
+func Open(env variables.Values, transport http.RoundTripper, log *slog.Logger) (*Function, error) {
 	patterns, err := pullthrough.ParsePatterns(env.Upstreams)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", variables.Upstreams, err)

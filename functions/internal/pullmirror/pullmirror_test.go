@@ -1,4 +1,4 @@
-package mirror
+package pullmirror
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ var errOrigin = errors.New("the origin does not answer")
 
 // world is a mirror of all of hashicorp and what it did.
 type world struct {
-	*Mirror
+	*Function
 	fetched   []string // fails for those with "fail" in their names
 	until     time.Time
 	postponed []string // receipts
@@ -43,7 +43,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := &world{}
-	w.Mirror = New(Config{
+	w.Function = New(Config{
 		Handler: http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(answer, r.Method+" "+r.URL.Path)
 		}),
