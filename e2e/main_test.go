@@ -5,6 +5,16 @@
 // There are two doors to the same registry, and a run has one of them: the real `larder serve`, or the functions as
 // template.yaml deploys them. All tests are for both, but for those that begin with startNode or startStack.
 //
+// The name of a file begins with what its tests are about:
+//
+//   - publish_: what becomes of uploads, whoever makes them and with what;
+//   - install_: what clients are answered, and what they install;
+//   - access_: who may read and upload, and how they come to it;
+//   - operate_: what operators do with a registry that runs;
+//   - survive_: crashes, services that fail, and strangers;
+//   - deploy_: what making a registry on AWS takes, and what it asks of AWS;
+//   - support_: what the tests stand on.
+//
 // `make test` builds what it needs and runs it; run by itself, it does nothing. Every process that it starts has an
 // environment of its own, talks to this machine alone, is bounded in time, and ends with the test.
 package e2e
