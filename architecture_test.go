@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
 	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/control":               {"pkg/registry", "pkg/publish", "pkg/signing", "pkg/access", "pkg/access/admin"},
-	"pkg/pullthrough":           {"internal/ttlcache", "pkg/registry", "pkg/blob", "pkg/protocol", "pkg/publish", "pkg/upstream"},
+	"pkg/pullthrough":           {"internal/ttlcache", "pkg/registry", "pkg/blob", "pkg/protocol", "pkg/upstream"},
 	"pkg/identity":              {"pkg/access"},
 	"pkg/login":                 {"pkg/access", "pkg/identity", "pkg/protocol"},
 	"pkg/awskms":                {},
@@ -88,9 +88,32 @@ var onlyIn = map[string][]string{
 	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/awstest", "internal/node/disk/disktest"},
 }
 
+// mayLink says, for each function, all of our own packages that may be in its binary:
+// what a function has no need of is not deployed with it.
+var mayLink = map[string][]string{
+	"functions/discovery": allOf(answers, "functions/internal/gateway", "functions/internal/jsonlog"),
+	"functions/versions":  allOf(answers, table, "functions/internal/gateway"),
+	"functions/download":  allOf(answers, table, bucket, "functions/internal/gateway"),
+	"functions/login":     allOf(answers, table, "pkg/access/admin", "pkg/identity", "pkg/login", "internal/ttlcache", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
+	"functions/fetch":     allOf(answers, table, bucket, "pkg/pullthrough", "pkg/upstream", "internal/ttlcache", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
+	"functions/publish": allOf(table, bucket, "pkg/publish", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
+		"functions/internal/publishevents", "functions/internal/queue", "functions/internal/signingkey", "functions/internal/topic"),
+}
+
+// What several functions link.
+const (
+	answers = "pkg/registry pkg/catalog pkg/access pkg/protocol"
+	table   = "pkg/registry pkg/catalog pkg/access pkg/catalog/dynamocatalog pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
+	bucket  = "pkg/blob pkg/blob/s3blob"
+)
+
+func allOf(packages ...string) []string { return strings.Fields(strings.Join(packages, " ")) }
+
 type goPackage struct {
 	ImportPath string
+	Name       string
 	Imports    []string
+	Deps       []string // what it imports, what that imports, and so on
 }
 
 func TestDependenciesRunOneWay(t *testing.T) {
@@ -118,10 +141,40 @@ func TestDependenciesRunOneWay(t *testing.T) {
 	}
 }
 
+// TestFunctionsLinkNoMoreThanTheyNeed holds each function to what it may link, and what
+// it may link to what it does.
+func TestFunctionsLinkNoMoreThanTheyNeed(t *testing.T) {
+	functions := 0
+	for _, pkg := range ours(t) {
+		name := strings.TrimPrefix(pkg.ImportPath, module)
+		if pkg.Name != "main" || path.Dir(name) != "functions" {
+			continue
+		}
+		functions++
+		var linked []string
+		for _, dependency := range pkg.Deps {
+			if own, ok := strings.CutPrefix(dependency, module); ok {
+				linked = append(linked, own)
+				if !slices.Contains(mayLink[name], own) {
+					t.Errorf("%s links %s", name, own)
+				}
+			}
+		}
+		for _, own := range mayLink[name] {
+			if !slices.Contains(linked, own) {
+				t.Errorf("%s may link %s, and does not: take that out of this test", name, own)
+			}
+		}
+	}
+	if functions != len(mayLink) {
+		t.Errorf("there are %d functions, and this test knows %d", functions, len(mayLink))
+	}
+}
+
 // ours is every package of the module that has code beside its tests.
 func ours(t *testing.T) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Name,Imports,Deps", "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

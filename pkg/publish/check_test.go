@@ -103,14 +103,3 @@ func TestModuleKey(t *testing.T) {
 		}
 	}
 }
-
-func TestKeysOfProviders(t *testing.T) {
-	address := registry.ProviderAddress{Namespace: "acme", Type: "widget"}
-	if got := publish.ProviderKey(address, "x.zip"); got != "providers/acme/widget/x.zip" {
-		t.Errorf("an own provider's file goes to %s", got)
-	}
-	address.Hostname = "registry.terraform.io"
-	if got := publish.MirrorKey(address, "x.zip"); got != "mirror/registry.terraform.io/acme/widget/x.zip" {
-		t.Errorf("a mirrored provider's file goes to %s", got)
-	}
-}

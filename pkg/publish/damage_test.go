@@ -427,7 +427,7 @@ func TestWhatIsMirroredNeedNotBeSignable(t *testing.T) {
 	}
 	w.put(registry.RecordKey(a.LogPrefix(v), 1), record)
 	linux := registry.Platform{OS: "linux", Arch: "amd64"}
-	w.want(w.upload(publish.MirrorKey(a, a.PackageFilename(v, linux)), zipOf(map[string]string{"terraform-provider-" + a.Type: "x"})), publish.Published)
+	w.want(w.upload(a.UploadKey(a.PackageFilename(v, linux)), zipOf(map[string]string{"terraform-provider-" + a.Type: "x"})), publish.Published)
 }
 
 // A manifest that agrees with a package is not all that the package is judged by.

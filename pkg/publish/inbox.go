@@ -130,17 +130,6 @@ func ModuleKey(a registry.ModuleAddress, v registry.Version, filename string) st
 	return modulesFolder + a.String() + "/" + v.String() + ext
 }
 
-// ProviderKey is the key under which a file of a provider's release is uploaded.
-func ProviderKey(a registry.ProviderAddress, filename string) string {
-	return providersFolder + a.String() + "/" + filename
-}
-
-// MirrorKey is the key under which a package or a version's document of a
-// mirrored provider is uploaded.
-func MirrorKey(a registry.ProviderAddress, filename string) string {
-	return mirrorFolder + a.String() + "/" + filename
-}
-
 // archiveExtensions are the endings by which an archive is told from a stray
 // file. Of these the first three can be published.
 var archiveExtensions = []string{

@@ -95,7 +95,7 @@ func (w *world) unsignable(n int) (address registry.ProviderAddress, v registry.
 	address = registry.ProviderAddress{Namespace: "aaa", Type: strings.Repeat("w", 64)}
 	v = mustVersion(w.T, fmt.Sprintf("1.%d.0-%s", n, strings.Repeat("x", 100)))
 	body := zipOf(map[string]string{"terraform-provider-" + address.Type: "x"})
-	w.want(w.upload(publish.ProviderKey(address, address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "amd64"})), body), publish.Published)
+	w.want(w.upload(address.UploadKey(address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "amd64"})), body), publish.Published)
 	signed, err := w.index.ProviderVersion(w.Context(), address, v)
 	if err != nil {
 		w.Fatal(err)
@@ -126,7 +126,7 @@ func TestWhatCannotBeSignedIsInNobodysWay(t *testing.T) {
 		w.s3.Upload(w.T, "modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}), nil)
 		address, v := w.unsignable(many - 1)
 		before := w.keysUnder(address.LogPrefix(v))
-		w.want(w.upload(publish.ProviderKey(address, address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "arm64"})), zipOf(map[string]string{"terraform-provider-" + address.Type: "y"})), publish.Rejected, "the 3 packages of provider aaa/", "cannot be signed")
+		w.want(w.upload(address.UploadKey(address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "arm64"})), zipOf(map[string]string{"terraform-provider-" + address.Type: "y"})), publish.Rejected, "the 3 packages of provider aaa/", "cannot be signed")
 		if after := w.keysUnder(address.LogPrefix(v)); !slices.Equal(before, after) {
 			w.Errorf("a package of a version that cannot be signed is accepted: %q", after)
 		}

@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/upstream"
 )
@@ -42,7 +41,7 @@ type Fetcher struct {
 // [*upstream.Untrusted]; and those of origin and inbox, after which it may be
 // tried again.
 func (f *Fetcher) Fetch(ctx context.Context, w Wanted) error {
-	key := publish.MirrorKey(w.Provider, w.Provider.PackageFilename(w.Version, w.Platform))
+	key := w.Provider.UploadKey(w.Provider.PackageFilename(w.Version, w.Platform))
 	switch _, err := f.Inbox.Head(ctx, key); {
 	case err == nil:
 		f.Log.InfoContext(ctx, "a package that the mirror lacks is in the inbox already: its outcome says why it is not published", "key", key)

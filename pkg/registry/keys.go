@@ -27,8 +27,12 @@ func (a ProviderAddress) LogPrefix(v Version) string {
 	return RecordsPrefix + a.folder() + "/" + v.Key() + "/"
 }
 
-// folder is where a provider lies, among the records and under [Prefix]. No
-// provider of this registry lies where a mirrored one does.
+// UploadKey is the key under which a file of a provider's release is uploaded, and of
+// a mirrored provider a package or a version's document.
+func (a ProviderAddress) UploadKey(filename string) string { return a.folder() + "/" + filename }
+
+// folder is where a provider lies: in the inbox, among the records and under
+// [Prefix]. No provider of this registry lies where a mirrored one does.
 func (a ProviderAddress) folder() string {
 	if a.Mirrored() {
 		return "mirror/" + a.String()

@@ -22,12 +22,14 @@ func TestKeys(t *testing.T) {
 		provider.SignatureKey(v, release):                                                 "registry/providers/acme/widget/1.0.0/51/terraform-provider-widget_1.0.0+b_SHA256SUMS.sig",
 		mirrored.LogPrefix(v):                                                             "registry/records/mirror/registry.terraform.io/acme/widget/1.0.0/",
 		mirrored.PackageKey(v, Package{Platform: Platform{"linux", "arm"}, SHA256: "b2"}): "registry/mirror/registry.terraform.io/acme/widget/1.0.0/b2/terraform-provider-widget_1.0.0+b_linux_arm.zip",
-		OwnKeyKey("F0"):                       "registry/keys/own/F0.asc",
-		AuthorKeysPrefix("acme"):              "registry/keys/authors/acme/",
-		AuthorKeyKey("acme", "F0", "c3"):      "registry/keys/authors/acme/F0/c3.asc",
-		RevokedKeyKey("F0"):                   "registry/keys/untrusted/F0/revoked.asc",
-		DistrustedKeyKey("F0"):                "registry/keys/untrusted/F0/distrusted.json",
-		OutcomeKey("modules/a/b/c/1.0.0.zip"): "registry/outcomes/modules/a/b/c/1.0.0.zip.json",
+		provider.UploadKey("x.zip"):                                                       "providers/acme/widget/x.zip",
+		mirrored.UploadKey("x.zip"):                                                       "mirror/registry.terraform.io/acme/widget/x.zip",
+		OwnKeyKey("F0"):                                                                   "registry/keys/own/F0.asc",
+		AuthorKeysPrefix("acme"):                                                          "registry/keys/authors/acme/",
+		AuthorKeyKey("acme", "F0", "c3"):                                                  "registry/keys/authors/acme/F0/c3.asc",
+		RevokedKeyKey("F0"):                                                               "registry/keys/untrusted/F0/revoked.asc",
+		DistrustedKeyKey("F0"):                                                            "registry/keys/untrusted/F0/distrusted.json",
+		OutcomeKey("modules/a/b/c/1.0.0.zip"):                                             "registry/outcomes/modules/a/b/c/1.0.0.zip.json",
 	} {
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -9,14 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/internal/transfer/mirrorarchive"
 	"github.com/larder-registry/larder/internal/transfer/upload"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/upstream"
+	"golang.org/x/sync/errgroup"
 )
 
 // downloadsAtOnce is how many packages come down at the same time.
@@ -193,7 +191,7 @@ func accompany(ctx context.Context, batch *upload.Batch, r mirrorarchive.Release
 		return err
 	}
 	err := batch.Accompany(ctx, upload.File{
-		Name: r.Address.String() + "/" + r.DocumentName(), Path: path, Key: publish.MirrorKey(r.Address, r.DocumentName()),
+		Name: r.Address.String() + "/" + r.DocumentName(), Path: path, Key: r.Address.UploadKey(r.DocumentName()),
 	})
 	return errors.Join(err, os.Remove(path))
 }
@@ -201,5 +199,5 @@ func accompany(ctx context.Context, batch *upload.Batch, r mirrorarchive.Release
 // fileOf is a package as an upload.
 func fileOf(r mirrorarchive.Release, p mirrorarchive.Package) upload.File {
 	name := r.Filename(p)
-	return upload.File{Name: r.Address.String() + "/" + name, Path: p.Path, Key: publish.MirrorKey(r.Address, name)}
+	return upload.File{Name: r.Address.String() + "/" + name, Path: p.Path, Key: r.Address.UploadKey(name)}
 }

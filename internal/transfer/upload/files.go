@@ -67,7 +67,7 @@ func Release(provider string, paths []string) ([]File, error) {
 	}
 	files := make([]File, len(paths))
 	for i, path := range paths {
-		files[i] = File{Name: path, Path: path, Key: publish.ProviderKey(address, filepath.Base(path))}
+		files[i] = File{Name: path, Path: path, Key: address.UploadKey(filepath.Base(path))}
 	}
 	return files, nil
 }
