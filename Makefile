@@ -135,6 +135,10 @@ mutants: need-go ## break the code of ROOM=pkg/... in small ways, and say what i
 	@go build -C tools/mutants -o $(abspath $(CACHE))/bin/mutants .
 	@$(CACHE)/bin/mutants $(MUTANTS) $(ROOM)
 
+.PHONY: older
+older: need-go dynamodb ## keep what this version writes, for tests of later ones, in a new folder of internal/oldertest/testdata
+	@LARDER_WRITE_OLDER=$$(date -u +%F) go test -count=1 -run '^TestWriteOlder' ./internal/node/serve ./functions
+
 .PHONY: vuln
 vuln: need-go ## known vulnerabilities in the dependencies; asks an online database, which is why `make test` does not
 	@$(TOOL) govulncheck ./...

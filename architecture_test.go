@@ -48,6 +48,7 @@ var mayImport = map[string][]string{
 	"internal/kmstest":          {},
 	"internal/lambdatest":       {"internal/logtest"},
 	"internal/logtest":          {},
+	"internal/oldertest":        {"pkg/", "internal/archivetest"},
 	"internal/templatetest":     {},
 	"internal/awstest":          {"internal/"},
 	"internal/awsconfig":        {},
@@ -73,7 +74,7 @@ var onlyIn = map[string][]string{
 	"github.com/aws/smithy-go":                        {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "internal/check/preflight", "internal/reach", "internal/transfer/upload"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/klauspost/compress":                   {"pkg/archive"},
-	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test"},
+	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test", "internal/oldertest"},
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
 	"github.com/go-jose/":                             {"pkg/identity"},
 	"golang.org/x/oauth2":                             {"pkg/identity"},
@@ -85,7 +86,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/awstest", "internal/node/disk/disktest"},
+	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/oldertest", "internal/awstest", "internal/node/disk/disktest"},
 }
 
 // mayLink says, for each function, all of our own packages that may be in its binary:

@@ -2,6 +2,7 @@ package functions_test
 
 import (
 	"crypto/md5"
+	"crypto/rsa"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -112,9 +113,15 @@ func newWorld(t *testing.T) *world {
 // newWorldIn is a registry in a bucket.
 func newWorldIn(t *testing.T, bucket *s3test.Server) *world {
 	t.Helper()
+	return newWorldWith(t, bucket, kmstest.RSAKey(t, 4096))
+}
+
+// newWorldWith is a registry in a bucket that signs with a key.
+func newWorldWith(t *testing.T, bucket *s3test.Server, key *rsa.PrivateKey) *world {
+	t.Helper()
 	dynamo := dynamotest.Start(t)
 	table := dynamo.CreateTable(t, dynamocatalog.TableSchema)
-	kms := kmstest.Start(t, 4096)
+	kms := kmstest.StartWith(t, key)
 	w := &world{T: t, s3: bucket, table: table, catalog: newCatalog(t, table), announced: map[string]string{}}
 	queue := httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(queue.Close)

@@ -101,7 +101,13 @@ type Server struct {
 // Start serves a new key of so many bits until the test ends.
 func Start(t testing.TB, bits int) *Server {
 	t.Helper()
-	handler := New(NewKey(RSAKey(t, bits)))
+	return StartWith(t, RSAKey(t, bits))
+}
+
+// StartWith is Start with the private key.
+func StartWith(t testing.TB, private *rsa.PrivateKey) *Server {
+	t.Helper()
+	handler := New(NewKey(private))
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return &Server{Handler: handler, Endpoint: server.URL}

@@ -43,11 +43,20 @@ type Server struct {
 // one until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	return StartIn(t, t.TempDir())
+}
+
+// StartIn is Start with a folder in which it keeps all. What another one has kept
+// there it has, too.
+func StartIn(t testing.TB, dir string) *Server {
+	t.Helper()
 	s := &Server{Region: "us-east-1", AccessKey: "test", SecretKey: "test-secret", Bucket: "larder-test"}
 	var err error
 	for range portAttempts {
-		if err = s.start(t); err == nil {
-			s.createBucket(t)
+		if err = s.start(t, dir); err == nil {
+			if _, missing := os.Stat(filepath.Join(dir, objectsFolder, s.Bucket)); missing != nil {
+				s.createBucket(t)
+			}
 			return s
 		}
 	}
@@ -56,8 +65,8 @@ func Start(t testing.TB) *Server {
 }
 
 // start serves until the test ends, or returns why that cannot be.
-func (s *Server) start(t testing.TB) error {
-	backend, err := newBackend(t)
+func (s *Server) start(t testing.TB, dir string) error {
+	backend, err := newBackend(t, dir)
 	if err != nil {
 		return err
 	}
@@ -99,14 +108,16 @@ func (s *Server) start(t testing.TB) error {
 	return nil
 }
 
-// newBackend keeps objects in a temporary folder, and their metadata in
-// extended attributes: the gateway's other way, files beside the objects, gives
-// a new version the tags of the one before.
-func newBackend(t testing.TB) (*posix.Posix, error) {
-	dir := t.TempDir()
-	objects, versions := filepath.Join(dir, "objects"), filepath.Join(dir, "versions")
+// objectsFolder is where a server keeps the current versions of all objects.
+const objectsFolder = "objects"
+
+// newBackend keeps objects in a folder, and their metadata in extended
+// attributes: the gateway's other way, files beside the objects, gives a new
+// version the tags of the one before.
+func newBackend(t testing.TB, dir string) (*posix.Posix, error) {
+	objects, versions := filepath.Join(dir, objectsFolder), filepath.Join(dir, "versions")
 	for _, folder := range []string{objects, versions} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return nil, err
 		}
 	}
