@@ -74,7 +74,7 @@ listed again, without a message.
 }
 
 // newStandingCommand is a command that declares a version to stand in a state.
-func newStandingCommand(state registry.State, message *string) *cobra.Command {
+func newStandingCommand(state registry.StandingState, message *string) *cobra.Command {
 	var o reach.Options
 	command := &cobra.Command{
 		Args: arguments(2, 2),

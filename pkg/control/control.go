@@ -39,10 +39,10 @@ type Request struct {
 
 // Standing asks for a version to stand otherwise.
 type Standing struct {
-	Address string         `json:"address"` // namespace/type of a provider, hostname/namespace/type of a mirrored one, or namespace/name/system of a module
-	Version string         `json:"version"`
-	State   registry.State `json:"state"`
-	Message string         `json:"message,omitempty"` // see [registry.NewStanding]
+	Address string                 `json:"address"` // namespace/type of a provider, hostname/namespace/type of a mirrored one, or namespace/name/system of a module
+	Version string                 `json:"version"`
+	State   registry.StandingState `json:"state"`
+	Message string                 `json:"message,omitempty"` // see [registry.NewStanding]
 }
 
 // Rotate asks for a new signing key.
@@ -104,9 +104,9 @@ type TrustEnded struct {
 
 // Stood is how a version stands now.
 type Stood struct {
-	Subject string         `json:"subject"` // such as "provider acme/widget 1.0.0"
-	State   registry.State `json:"state"`
-	Changed bool           `json:"changed"` // it did not stand so before
+	Subject string                 `json:"subject"` // such as "provider acme/widget 1.0.0"
+	State   registry.StandingState `json:"state"`
+	Changed bool                   `json:"changed"` // it did not stand so before
 }
 
 // Walked is a part of a walk.
@@ -124,13 +124,13 @@ type Walked struct {
 
 // Version is a version that the registry has.
 type Version struct {
-	Kind      VersionKind    `json:"kind"`
-	Address   string         `json:"address"` // as [Standing] has it
-	Version   string         `json:"version"`
-	Standing  registry.State `json:"standing"`            // [Listed], [Unlisted], or deprecated or withdrawn
-	Message   string         `json:"message,omitempty"`   // to those who use it
-	Platforms []string       `json:"platforms,omitempty"` // of a provider, those that it has packages for
-	Source    string         `json:"source,omitempty"`    // of a module: the URL of its repository
+	Kind      VersionKind            `json:"kind"`
+	Address   string                 `json:"address"` // as [Standing] has it
+	Version   string                 `json:"version"`
+	Standing  registry.StandingState `json:"standing"`            // [Listed], [Unlisted], or deprecated or withdrawn
+	Message   string                 `json:"message,omitempty"`   // to those who use it
+	Platforms []string               `json:"platforms,omitempty"` // of a provider, those that it has packages for
+	Source    string                 `json:"source,omitempty"`    // of a module: the URL of its repository
 }
 
 // VersionKind is what a version is of.
@@ -145,8 +145,8 @@ const (
 
 // How a version stands that nobody has said anything of.
 const (
-	Listed   registry.State = "listed"
-	Unlisted registry.State = "unlisted" // nothing of it can be served
+	Listed   registry.StandingState = "listed"
+	Unlisted registry.StandingState = "unlisted" // nothing of it can be served
 )
 
 // MaxAnswer is after how many bytes a part ends that lists versions or outcomes, and

@@ -62,14 +62,10 @@ func (d *registryDouble) Outcomes(_ context.Context, prefix, after string) iter.
 	}
 }
 
-func (d *registryDouble) SetModuleStanding(_ context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (registry.ModuleVersion, bool, error) {
-	d.asked = append(d.asked, fmt.Sprintf("module %s %s %s %q", a, v, to.State, to.Message))
-	return registry.ModuleVersion{Address: a, Version: v, Standing: to}, true, d.errs["module"]
-}
-
-func (d *registryDouble) SetProviderStanding(_ context.Context, a registry.ProviderAddress, v registry.Version, to registry.Standing) (registry.ProviderVersion, bool, error) {
-	d.asked = append(d.asked, fmt.Sprintf("provider %s %s %s %q", a, v, to.State, to.Message))
-	return registry.ProviderVersion{Address: a, Version: v, Standing: to}, false, d.errs["provider"]
+func (d *registryDouble) SetStanding(_ context.Context, version registry.Subject, to registry.Standing) (registry.Listed, bool, error) {
+	kind, _, _ := strings.Cut(version.String(), " ")
+	d.asked = append(d.asked, fmt.Sprintf("%s %s %q", version, to.State, to.Message))
+	return registry.Listed{Version: version.Version, Standing: to}, kind == "module", d.errs[kind]
 }
 
 func (d *registryDouble) walk(name, after string) publish.Walk {
@@ -458,7 +454,7 @@ func TestAWalkThatIsCutOff(t *testing.T) {
 	cancel()
 	inStep := double()
 	inStep.signed = []publish.Signed{{Step: inStep.steps[0]}}
-	inStep.held, inStep.told = []publish.Held{{After: "1", Module: &registry.ModuleAddress{}}}, []publish.Told{{After: "1"}}
+	inStep.held, inStep.told = []publish.Held{{After: "1", Subject: registry.Subject{Address: registry.ModuleAddress{}}}}, []publish.Told{{After: "1"}}
 	for where, d := range map[string]*registryDouble{"in a step": inStep, "before the next": {}} {
 		h := New(Config{Publisher: d})
 		h.partTime = -time.Second // so that a step would end the part

@@ -22,8 +22,7 @@ const partTime = 5 * time.Second
 
 // Publisher is what requests come to in the end: a [publish.config.Publisher].
 type Publisher interface {
-	SetModuleStanding(ctx context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (registry.ModuleVersion, bool, error)
-	SetProviderStanding(ctx context.Context, a registry.ProviderAddress, v registry.Version, to registry.Standing) (registry.ProviderVersion, bool, error)
+	SetStanding(ctx context.Context, version registry.Subject, to registry.Standing) (registry.Listed, bool, error)
 	Reindex(ctx context.Context, after string) publish.Walk
 	Resign(ctx context.Context, after string) publish.Walk
 	Verify(ctx context.Context, after string, quickly bool) publish.Walk
@@ -112,33 +111,16 @@ func (h *Handler) setStanding(ctx context.Context, r Standing) (*Stood, error) {
 	if err != nil {
 		return nil, err
 	}
-	if asked.module != nil {
-		return h.setModuleStanding(ctx, *asked.module, asked.version, asked.to)
-	}
-	return h.setProviderStanding(ctx, *asked.provider, asked.version, asked.to)
-}
-
-func (h *Handler) setProviderStanding(ctx context.Context, a registry.ProviderAddress, v registry.Version, to registry.Standing) (*Stood, error) {
-	p, changed, err := h.config.Publisher.SetProviderStanding(ctx, a, v, to)
-	if err != nil {
-		return nil, standingError(err, "provider", a, v)
-	}
-	return &Stood{fmt.Sprintf("provider %s %s", a, p.Version), to.State, changed}, nil
-}
-
-func (h *Handler) setModuleStanding(ctx context.Context, a registry.ModuleAddress, v registry.Version, to registry.Standing) (*Stood, error) {
-	m, changed, err := h.config.Publisher.SetModuleStanding(ctx, a, v, to)
-	if err != nil {
-		return nil, standingError(err, "module", a, v)
-	}
-	return &Stood{fmt.Sprintf("module %s %s", a, m.Version), to.State, changed}, nil
-}
-
-func standingError(err error, kind string, a fmt.Stringer, v registry.Version) error {
+	version := asked.version
+	now, changed, err := h.config.Publisher.SetStanding(ctx, version, asked.to)
 	if errors.Is(err, registry.ErrNotFound) {
-		return fmt.Errorf("there is no %s %s %s", kind, a, v)
+		return nil, fmt.Errorf("there is no %s", version)
 	}
-	return fmt.Errorf("%s %s %s: %w", kind, a, v, err)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", version, err)
+	}
+	version.Version = now.Version // with its build metadata
+	return &Stood{version.String(), asked.to.State, changed}, nil
 }
 
 func (h *Handler) rotateKey(ctx context.Context) (*Key, error) {

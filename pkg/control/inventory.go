@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // list takes a part of all versions.
@@ -26,18 +27,13 @@ func (h *Handler) list(ctx context.Context, r List) (*Walked, error) {
 	return &part.Walked, ctx.Err()
 }
 
+var kinds = map[registry.Folder]VersionKind{registry.Modules: Module, registry.Providers: Provider, registry.Mirror: Mirrored}
+
 func versionOf(held publish.Held) Version {
 	v := Version{
+		Kind: kinds[held.Subject.Address.Folder()], Address: held.Subject.Address.String(),
 		Version: held.Listed.Version.String(), Standing: cmp.Or(held.Listed.Standing.State, Listed),
 		Message: held.Listed.Standing.Message, Source: held.Listed.Source,
-	}
-	switch {
-	case held.Module != nil:
-		v.Kind, v.Address = Module, held.Module.String()
-	case held.Provider.Mirrored():
-		v.Kind, v.Address = Mirrored, held.Provider.String()
-	default:
-		v.Kind, v.Address = Provider, held.Provider.String()
 	}
 	for _, platform := range held.Listed.Platforms {
 		v.Platforms = append(v.Platforms, platform.String())

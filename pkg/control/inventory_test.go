@@ -24,10 +24,10 @@ func heldVersions(t *testing.T) []publish.Held {
 	provider := listed
 	provider.Platforms = []registry.Platform{{OS: "darwin", Arch: "arm64"}, {OS: "linux", Arch: "amd64"}}
 	return []publish.Held{
-		{After: "1", Provider: &registry.ProviderAddress{Hostname: "example.com", Namespace: "acme", Type: "widget"}, Listed: listed},
-		{After: "2", Module: &registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, Listed: withdrawn},
-		{After: "3", Provider: &registry.ProviderAddress{Namespace: "acme", Type: "widget"}, Listed: provider},
-		{After: "4", Provider: &registry.ProviderAddress{Namespace: "acme", Type: "widget"}, Listed: registry.Listed{Version: v}},
+		{After: "1", Subject: registry.Subject{Address: registry.ProviderAddress{Hostname: "example.com", Namespace: "acme", Type: "widget"}}, Listed: listed},
+		{After: "2", Subject: registry.Subject{Address: registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}}, Listed: withdrawn},
+		{After: "3", Subject: registry.Subject{Address: registry.ProviderAddress{Namespace: "acme", Type: "widget"}}, Listed: provider},
+		{After: "4", Subject: registry.Subject{Address: registry.ProviderAddress{Namespace: "acme", Type: "widget"}}, Listed: registry.Listed{Version: v}},
 	}
 }
 

@@ -54,7 +54,7 @@ func (m *memory) ModuleVersions(_ context.Context, a registry.ModuleAddress) (re
 }
 
 func (m *memory) ModuleVersion(_ context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return answer(m, a.LogPrefix(v), m.module.Address.LogPrefix(m.module.Version), m.module)
+	return answer(m, registry.Subject{Address: a, Version: v}.LogPrefix(), m.module.Subject().LogPrefix(), m.module)
 }
 
 func (m *memory) ProviderVersions(_ context.Context, a registry.ProviderAddress) (registry.Listing, error) {
@@ -62,7 +62,7 @@ func (m *memory) ProviderVersions(_ context.Context, a registry.ProviderAddress)
 }
 
 func (m *memory) ProviderVersion(_ context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return answer(m, a.LogPrefix(v), m.provider.Address.LogPrefix(m.provider.Version), m.provider)
+	return answer(m, registry.Subject{Address: a, Version: v}.LogPrefix(), m.provider.Subject().LogPrefix(), m.provider)
 }
 
 const signature = "X-Amz-Expires=900&X-Amz-Signature=5ecre7"
@@ -260,7 +260,7 @@ func TestModuleDownload(t *testing.T) {
 // Whoever names no version is led to the newest one that is listed and no
 // pre-release, however far behind a pre-release it is.
 func TestModuleNewest(t *testing.T) {
-	listed := func(text string, state registry.State) registry.Listed {
+	listed := func(text string, state registry.StandingState) registry.Listed {
 		return registry.Listed{Version: version(t, text), Revision: 1, Standing: registry.Standing{State: state}}
 	}
 	const none = "module acme/vpc/aws has no version that is listed and no pre-release"

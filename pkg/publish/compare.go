@@ -6,23 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// emptyState is a version of which nothing is known yet.
-func emptyState(version registry.ParsedRecordKey) state {
-	if version.Module != nil {
-		return &registry.ModuleVersion{Address: *version.Module, Version: version.Version}
-	}
-	return &registry.ProviderVersion{Address: *version.Provider, Version: version.Version}
-}
-
 // fromLog is a version as its records alone say it is.
-func (p *Publisher) fromLog(ctx context.Context, last registry.ParsedRecordKey) (state, error) {
-	s := emptyState(last)
+func (p *Publisher) fromLog(ctx context.Context, last registry.ParsedRecordKey) (registry.State, error) {
+	s := last.New()
 	if err := p.catchUp(ctx, s); err != nil {
 		return nil, err
 	}
@@ -34,8 +25,8 @@ func (p *Publisher) fromLog(ctx context.Context, last registry.ParsedRecordKey) 
 
 // compare says how the catalog differs from a state, if it does, and at which
 // revisions it was seen to.
-func (p *Publisher) compare(ctx context.Context, s state, listings *listings) (seen catalog.Seen, problems []string, err error) {
-	have, err := p.inCatalog(ctx, s)
+func (p *Publisher) compare(ctx context.Context, s registry.State, listings *listings) (seen catalog.Seen, problems []string, err error) {
+	have, err := p.inCatalog(ctx, s.Subject())
 	if err != nil {
 		return seen, nil, err
 	}
@@ -47,35 +38,27 @@ func (p *Publisher) compare(ctx context.Context, s state, listings *listings) (s
 	} else if !same(have, s) {
 		problems = append(problems, "The catalog has something else of it than its records say.")
 	}
-	listing, err := listings.of(ctx, s)
+	listing, err := listings.of(ctx, s.Subject().Address)
 	if err != nil {
 		return seen, nil, err
 	}
 	entry := listing.Entry(want.Version)
 	seen.Listed = entry.Revision
 	switch {
-	case !listable(s) && entry.Revision > 0:
+	case !s.Listable() && entry.Revision > 0:
 		problems = append(problems, "It is listed, and nothing of it can be served.")
-	case listable(s) && entry.Revision == 0:
+	case s.Listable() && entry.Revision == 0:
 		problems = append(problems, "It is not listed.")
-	case listable(s) && !same(entry, want):
+	case s.Listable() && !same(entry, want):
 		problems = append(problems, "It is listed with something else than its records say.")
 	}
 	return seen, problems, nil
 }
 
-// inCatalog is a state's version as the catalog has it, or nil.
-func (p *Publisher) inCatalog(ctx context.Context, s state) (have state, err error) {
-	switch s := s.(type) {
-	case *registry.ModuleVersion:
-		var m registry.ModuleVersion
-		m, err = p.index.ModuleVersion(ctx, s.Address, s.Version)
-		have = &m
-	case *registry.ProviderVersion:
-		var v registry.ProviderVersion
-		v, err = p.index.ProviderVersion(ctx, s.Address, s.Version)
-		have = &v
-	}
+// inCatalog is a version as the catalog has it, or nil.
+func (p *Publisher) inCatalog(ctx context.Context, version registry.Subject) (registry.State, error) {
+	have := version.New()
+	err := p.fill(ctx, have)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil, nil
 	}
@@ -86,7 +69,7 @@ func (p *Publisher) inCatalog(ctx context.Context, s state) (have state, err err
 }
 
 // replace makes the catalog have a state, as long as it is as it was seen.
-func (p *Publisher) replace(ctx context.Context, s state, seen catalog.Seen) (err error) {
+func (p *Publisher) replace(ctx context.Context, s registry.State, seen catalog.Seen) (err error) {
 	switch s := s.(type) {
 	case *registry.ModuleVersion:
 		err = p.index.ReplaceModuleVersion(ctx, *s, seen)
@@ -97,12 +80,6 @@ func (p *Publisher) replace(ctx context.Context, s state, seen catalog.Seen) (er
 		return fmt.Errorf("catalog: %w", err)
 	}
 	return nil
-}
-
-// listable says whether a version stands in a listing: a module's always does.
-func listable(s state) bool {
-	_, module := s.(*registry.ModuleVersion)
-	return module || len(s.Listed().Platforms) > 0
 }
 
 // same compares what would be stored.
@@ -116,30 +93,29 @@ func same(a, b any) bool {
 // provider follow one another in the records.
 type listings struct {
 	catalog catalog.Catalog
-	logs    string // the folder of all logs of what the listing is of; empty for none
+	address registry.Address // whose listing it is; nil for none
 	listing registry.Listing
 }
 
 // forget makes the next question be asked of the catalog.
-func (l *listings) forget() { l.logs = "" }
+func (l *listings) forget() { l.address = nil }
 
-// of is the listing that a version belongs to, which may be empty.
-func (l *listings) of(ctx context.Context, s state) (registry.Listing, error) {
-	logs := path.Dir(path.Dir(s.NextRecordKey()))
-	if l.logs == logs {
+// of is the listing of a module or provider, which may be empty.
+func (l *listings) of(ctx context.Context, a registry.Address) (registry.Listing, error) {
+	if l.address == a {
 		return l.listing, nil
 	}
 	var err error
-	switch s := s.(type) {
-	case *registry.ModuleVersion:
-		l.listing, err = l.catalog.ModuleVersions(ctx, s.Address)
-	case *registry.ProviderVersion:
-		l.listing, err = l.catalog.ProviderVersions(ctx, s.Address)
+	switch a := a.(type) {
+	case registry.ModuleAddress:
+		l.listing, err = l.catalog.ModuleVersions(ctx, a)
+	case registry.ProviderAddress:
+		l.listing, err = l.catalog.ProviderVersions(ctx, a)
 	}
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		l.forget()
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
-	l.logs = logs
+	l.address = a
 	return l.listing, nil
 }

@@ -119,7 +119,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 		w := newWorldOn(t, inMemory, onBolt)
 		w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 		w.upload(packageKey("1.1.0", "linux_amd64"), widget("a"))
-		w.put(registry.RecordKey(widgets.LogPrefix(mustVersion(t, "1.0.0")), 3), []byte(body))
+		w.put(registry.RecordKey(registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}.LogPrefix(), 3), []byte(body))
 		key := packageKey("1.0.0", "linux_arm64")
 		if _, err := w.Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, widget("b"), nil)}); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("after %q a package ends with %v", body, err)
@@ -132,7 +132,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 	t.Run("however many", func(t *testing.T) {
 		w := newWorldOn(t, inMemory, onBolt)
 		for n := range 12 {
-			w.put(registry.RecordKey(registry.ProviderAddress{Namespace: "acme", Type: "aaa"}.LogPrefix(mustVersion(t, fmt.Sprintf("1.%d.0", n))), 1), []byte("no JSON"))
+			w.put(registry.RecordKey(registry.Subject{Address: registry.ProviderAddress{Namespace: "acme", Type: "aaa"}, Version: mustVersion(t, fmt.Sprintf("1.%d.0", n))}.LogPrefix(), 1), []byte("no JSON"))
 		}
 		w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 		w.empty()
@@ -144,7 +144,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 	t.Run("of the first package", func(t *testing.T) {
 		w := newWorldOn(t, inMemory, onBolt)
 		w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
-		w.put(registry.RecordKey(widgets.LogPrefix(mustVersion(t, "1.0.0")), 1), []byte("no JSON"))
+		w.put(registry.RecordKey(registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}.LogPrefix(), 1), []byte("no JSON"))
 		key := widgetFolder + providerName("widget", "1.0.0", "manifest.json")
 		outcome, err := w.Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, manifest("6.0"), nil)})
 		if err == nil || !strings.Contains(err.Error(), "read record registry/records/providers/acme/widget/1.0.0/00000001.json: ") || outcome.Status != "" {
@@ -278,7 +278,7 @@ func TestVerifyNamesAReleaseWithoutAReadableKey(t *testing.T) {
 			if s.Release == nil || !s.Release.Author {
 				t.Fatalf("it is %+v", s)
 			}
-			log := w.keysUnder(widgets.LogPrefix(s.Version))
+			log := w.keysUnder(registry.Subject{Address: widgets, Version: s.Version}.LogPrefix())
 			last := log[len(log)-1]
 			var record registry.Record
 			if err := json.Unmarshal(w.read(last), &record); err != nil || record.Kind != registry.KindRelease {
@@ -425,7 +425,7 @@ func TestWhatIsMirroredNeedNotBeSignable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.put(registry.RecordKey(a.LogPrefix(v), 1), record)
+	w.put(registry.RecordKey(registry.Subject{Address: a, Version: v}.LogPrefix(), 1), record)
 	linux := registry.Platform{OS: "linux", Arch: "amd64"}
 	w.want(w.upload(a.UploadKey(a.PackageFilename(v, linux)), zipOf(map[string]string{"terraform-provider-" + a.Type: "x"})), publish.Published)
 }

@@ -11,14 +11,13 @@ import (
 
 // Held is a version that the registry has.
 type Held struct {
-	After    string // the cursor to go on after
-	Module   *registry.ModuleAddress
-	Provider *registry.ProviderAddress
-	Listed   registry.Listed // as the catalog lists it; of revision 0 where it does not
+	After   string           // the cursor to go on after
+	Subject registry.Subject // without build metadata
+	Listed  registry.Listed  // as the catalog lists it; of revision 0 where it does not
 }
 
 // recordFolders are where the records of versions lie, in the order of their keys.
-var recordFolders = []string{registry.RecordsPrefix + "mirror/", registry.RecordsPrefix + "modules/", registry.RecordsPrefix + "providers/"}
+var recordFolders = []registry.Folder{registry.Mirror, registry.Modules, registry.Providers}
 
 // Inventory is every version that the registry has after a cursor, as its catalog lists
 // it: of a namespace, of an address, of a mirrored hostname; of all where that is empty.
@@ -29,13 +28,13 @@ func (p *Publisher) Inventory(ctx context.Context, of, after string) iter.Seq2[H
 			of += "/"
 		}
 		for _, folder := range recordFolders {
-			for last, err := range p.lastRecords(ctx, folder+of, after) {
+			for last, err := range p.lastRecords(ctx, registry.RecordsPrefix+string(folder)+"/"+of, after) {
 				if err != nil {
 					yield(Held{}, fmt.Errorf("list the records: %w", err))
 					return
 				}
-				held := Held{After: registry.RecordKey(last.LogPrefix(), last.Sequence), Module: last.Module, Provider: last.Provider}
-				listing, err := listings.of(ctx, emptyState(last))
+				held := Held{After: registry.RecordKey(last.LogPrefix(), last.Sequence), Subject: last.Subject}
+				listing, err := listings.of(ctx, last.Address)
 				if err != nil {
 					yield(Held{}, err)
 					return

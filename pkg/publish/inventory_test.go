@@ -18,11 +18,7 @@ func (w *world) inventory(of, after string) (found, cursors []string) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		address := fmt.Sprint(held.Provider)
-		if held.Module != nil {
-			address = held.Module.String()
-		}
-		line := fmt.Sprint(address, " ", held.Listed.Version, " ", held.Listed.Standing.State)
+		line := fmt.Sprint(held.Subject.Address, " ", held.Listed.Version, " ", held.Listed.Standing.State)
 		for _, platform := range held.Listed.Platforms {
 			line += " " + platform.String()
 		}
@@ -47,7 +43,7 @@ func TestInventory(t *testing.T) {
 		for _, f := range r.inOrder("SHA256SUMS", "SHA256SUMS.sig", "author.asc") {
 			w.upload(f.key, f.body)
 		}
-		if _, _, err := w.SetModuleStanding(w.Context(), vpc, mustVersion(w.T, "1.0.0"), withdraw); err != nil {
+		if _, _, err := w.SetStanding(w.Context(), registry.Subject{Address: vpc, Version: mustVersion(w.T, "1.0.0")}, withdraw); err != nil {
 			w.Fatal(err)
 		}
 		all := []string{

@@ -10,39 +10,65 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// state is what a version's log adds up to, so far.
-type state interface {
-	NextRecordKey() string
-	Apply(registry.Record) error
-	Listed() registry.Listed
-}
-
 // loadModule is the state of a module version, its whole log included. A
 // version that is not published has revision 0.
 func (p *Publisher) loadModule(ctx context.Context, a registry.ModuleAddress, v registry.Version) (*registry.ModuleVersion, error) {
-	m, err := p.index.ModuleVersion(ctx, a, v)
-	if errors.Is(err, registry.ErrNotFound) {
-		m = registry.ModuleVersion{Address: a, Version: v}
-	} else if err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
-	}
-	return &m, p.catchUp(ctx, &m)
+	m := &registry.ModuleVersion{Address: a, Version: v}
+	return m, p.load(ctx, m)
 }
 
 // loadProvider is the state of a provider version, its whole log included. A
 // version of which nothing was accepted has revision 0.
 func (p *Publisher) loadProvider(ctx context.Context, a registry.ProviderAddress, v registry.Version) (*registry.ProviderVersion, error) {
-	s, err := p.index.ProviderVersion(ctx, a, v)
-	if errors.Is(err, registry.ErrNotFound) {
-		s = registry.ProviderVersion{Address: a, Version: v}
-	} else if err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
+	s := &registry.ProviderVersion{Address: a, Version: v}
+	return s, p.load(ctx, s)
+}
+
+// load fills a state of which nothing is known but the version: with what the
+// catalog has of it, and the records since.
+func (p *Publisher) load(ctx context.Context, s registry.State) error {
+	if err := p.fill(ctx, s); err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return fmt.Errorf("catalog: %w", err)
 	}
-	return &s, p.catchUp(ctx, &s)
+	return p.catchUp(ctx, s)
+}
+
+// fill has the catalog fill a state of which nothing is known but the version. What is
+// not found leaves it so.
+func (p *Publisher) fill(ctx context.Context, s registry.State) error {
+	switch s := s.(type) {
+	case *registry.ModuleVersion:
+		m, err := p.index.ModuleVersion(ctx, s.Address, s.Version)
+		if err == nil {
+			*s = m
+		}
+		return err
+	case *registry.ProviderVersion:
+		v, err := p.index.ProviderVersion(ctx, s.Address, s.Version)
+		if err == nil {
+			*s = v
+		}
+		return err
+	}
+	return nil
+}
+
+// put stores a state in the catalog, which lists it.
+func (p *Publisher) put(ctx context.Context, s registry.State) (err error) {
+	switch s := s.(type) {
+	case *registry.ModuleVersion:
+		err = p.index.PutModuleVersion(ctx, *s)
+	case *registry.ProviderVersion:
+		err = p.index.PutProviderVersion(ctx, *s)
+	}
+	if err != nil {
+		return fmt.Errorf("catalog: %w", err)
+	}
+	return nil
 }
 
 // catchUp applies the records that the state does not have yet.
-func (p *Publisher) catchUp(ctx context.Context, s state) error {
+func (p *Publisher) catchUp(ctx context.Context, s registry.State) error {
 	for {
 		data, err := p.readAll(ctx, s.NextRecordKey(), "", maxStateDocument)
 		if errors.Is(err, registry.ErrNotFound) {
@@ -64,7 +90,7 @@ func (p *Publisher) catchUp(ctx context.Context, s state) error {
 // extend adds a record to the log. What it is, next decides on the state: nil
 // when there is nothing to add, an error when there must not be. Where another
 // writer was first, its record is applied and next decides again.
-func (p *Publisher) extend(ctx context.Context, s state, next func() (*registry.Record, error)) error {
+func (p *Publisher) extend(ctx context.Context, s registry.State, next func() (*registry.Record, error)) error {
 	for range maxAttempts {
 		r, err := next()
 		if r == nil || err != nil {

@@ -75,8 +75,8 @@ func TestTheLogSaysWhatHappens(t *testing.T) {
 		line("INFO", publish.Published, key, version, "provider acme/widget 1.0.0 for linux_amd64", "[]", widget("a")))
 
 	for _, to := range []registry.Standing{deprecate("use 2.0.0"), deprecate("use 2.0.0"), restore} {
-		_, _, err := p.SetProviderStanding(t.Context(), widgets, mustVersion(t, "1.0.0"), to)
-		if _, _, errToo := p.SetModuleStanding(t.Context(), vpc, mustVersion(t, "1.0.0"), to); err != nil || errToo != nil {
+		_, _, err := p.SetStanding(t.Context(), registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, to)
+		if _, _, errToo := p.SetStanding(t.Context(), registry.Subject{Address: vpc, Version: mustVersion(t, "1.0.0")}, to); err != nil || errToo != nil {
 			t.Error(err, errToo)
 		}
 	}
@@ -142,7 +142,7 @@ func TestTheLogOfALongRecovery(t *testing.T) {
 	for n := range 2001 {
 		v := mustVersion(t, fmt.Sprintf("1.%d.0", n))
 		all = append(all, registry.Listed{Version: v, Revision: 1})
-		w.put(registry.RecordKey(vpc.LogPrefix(v), 1), nil)
+		w.put(registry.RecordKey(registry.Subject{Address: vpc, Version: v}.LogPrefix(), 1), nil)
 	}
 	p, logged := w.logging(everything{w.index, all})
 	if err := p.Recover(t.Context()); err != nil {

@@ -125,7 +125,7 @@ func list(protocols []string) string { return strings.Join(protocols, " and ") }
 // firstPackage is when the first package of a version was accepted.
 func (p *Publisher) firstPackage(ctx context.Context, s *registry.ProviderVersion) (time.Time, error) {
 	first := slices.MinFunc(s.Packages, func(a, b registry.Package) int { return a.Sequence - b.Sequence })
-	key := registry.RecordKey(s.Address.LogPrefix(s.Version), first.Sequence)
+	key := registry.RecordKey(s.Subject().LogPrefix(), first.Sequence)
 	data, err := p.readAll(ctx, key, "", maxStateDocument)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read record: %w", err)

@@ -31,7 +31,7 @@ func (w *world) first(namespace string, at time.Time) {
 	w.Helper()
 	a := registry.ProviderAddress{Namespace: namespace, Type: "widget"}
 	for n := 1; ; n++ {
-		key := registry.RecordKey(a.LogPrefix(mustVersion(w.T, "1.0.0")), n)
+		key := registry.RecordKey(registry.Subject{Address: a, Version: mustVersion(w.T, "1.0.0")}.LogPrefix(), n)
 		if !slices.Contains(w.keysUnder(key), key) {
 			return
 		}

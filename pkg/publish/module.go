@@ -53,8 +53,8 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object blob.Obj
 	if err != nil {
 		return err
 	}
-	if err := p.index.PutModuleVersion(ctx, *m); err != nil {
-		return fmt.Errorf("catalog: %w", err)
+	if err := p.put(ctx, m); err != nil {
+		return err
 	}
 	o.Warnings = checked.Warnings
 	return nil

@@ -41,11 +41,11 @@ func TestWhatIsOlderThanARuleStays(t *testing.T) {
 	old, state := unexecutable("old"), zipOf(map[string]string{"README.md": ""})
 	pkg := registry.Package{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: shaOf(old), H1: "h1:x", Size: int64(len(old))}
 	w.publishedBefore(registry.Record{Kind: registry.KindPackage, Version: v, Upload: packageKey("1.0.0", "linux_amd64"), Package: &pkg},
-		address.LogPrefix(v), address.PackageKey(v, pkg), old)
+		registry.Subject{Address: address, Version: v}.LogPrefix(), address.PackageKey(v, pkg), old)
 	module := registry.ModuleArchive{Format: "zip", H1: "h1:x", SHA256: shaOf(state), Size: int64(len(state)), UploadSHA256: shaOf(state)}
 	const moduleKey = "modules/acme/vpc/aws/1.0.0.zip"
 	w.publishedBefore(registry.Record{Kind: registry.KindModule, Version: v, Upload: moduleKey, Module: &module},
-		vpc.LogPrefix(v), vpc.ArchiveKey(v, module), state)
+		registry.Subject{Address: vpc, Version: v}.LogPrefix(), vpc.ArchiveKey(v, module), state)
 	for step, err := range w.Reindex(t.Context(), "") {
 		if err != nil {
 			t.Fatalf("%+v, %v", step, err)

@@ -49,27 +49,30 @@ func (w *world) picture(namespace string) string {
 func (w *world) picturePublished(of registry.ParsedRecordKey) (address, listing, version string) {
 	w.Helper()
 	var entries registry.Listing
-	var err error
-	var state, replayed any
+	var state registry.State
+	var err, errState error
 	var sums string
-	if of.Module != nil {
-		entries, err = w.index.ModuleVersions(w.Context(), *of.Module)
-		m, errState := w.index.ModuleVersion(w.Context(), *of.Module, of.Version)
-		whole := registry.ModuleVersion{Address: *of.Module, Version: of.Version}
-		w.replay(&whole)
-		address, state, replayed = of.Module.String(), m, whole
-		err = errors.Join(err, errState)
-	} else {
-		entries, err = w.index.ProviderVersions(w.Context(), *of.Provider)
-		s, errState := w.index.ProviderVersion(w.Context(), *of.Provider, of.Version)
-		whole := registry.ProviderVersion{Address: *of.Provider, Version: of.Version}
-		w.replay(&whole)
-		address, state, replayed = of.Provider.String(), s, whole
+	replayed := of.New()
+	w.replay(replayed)
+	switch a := of.Address.(type) {
+	case registry.ModuleAddress:
+		var m registry.ModuleVersion
+		entries, err = w.index.ModuleVersions(w.Context(), a)
+		m, errState = w.index.ModuleVersion(w.Context(), a, of.Version)
+		state = &m
+	case registry.ProviderAddress:
+		var s registry.ProviderVersion
+		entries, err = w.index.ProviderVersions(w.Context(), a)
+		s, errState = w.index.ProviderVersion(w.Context(), a, of.Version)
+		state = &s
+	}
+	address, err = of.Address.String(), errors.Join(err, errState)
+	if s, ok := state.(*registry.ProviderVersion); ok {
 		if len(s.Packages) == 0 && errors.Is(err, registry.ErrNotFound) {
-			err = nil // its packages have not come
+			err = errState // its packages have not come
 		}
-		if err = errors.Join(err, errState); err == nil && s.Release != nil {
-			sums = w.served(s)
+		if err == nil && s.Release != nil {
+			sums = w.served(*s)
 		}
 		if !s.Settled() {
 			w.Errorf("%s %s has packages that are not served", address, s.Version)
@@ -85,10 +88,7 @@ func (w *world) picturePublished(of registry.ParsedRecordKey) (address, listing,
 }
 
 // replay applies all records of a version.
-func (w *world) replay(s interface {
-	NextRecordKey() string
-	Apply(registry.Record) error
-}) {
+func (w *world) replay(s registry.State) {
 	w.Helper()
 	first := s.NextRecordKey()
 	for range w.keysUnder(first[:strings.LastIndex(first, "/")+1]) {

@@ -115,10 +115,7 @@ func (p *Publisher) settle(ctx context.Context, s *registry.ProviderVersion) err
 	if err := p.complete(ctx, s); err != nil {
 		return err
 	}
-	if err := p.index.PutProviderVersion(ctx, *s); err != nil {
-		return fmt.Errorf("catalog: %w", err)
-	}
-	return nil
+	return p.put(ctx, s)
 }
 
 // complete signs what is accepted and not yet signed.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -52,21 +51,20 @@ func (p *Publisher) bringUp(ctx context.Context, after string) Walk {
 // those before it say. What is listed is stored, but a publisher may have died
 // before it listed what it had stored.
 func (p *Publisher) isCurrent(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (bool, error) {
-	s := emptyState(last)
-	listing, err := listings.of(ctx, s)
+	listing, err := listings.of(ctx, last.Address)
 	if err != nil {
 		return false, err
 	}
 	listed := listing.Entry(last.Version).Revision
-	if last.Module != nil {
+	if last.Address.Folder() == registry.Modules {
 		return listed >= last.Sequence, nil
 	}
-	have, err := p.inCatalog(ctx, s)
+	have, err := p.inCatalog(ctx, last.Subject)
 	if have == nil {
 		return false, err
 	}
 	provider := have.(*registry.ProviderVersion)
-	return provider.Revision >= last.Sequence && provider.Settled() && (listed >= provider.Revision || !listable(have)), nil
+	return provider.Revision >= last.Sequence && provider.Settled() && (listed >= provider.Revision || !provider.Listable()), nil
 }
 
 // rebuild makes the catalog have a version as its records say it is, and reports
@@ -106,10 +104,9 @@ func (p *Publisher) strays(ctx context.Context, after string, do func(catalog.En
 				yield(Step{}, fmt.Errorf("list the catalog: %w", err))
 				return
 			}
-			version := registry.ParsedRecordKey{Module: entry.Module, Provider: entry.Provider, Version: entry.Version}
-			step := Step{After: entry.Cursor, Subject: strings.TrimSpace(subjectOf(version))}
+			step := Step{After: entry.Cursor, Subject: entry.Subject.String()}
 			if err == nil { // else it is of an item that cannot be read
-				err = p.ifStray(ctx, version, func() error { return do(entry, &step) })
+				err = p.ifStray(ctx, entry.Subject, func() error { return do(entry, &step) })
 			}
 			if !yield(step, err) || ctx.Err() != nil {
 				return
@@ -118,7 +115,7 @@ func (p *Publisher) strays(ctx context.Context, after string, do func(catalog.En
 	}
 }
 
-func (p *Publisher) ifStray(ctx context.Context, version registry.ParsedRecordKey, do func() error) error {
+func (p *Publisher) ifStray(ctx context.Context, version registry.Subject, do func() error) error {
 	recorded, err := p.anyUnder(ctx, version.LogPrefix())
 	if recorded || err != nil {
 		return err
@@ -134,10 +131,11 @@ func (p *Publisher) anyUnder(ctx context.Context, prefix string) (bool, error) {
 }
 
 func (p *Publisher) remove(ctx context.Context, e catalog.Entry) (err error) {
-	if e.Module != nil {
-		err = p.index.RemoveModuleVersion(ctx, *e.Module, e.Version, e.Seen)
-	} else {
-		err = p.index.RemoveProviderVersion(ctx, *e.Provider, e.Version, e.Seen)
+	switch a := e.Subject.Address.(type) {
+	case registry.ModuleAddress:
+		err = p.index.RemoveModuleVersion(ctx, a, e.Subject.Version, e.Seen)
+	case registry.ProviderAddress:
+		err = p.index.RemoveProviderVersion(ctx, a, e.Subject.Version, e.Seen)
 	}
 	if err != nil {
 		return fmt.Errorf("catalog: %w", err)

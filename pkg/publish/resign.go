@@ -18,16 +18,15 @@ import (
 // the other record of the version's log, and so in what is signed last.
 func (p *Publisher) Resign(ctx context.Context, after string) Walk {
 	return p.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) (err error) {
-		if last.Provider != nil {
-			step.Changed, err = p.resign(ctx, last)
+		if s, ok := last.New().(*registry.ProviderVersion); ok {
+			step.Changed, err = p.resign(ctx, s)
 		}
 		return err
 	})
 }
 
-func (p *Publisher) resign(ctx context.Context, last registry.ParsedRecordKey) (changed bool, err error) {
-	s, err := p.loadProvider(ctx, *last.Provider, last.Version)
-	if err != nil {
+func (p *Publisher) resign(ctx context.Context, s *registry.ProviderVersion) (changed bool, err error) {
+	if err := p.load(ctx, s); err != nil {
 		return false, err
 	}
 	err = p.extend(ctx, s, func() (*registry.Record, error) {
@@ -84,10 +83,11 @@ func (p *Publisher) Signatures(ctx context.Context, after string) iter.Seq2[Sign
 		var signed Signed
 		walk := p.versions(ctx, after, func(last registry.ParsedRecordKey, _ *Step) error {
 			signed = Signed{}
-			if last.Provider == nil {
+			s, ok := last.New().(*registry.ProviderVersion)
+			if !ok {
 				return nil
 			}
-			s, err := p.loadProvider(ctx, *last.Provider, last.Version)
+			err := p.load(ctx, s)
 			if err == nil && s.Release != nil {
 				signed.KeyID, signed.Author = s.Release.Keys[0].KeyID, s.Release.Author
 			}

@@ -105,7 +105,7 @@ func (w *world) unsignable(n int) (address registry.ProviderAddress, v registry.
 	w.put(address.PackageKey(v, pkg), body)
 	data, err := json.Marshal(registry.Record{Kind: registry.KindPackage, Version: v, Time: time.Now(), Package: &pkg})
 	if err == nil {
-		err = w.bucket.Create(w.Context(), registry.RecordKey(address.LogPrefix(v), 3), data)
+		err = w.bucket.Create(w.Context(), registry.RecordKey(registry.Subject{Address: address, Version: v}.LogPrefix(), 3), data)
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -125,9 +125,9 @@ func TestWhatCannotBeSignedIsInNobodysWay(t *testing.T) {
 		w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 		w.s3.Upload(w.T, "modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}), nil)
 		address, v := w.unsignable(many - 1)
-		before := w.keysUnder(address.LogPrefix(v))
+		before := w.keysUnder(registry.Subject{Address: address, Version: v}.LogPrefix())
 		w.want(w.upload(address.UploadKey(address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "arm64"})), zipOf(map[string]string{"terraform-provider-" + address.Type: "y"})), publish.Rejected, "the 3 packages of provider aaa/", "cannot be signed")
-		if after := w.keysUnder(address.LogPrefix(v)); !slices.Equal(before, after) {
+		if after := w.keysUnder(registry.Subject{Address: address, Version: v}.LogPrefix()); !slices.Equal(before, after) {
 			w.Errorf("a package of a version that cannot be signed is accepted: %q", after)
 		}
 		for name, bringUp := range map[string]func() error{

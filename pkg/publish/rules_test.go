@@ -407,7 +407,7 @@ func TestTheWordBackSaysWhoUploaded(t *testing.T) {
 	if err != nil || outcome.By != object.By {
 		t.Errorf("published by %q, %v", outcome.By, err)
 	}
-	for _, stored := range []string{registry.OutcomeKey(key), registry.RecordKey(widgets.LogPrefix(mustVersion(t, "1.0.0")), 1)} {
+	for _, stored := range []string{registry.OutcomeKey(key), registry.RecordKey(registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}.LogPrefix(), 1)} {
 		var document struct{ By string }
 		if err := json.Unmarshal(w.read(stored), &document); err != nil || document.By != object.By {
 			t.Errorf("%s says %q, %v", stored, document.By, err)

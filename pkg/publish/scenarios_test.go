@@ -49,9 +49,9 @@ func byEvent(key, version string) step {
 func (r *release) saying(w *world, to registry.Standing) step {
 	v := mustVersion(w.T, "1.0.0")
 	return func(ctx context.Context, p *publish.Publisher) error {
-		_, _, err := p.SetProviderStanding(ctx, registry.ProviderAddress{Namespace: r.namespace, Type: "widget"}, v, to)
+		_, _, err := p.SetStanding(ctx, registry.Subject{Address: registry.ProviderAddress{Namespace: r.namespace, Type: "widget"}, Version: v}, to)
 		if err == nil {
-			_, _, err = p.SetModuleStanding(ctx, registry.ModuleAddress{Namespace: r.namespace, Name: "vpc", System: "aws"}, v, to)
+			_, _, err = p.SetStanding(ctx, registry.Subject{Address: registry.ModuleAddress{Namespace: r.namespace, Name: "vpc", System: "aws"}, Version: v}, to)
 		}
 		return err
 	}

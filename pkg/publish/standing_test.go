@@ -51,8 +51,8 @@ func (w *world) stands(version string) (provider, module registry.Standing) {
 // set changes how version 1.0.0 of both stands.
 func (w *world) set(to registry.Standing) (changed bool, err error) {
 	w.Helper()
-	_, changed, err = w.SetProviderStanding(w.Context(), widgets, mustVersion(w.T, "1.0.0"), to)
-	_, changedToo, errToo := w.SetModuleStanding(w.Context(), vpc, mustVersion(w.T, "1.0.0"), to)
+	_, changed, err = w.SetStanding(w.Context(), registry.Subject{Address: widgets, Version: mustVersion(w.T, "1.0.0")}, to)
+	_, changedToo, errToo := w.SetStanding(w.Context(), registry.Subject{Address: vpc, Version: mustVersion(w.T, "1.0.0")}, to)
 	if changed != changedToo || (err == nil) != (errToo == nil) {
 		w.Errorf("%+v: the provider %v, %v; the module %v, %v", to, changed, err, changedToo, errToo)
 	}
@@ -155,7 +155,7 @@ func TestStandingsAtOnce(t *testing.T) {
 	var speaking sync.WaitGroup
 	for _, to := range []registry.Standing{withdraw, restore, withdraw, restore, deprecate("use 2.0.0")} {
 		speaking.Go(func() {
-			_, _, err := w.SetProviderStanding(t.Context(), widgets, mustVersion(t, "1.0.0"), to)
+			_, _, err := w.SetStanding(t.Context(), registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, to)
 			if err != nil && !errors.As(err, new(*publish.Refusal)) {
 				t.Error(err)
 			}
@@ -198,11 +198,11 @@ func TestAStandingMayFailAnywhere(t *testing.T) {
 			if after {
 				to.Message += " again"
 			}
-			_, _, err := p.SetProviderStanding(t.Context(), widgets, mustVersion(t, "1.0.0"), to)
+			_, _, err := p.SetStanding(t.Context(), registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, to)
 			if failed = calls >= failAt; failed != (err != nil) {
 				t.Errorf("call %d, after its effect %v: %v", failAt, after, err)
 			}
-			if _, _, err := w.SetProviderStanding(t.Context(), widgets, mustVersion(t, "1.0.0"), to); err != nil {
+			if _, _, err := w.SetStanding(t.Context(), registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, to); err != nil {
 				t.Error(err)
 			}
 			if got := w.provider("acme", "widget", "1.0.0").Standing; got != to {
@@ -210,7 +210,7 @@ func TestAStandingMayFailAnywhere(t *testing.T) {
 			}
 		}
 	}
-	logged := w.keysUnder(widgets.LogPrefix(mustVersion(t, "1.0.0")))
+	logged := w.keysUnder(registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}.LogPrefix())
 	if !slices.IsSorted(logged) || len(logged) < 6 {
 		t.Errorf("the log is %q", logged)
 	}

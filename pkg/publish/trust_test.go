@@ -138,7 +138,7 @@ func TestVerifyNamesSignaturesThatEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.SetProviderStanding(t.Context(), s.Address, s.Version, standing); err != nil {
+	if _, _, err := w.SetStanding(t.Context(), s.Subject(), standing); err != nil {
 		t.Fatal(err)
 	}
 	if _, notes := w.notes(); len(notes) > 0 {
@@ -597,7 +597,7 @@ func TestVerifyNamesWhatKeysSignedThatAreNotTrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.SetProviderStanding(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, mustVersion(t, "1.2.0"), standing); err != nil {
+	if _, _, err := w.SetStanding(t.Context(), registry.Subject{Address: registry.ProviderAddress{Namespace: "acme", Type: "widget"}, Version: mustVersion(t, "1.2.0")}, standing); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := subjects(), []string{"provider acme/widget 1.1.0", "provider acme/widget 1.3.0"}; !slices.Equal(got, want) {

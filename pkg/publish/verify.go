@@ -74,7 +74,7 @@ func (v verification) version(ctx context.Context, last registry.ParsedRecordKey
 }
 
 // compareCalmly tells of differences that stay.
-func (v verification) compareCalmly(ctx context.Context, last registry.ParsedRecordKey, listings *listings, step *Step) (s state, err error) {
+func (v verification) compareCalmly(ctx context.Context, last registry.ParsedRecordKey, listings *listings, step *Step) (s registry.State, err error) {
 	for look := range maxLooks {
 		if look > 0 {
 			listings.forget()
@@ -95,7 +95,7 @@ func (v verification) compareCalmly(ctx context.Context, last registry.ParsedRec
 	return s, nil
 }
 
-func tellUnsigned(s state, step *Step) {
+func tellUnsigned(s registry.State, step *Step) {
 	provider, ok := s.(*registry.ProviderVersion)
 	if !ok {
 		return

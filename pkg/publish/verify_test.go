@@ -59,8 +59,8 @@ func TestVerifyNamesEveryDifference(t *testing.T) {
 			{"no SHA256SUMS", sums, nil, provider, "SHA256SUMS is not there"},
 			{"another signature", signature, w.read(sums), provider, "SHA256SUMS.sig has sha256"},
 			{"no signature", signature, nil, provider, "SHA256SUMS.sig is not there"},
-			{"a record gone", registry.RecordKey(s.Address.LogPrefix(s.Version), 1), nil, provider, "record 1 of 2 is missing"},
-			{"a record that is none", registry.RecordKey(m.Address.LogPrefix(m.Version), 1), []byte("{}"), module, "newer"},
+			{"a record gone", registry.RecordKey(s.Subject().LogPrefix(), 1), nil, provider, "record 1 of 2 is missing"},
+			{"a record that is none", registry.RecordKey(m.Subject().LogPrefix(), 1), []byte("{}"), module, "newer"},
 		} {
 			was := w.read(damage.key)
 			if damage.body == nil {
@@ -154,8 +154,8 @@ func TestVerifyReadsWhatIsSigned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.put(registry.RecordKey(a.LogPrefix(v), 5), record)
-		if _, err := w.bucket.Head(t.Context(), registry.RecordKey(a.LogPrefix(v), 4)); err != nil {
+		w.put(registry.RecordKey(registry.Subject{Address: a, Version: v}.LogPrefix(), 5), record)
+		if _, err := w.bucket.Head(t.Context(), registry.RecordKey(registry.Subject{Address: a, Version: v}.LogPrefix(), 4)); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Recover(t.Context()); err != nil {

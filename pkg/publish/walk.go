@@ -42,7 +42,7 @@ func (p *Publisher) versions(ctx context.Context, after string, do func(last reg
 				yield(Step{}, fmt.Errorf("list the records: %w", err))
 				return
 			}
-			step := Step{After: registry.RecordKey(last.LogPrefix(), last.Sequence), Leg: recordsLeg, Subject: subjectOf(last)}
+			step := Step{After: registry.RecordKey(last.LogPrefix(), last.Sequence), Leg: recordsLeg, Subject: last.Subject.String()}
 			err := do(last, &step)
 			if !yield(step, err) || ctx.Err() != nil {
 				return
@@ -75,13 +75,6 @@ func (p *Publisher) lastRecords(ctx context.Context, prefix, after string) iter.
 			yield(last, nil)
 		}
 	}
-}
-
-func subjectOf(version registry.ParsedRecordKey) string {
-	if version.Module != nil {
-		return fmt.Sprintf("module %s %s", version.Module, version.Version)
-	}
-	return fmt.Sprintf("provider %s %s", version.Provider, version.Version)
 }
 
 // The legs of walks.

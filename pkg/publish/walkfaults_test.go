@@ -50,9 +50,9 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 			return nil
 		},
 		"standing": func(ctx context.Context, p *publish.Publisher) error {
-			_, _, err := p.SetModuleStanding(ctx, vpc, mustVersion(t, "1.0.0"), deprecate("use another"))
+			_, _, err := p.SetStanding(ctx, registry.Subject{Address: vpc, Version: mustVersion(t, "1.0.0")}, deprecate("use another"))
 			if err == nil {
-				_, _, err = p.SetProviderStanding(ctx, widgets, mustVersion(t, "1.0.0"), deprecate("use another"))
+				_, _, err = p.SetStanding(ctx, registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, deprecate("use another"))
 			}
 			return err
 		},

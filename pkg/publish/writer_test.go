@@ -36,7 +36,7 @@ func TestTheWordBackNamesWhomTheBucketKnows(t *testing.T) {
 		}
 		check(registry.OutcomeKey(f.key), "by "+f.key)
 	}
-	log := widgets.LogPrefix(mustVersion(t, "1.0.0"))
+	log := registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}.LogPrefix()
 	check(registry.RecordKey(log, 1), "by "+packageKey("1.0.0", "linux_amd64"))
 	check(registry.RecordKey(log, 2), "") // the registry's own release
 	check(registry.RecordKey(log, 3), "by "+r.sumsKey())

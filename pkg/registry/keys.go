@@ -17,27 +17,21 @@ const Prefix = "registry/"
 // RecordsPrefix is where the logs of all versions lie.
 const RecordsPrefix = Prefix + "records/"
 
-// LogPrefix is where the records of one module version lie.
-func (a ModuleAddress) LogPrefix(v Version) string {
-	return RecordsPrefix + "modules/" + a.String() + "/" + v.Key() + "/"
-}
+// Folder is [Modules].
+func (a ModuleAddress) Folder() Folder { return Modules }
 
-// LogPrefix is where the records of one provider version lie.
-func (a ProviderAddress) LogPrefix(v Version) string {
-	return RecordsPrefix + a.folder() + "/" + v.Key() + "/"
+// Folder is [Mirror] of a mirrored provider, and else [Providers].
+func (a ProviderAddress) Folder() Folder {
+	if a.Mirrored() {
+		return Mirror
+	}
+	return Providers
 }
 
 // UploadKey is the key under which a file of a provider's release is uploaded, and of
 // a mirrored provider a package or a version's document.
-func (a ProviderAddress) UploadKey(filename string) string { return a.folder() + "/" + filename }
-
-// folder is where a provider lies: in the inbox, among the records and under
-// [Prefix]. No provider of this registry lies where a mirrored one does.
-func (a ProviderAddress) folder() string {
-	if a.Mirrored() {
-		return "mirror/" + a.String()
-	}
-	return "providers/" + a.String()
+func (a ProviderAddress) UploadKey(filename string) string {
+	return string(a.Folder()) + "/" + a.String() + "/" + filename
 }
 
 // RecordKey is the key of the record with a number, counted from 1, under a
@@ -46,53 +40,28 @@ func RecordKey(logPrefix string, sequence int) string {
 	return fmt.Sprintf("%s%08d.json", logPrefix, sequence)
 }
 
-// ParsedRecordKey is what a record's key says. Exactly one of the addresses is
-// set.
+// ParsedRecordKey is what a record's key says. The version is without build
+// metadata: the record has it.
 type ParsedRecordKey struct {
-	Module   *ModuleAddress
-	Provider *ProviderAddress
-	Version  Version // without build metadata: the record has it
+	Subject
 	Sequence int
-}
-
-// LogPrefix is where the record's log lies.
-func (k ParsedRecordKey) LogPrefix() string {
-	if k.Module != nil {
-		return k.Module.LogPrefix(k.Version)
-	}
-	return k.Provider.LogPrefix(k.Version)
 }
 
 // ParseRecordKey reads the key of a record: exactly those that [RecordKey]
 // writes.
-func ParseRecordKey(key string) (ParsedRecordKey, error) {
+func ParseRecordKey(key string) (parsed ParsedRecordKey, err error) {
 	parts := strings.Split(strings.TrimPrefix(key, RecordsPrefix), "/") // all of the key is compared in the end
-	var parsed ParsedRecordKey
-	var err error
-	switch {
-	case parts[0] == "modules" && len(parts) == 6:
-		var a ModuleAddress
-		a, err = ParseModuleAddress(parts[1], parts[2], parts[3])
-		parsed.Module = &a
-	case parts[0] == "providers" && len(parts) == 5:
-		var a ProviderAddress
-		a, err = ParseProviderAddress(parts[1], parts[2])
-		parsed.Provider = &a
-	case parts[0] == "mirror" && len(parts) == 6:
-		var a ProviderAddress
-		a, err = ParseMirroredAddress(parts[1], parts[2], parts[3])
-		parsed.Provider = &a
-	default:
+	if len(parts) < 4 {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record", key)
+	}
+	address, version, name := parts[1:len(parts)-2], parts[len(parts)-2], parts[len(parts)-1]
+	if parsed.Address, err = ParseAddress(Folder(parts[0]), strings.Join(address, "/")); err == nil {
+		parsed.Version, err = ParseVersion(version)
 	}
 	if err != nil {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: %w", key, err)
 	}
-	if parsed.Version, err = ParseVersion(parts[len(parts)-2]); err != nil {
-		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: %w", key, err)
-	}
-	number := strings.TrimSuffix(parts[len(parts)-1], ".json")
-	if parsed.Sequence, _ = strconv.Atoi(number); parsed.Sequence < 1 { // as that of what is no number
+	if parsed.Sequence, _ = strconv.Atoi(strings.TrimSuffix(name, ".json")); parsed.Sequence < 1 { // as that of what is no number
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: it has no number", key)
 	}
 	if written := RecordKey(parsed.LogPrefix(), parsed.Sequence); written != key {
@@ -104,26 +73,22 @@ func ParseRecordKey(key string) (ParsedRecordKey, error) {
 // ArchiveKey is where a module version's archive lies. It ends as the
 // archive's format does, for the clients unpack by the end of the URL's path.
 func (a ModuleAddress) ArchiveKey(v Version, archive ModuleArchive) string {
-	return Prefix + "modules/" + a.String() + "/" + v.Key() + "/" + archive.SHA256 + "." + archive.Format
+	return Prefix + pathOf(a, v) + archive.SHA256 + "." + archive.Format
 }
 
 // PackageKey is where a provider package lies.
 func (a ProviderAddress) PackageKey(v Version, pkg Package) string {
-	return a.versionPrefix(v) + pkg.SHA256 + "/" + a.PackageFilename(v, pkg.Platform)
+	return Prefix + pathOf(a, v) + pkg.SHA256 + "/" + a.PackageFilename(v, pkg.Platform)
 }
 
 // SHA256SUMSKey is where the SHA256SUMS of a release lies.
 func (a ProviderAddress) SHA256SUMSKey(v Version, r Release) string {
-	return a.versionPrefix(v) + r.SHA256 + "/" + a.SHA256SUMSFilename(v)
+	return Prefix + pathOf(a, v) + r.SHA256 + "/" + a.SHA256SUMSFilename(v)
 }
 
 // SignatureKey is where the signature of a release lies.
 func (a ProviderAddress) SignatureKey(v Version, r Release) string {
-	return a.versionPrefix(v) + r.Signature + "/" + a.SignatureFilename(v)
-}
-
-func (a ProviderAddress) versionPrefix(v Version) string {
-	return Prefix + a.folder() + "/" + v.Key() + "/"
+	return Prefix + pathOf(a, v) + r.Signature + "/" + a.SignatureFilename(v)
 }
 
 // OwnKeysPrefix is where the registry keeps all public signing keys that it has
@@ -236,14 +201,4 @@ func hasOutcomeOfItsOwn(upload string) bool {
 func isVersion(s string) bool {
 	_, err := ParseVersion(s)
 	return err == nil
-}
-
-// NextRecordKey is the key of the record that comes after the state's last.
-func (m *ModuleVersion) NextRecordKey() string {
-	return RecordKey(m.Address.LogPrefix(m.Version), m.Revision+1)
-}
-
-// NextRecordKey is the key of the record that comes after the state's last.
-func (p *ProviderVersion) NextRecordKey() string {
-	return RecordKey(p.Address.LogPrefix(p.Version), p.Revision+1)
 }

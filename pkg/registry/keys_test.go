@@ -13,14 +13,14 @@ func TestKeys(t *testing.T) {
 	v := version(t, "1.0.0+b")
 	release := Release{SHA256: "5e", Signature: "51"}
 	for got, want := range map[string]string{
-		module.LogPrefix(v):                  "registry/records/modules/acme/vpc/aws/1.0.0/",
-		provider.LogPrefix(v):                "registry/records/providers/acme/widget/1.0.0/",
-		RecordKey(provider.LogPrefix(v), 12): "registry/records/providers/acme/widget/1.0.0/00000012.json",
+		Subject{module, v}.LogPrefix():                                                    "registry/records/modules/acme/vpc/aws/1.0.0/",
+		Subject{provider, v}.LogPrefix():                                                  "registry/records/providers/acme/widget/1.0.0/",
+		RecordKey(Subject{provider, v}.LogPrefix(), 12):                                   "registry/records/providers/acme/widget/1.0.0/00000012.json",
 		module.ArchiveKey(v, ModuleArchive{Format: "tar.gz", SHA256: "a1"}):               "registry/modules/acme/vpc/aws/1.0.0/a1.tar.gz",
 		provider.PackageKey(v, Package{Platform: Platform{"linux", "arm"}, SHA256: "b2"}): "registry/providers/acme/widget/1.0.0/b2/terraform-provider-widget_1.0.0+b_linux_arm.zip",
 		provider.SHA256SUMSKey(v, release):                                                "registry/providers/acme/widget/1.0.0/5e/terraform-provider-widget_1.0.0+b_SHA256SUMS",
 		provider.SignatureKey(v, release):                                                 "registry/providers/acme/widget/1.0.0/51/terraform-provider-widget_1.0.0+b_SHA256SUMS.sig",
-		mirrored.LogPrefix(v):                                                             "registry/records/mirror/registry.terraform.io/acme/widget/1.0.0/",
+		Subject{mirrored, v}.LogPrefix():                                                  "registry/records/mirror/registry.terraform.io/acme/widget/1.0.0/",
 		mirrored.PackageKey(v, Package{Platform: Platform{"linux", "arm"}, SHA256: "b2"}): "registry/mirror/registry.terraform.io/acme/widget/1.0.0/b2/terraform-provider-widget_1.0.0+b_linux_arm.zip",
 		provider.UploadKey("x.zip"):                                                       "providers/acme/widget/x.zip",
 		mirrored.UploadKey("x.zip"):                                                       "mirror/registry.terraform.io/acme/widget/x.zip",
@@ -70,24 +70,18 @@ func TestLongestKeyFitsS3(t *testing.T) {
 }
 
 func TestParseRecordKey(t *testing.T) {
-	module, err := ParseRecordKey("registry/records/modules/acme/vpc/aws/1.0.0-rc.1/00000007.json")
-	if err != nil || module.Provider != nil || module.Module == nil || *module.Module != (ModuleAddress{"acme", "vpc", "aws"}) ||
-		module.Version.String() != "1.0.0-rc.1" || module.Sequence != 7 {
-		t.Errorf("a module's record: %+v, %v", module, err)
-	}
-	provider, err := ParseRecordKey("registry/records/providers/acme/widget/1.0.0/00000001.json")
-	if err != nil || provider.Module != nil || provider.Provider == nil || *provider.Provider != (ProviderAddress{Namespace: "acme", Type: "widget"}) ||
-		provider.Version.String() != "1.0.0" || provider.Sequence != 1 {
-		t.Errorf("a provider's record: %+v, %v", provider, err)
-	}
-}
-
-func TestParseRecordKeyOfAMirror(t *testing.T) {
-	key := "registry/records/mirror/registry.terraform.io/acme/widget/1.0.0/00000001.json"
-	mirrored, err := ParseRecordKey(key)
-	if err != nil || mirrored.Module != nil || *mirrored.Provider != (ProviderAddress{"registry.terraform.io", "acme", "widget"}) ||
-		RecordKey(mirrored.LogPrefix(), mirrored.Sequence) != key {
-		t.Errorf("a mirrored provider's record: %+v, %v", mirrored, err)
+	for key, want := range map[string]ParsedRecordKey{
+		"registry/records/modules/acme/vpc/aws/1.0.0-rc.1/00000007.json":                {Subject{ModuleAddress{"acme", "vpc", "aws"}, version(t, "1.0.0-rc.1")}, 7},
+		"registry/records/providers/acme/widget/1.0.0/00000001.json":                    {Subject{ProviderAddress{Namespace: "acme", Type: "widget"}, version(t, "1.0.0")}, 1},
+		"registry/records/mirror/registry.terraform.io/acme/widget/1.0.0/00000001.json": {Subject{ProviderAddress{"registry.terraform.io", "acme", "widget"}, version(t, "1.0.0")}, 1},
+	} {
+		got, err := ParseRecordKey(key)
+		if err != nil || got != want {
+			t.Errorf("%s is %+v, %v, want %+v", key, got, err, want)
+		}
+		if back := RecordKey(got.LogPrefix(), got.Sequence); back != key {
+			t.Errorf("%s was read as %s", key, back)
+		}
 	}
 }
 
@@ -154,16 +148,7 @@ func FuzzParseRecordKey(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var prefix string
-		switch {
-		case parsed.Module != nil && parsed.Provider == nil:
-			prefix = parsed.Module.LogPrefix(parsed.Version)
-		case parsed.Provider != nil && parsed.Module == nil:
-			prefix = parsed.Provider.LogPrefix(parsed.Version)
-		default:
-			t.Fatalf("%q has not one address: %+v", key, parsed)
-		}
-		if back := RecordKey(prefix, parsed.Sequence); back != key || parsed.Sequence < 1 {
+		if back := RecordKey(parsed.LogPrefix(), parsed.Sequence); back != key || parsed.Sequence < 1 {
 			t.Errorf("%q was read as %q", key, back)
 		}
 	})

@@ -9,6 +9,17 @@ type ModuleVersion struct {
 	Standing Standing      `json:"standing,omitzero"`
 }
 
+// New is an empty [*ModuleVersion].
+func (a ModuleAddress) New(v Version) State { return &ModuleVersion{Address: a, Version: v} }
+
+// Subject implements [State].
+func (m *ModuleVersion) Subject() Subject { return Subject{m.Address, m.Version} }
+
+// NextRecordKey implements [State].
+func (m *ModuleVersion) NextRecordKey() string {
+	return RecordKey(m.Subject().LogPrefix(), m.Revision+1)
+}
+
 // Apply adds the next record of the log. A record that this version of Larder
 // does not know is an error: a newer one wrote it.
 func (m *ModuleVersion) Apply(r Record) error {
@@ -29,3 +40,7 @@ func (m *ModuleVersion) Apply(r Record) error {
 func (m *ModuleVersion) Listed() Listed {
 	return Listed{Version: m.Version, Revision: m.Revision, Standing: m.Standing, Source: m.Archive.Source}
 }
+
+// Listable implements [State]: a version of a module can be served as soon as there is
+// any.
+func (m *ModuleVersion) Listable() bool { return true }

@@ -22,6 +22,17 @@ type ProviderVersion struct {
 	Standing Standing        `json:"standing,omitzero"`
 }
 
+// New is an empty [*ProviderVersion].
+func (a ProviderAddress) New(v Version) State { return &ProviderVersion{Address: a, Version: v} }
+
+// Subject implements [State].
+func (p *ProviderVersion) Subject() Subject { return Subject{p.Address, p.Version} }
+
+// NextRecordKey implements [State].
+func (p *ProviderVersion) NextRecordKey() string {
+	return RecordKey(p.Subject().LogPrefix(), p.Revision+1)
+}
+
 // Apply adds the next record of the log. A record that this version of Larder
 // does not know is an error: a newer one wrote it.
 func (p *ProviderVersion) Apply(r Record) error {
@@ -118,6 +129,10 @@ func (p *ProviderVersion) Listed() Listed {
 	entry.Protocols = highestMinors(protocols)
 	return entry
 }
+
+// Listable implements [State]: a version of a provider is listed where a package of it
+// can be served.
+func (p *ProviderVersion) Listable() bool { return slices.ContainsFunc(p.Packages, p.covers) }
 
 // highestMinors keeps each major protocol version once, with its highest
 // minor, as the provider registry protocol asks.

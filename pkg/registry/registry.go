@@ -11,8 +11,8 @@
 // decides on the whole history before its own record, and whoever finds its
 // number taken reads what came in between and decides again.
 //
-// [ModuleVersion] and [ProviderVersion] are what a log adds up to. Their
-// Revision is the number of the last record in them. A catalog stores states
+// [ModuleVersion] and [ProviderVersion] are what a log adds up to, and each is a
+// [State]. Their Revision is the number of the last record in them. A catalog stores states
 // and listings by revision, a newer one always replacing an older one, and can
 // be rebuilt from the logs alone.
 package registry

@@ -10,19 +10,19 @@ import (
 // Standing is how a version stands with those who publish it. The zero Standing
 // is that of every version at first.
 type Standing struct {
-	State   State  `json:"state"`
-	Message string `json:"message,omitempty"` // for those who use the version; one line, see [NewStanding]
+	State   StandingState `json:"state"`
+	Message string        `json:"message,omitempty"` // for those who use the version; one line, see [NewStanding]
 }
 
-// State is what was said of a version last.
-type State string
+// StandingState is what was said of a version last.
+type StandingState string
 
 // The states. Bytes, hashes and signatures are the same in all of them, and
 // exact downloads work.
 const (
-	Deprecated State = "deprecated" // listed, with a warning to those who ask for a list
-	Withdrawn  State = "withdrawn"  // not listed
-	Restored   State = "restored"   // neither any more; a state of records, whose version has the zero Standing
+	Deprecated StandingState = "deprecated" // listed, with a warning to those who ask for a list
+	Withdrawn  StandingState = "withdrawn"  // not listed
+	Restored   StandingState = "restored"   // neither any more; a state of records, whose version has the zero Standing
 )
 
 // MaxMessage is the longest message of a [Standing], in bytes: listings hold
@@ -32,7 +32,7 @@ const MaxMessage = 500
 // NewStanding is a standing for a record. The error says what is wrong with the
 // message: a deprecation has one, a restoration has none, and it is a line of
 // text, for the clients print it as it is.
-func NewStanding(state State, message string) (Standing, error) {
+func NewStanding(state StandingState, message string) (Standing, error) {
 	message = strings.TrimSpace(message)
 	switch {
 	case state == Deprecated && message == "":

@@ -8,7 +8,7 @@ import (
 
 func TestNewStanding(t *testing.T) {
 	for _, tt := range []struct {
-		state   State
+		state   StandingState
 		message string
 		wrong   string // words of the error, or nothing
 	}{
@@ -36,7 +36,7 @@ func TestNewStanding(t *testing.T) {
 	}
 }
 
-func standingRecord(t *testing.T, state State) Record {
+func standingRecord(t *testing.T, state StandingState) Record {
 	t.Helper()
 	return Record{Kind: KindStanding, Version: version(t, "1.0.0"), Standing: &Standing{State: state}}
 }
@@ -44,14 +44,14 @@ func standingRecord(t *testing.T, state State) Record {
 // The last word on a version counts, and what is served of it stays the same.
 func TestFoldStanding(t *testing.T) {
 	for _, tt := range []struct {
-		log  []State
-		want State
+		log  []StandingState
+		want StandingState
 	}{
 		{nil, ""},
-		{[]State{Deprecated}, Deprecated},
-		{[]State{Deprecated, Withdrawn}, Withdrawn},
-		{[]State{Withdrawn, Restored}, ""},
-		{[]State{Withdrawn, Restored, Deprecated}, Deprecated},
+		{[]StandingState{Deprecated}, Deprecated},
+		{[]StandingState{Deprecated, Withdrawn}, Withdrawn},
+		{[]StandingState{Withdrawn, Restored}, ""},
+		{[]StandingState{Withdrawn, Restored, Deprecated}, Deprecated},
 	} {
 		module := &ModuleVersion{}
 		provider := fold(t, pkgRecord(t, "linux_amd64"), releaseRecord(t, false))
@@ -85,7 +85,7 @@ func TestFoldStanding(t *testing.T) {
 
 func TestOffered(t *testing.T) {
 	var listing Listing
-	for v, state := range map[string]State{"1.0.0": "", "1.1.0": Withdrawn, "1.2.0": Deprecated} {
+	for v, state := range map[string]StandingState{"1.0.0": "", "1.1.0": Withdrawn, "1.2.0": Deprecated} {
 		listing, _ = listing.With(Listed{Version: version(t, v), Revision: 1, Standing: Standing{State: state}})
 	}
 	var offered []string

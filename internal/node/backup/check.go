@@ -69,14 +69,19 @@ func (c *check) record(key string, document []byte) {
 	prefix := parsed.LogPrefix()
 	c.last[prefix] = max(c.last[prefix], parsed.Sequence)
 	want := func(object, sha256 string) { c.wanted[object] = named{key, sha256} }
-	switch module, provider := parsed.Module, parsed.Provider; {
-	case module != nil && record.Module != nil:
-		want(module.ArchiveKey(record.Version, *record.Module), record.Module.SHA256)
-	case provider != nil && record.Package != nil:
-		want(provider.PackageKey(record.Version, *record.Package), record.Package.SHA256)
-	case provider != nil && record.Release != nil:
-		want(provider.SHA256SUMSKey(record.Version, *record.Release), record.Release.SHA256)
-		want(provider.SignatureKey(record.Version, *record.Release), record.Release.Signature)
+	switch a := parsed.Address.(type) {
+	case registry.ModuleAddress:
+		if record.Module != nil {
+			want(a.ArchiveKey(record.Version, *record.Module), record.Module.SHA256)
+		}
+	case registry.ProviderAddress:
+		if record.Package != nil {
+			want(a.PackageKey(record.Version, *record.Package), record.Package.SHA256)
+		}
+		if record.Release != nil {
+			want(a.SHA256SUMSKey(record.Version, *record.Release), record.Release.SHA256)
+			want(a.SignatureKey(record.Version, *record.Release), record.Release.Signature)
+		}
 	}
 }
 

@@ -66,33 +66,33 @@ var _ catalog.Index = (*Catalog)(nil)
 
 // ModuleVersions implements [catalog.Catalog].
 func (c *Catalog) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error) {
-	return get(ctx, c, listingKey(layout.ModulePartition(a)), decodeListing)
+	return get(ctx, c, listingKey(layout.Partition(a)), decodeListing)
 }
 
 // ModuleVersion implements [catalog.Catalog].
 func (c *Catalog) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return get(ctx, c, versionKey(layout.ModulePartition(a), v), decodeState[registry.ModuleVersion])
+	return get(ctx, c, versionKey(layout.Partition(a), v), decodeState[registry.ModuleVersion])
 }
 
 // ProviderVersions implements [catalog.Catalog].
 func (c *Catalog) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error) {
-	return get(ctx, c, listingKey(layout.ProviderPartition(a)), decodeListing)
+	return get(ctx, c, listingKey(layout.Partition(a)), decodeListing)
 }
 
 // ProviderVersion implements [catalog.Catalog].
 func (c *Catalog) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return get(ctx, c, versionKey(layout.ProviderPartition(a), v), decodeState[registry.ProviderVersion])
+	return get(ctx, c, versionKey(layout.Partition(a), v), decodeState[registry.ProviderVersion])
 }
 
 // PutModuleVersion implements [catalog.Index].
 func (c *Catalog) PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error {
-	return c.put(ctx, change{layout.ModulePartition(m.Address), m, m.Listed(), true})
+	return c.put(ctx, change{layout.Partition(m.Address), m, m.Listed(), true})
 }
 
 // PutProviderVersion implements [catalog.Index].
 func (c *Catalog) PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error {
 	entry := p.Listed()
-	return c.put(ctx, change{layout.ProviderPartition(p.Address), p, entry, len(entry.Platforms) > 0})
+	return c.put(ctx, change{layout.Partition(p.Address), p, entry, len(entry.Platforms) > 0})
 }
 
 // get reads one item. What decode returns may not refer to the value.

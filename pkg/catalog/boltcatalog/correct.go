@@ -13,23 +13,23 @@ import (
 
 // ReplaceModuleVersion implements [catalog.Index].
 func (c *Catalog) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen catalog.Seen) error {
-	return c.replace(ctx, change{layout.ModulePartition(m.Address), m, m.Listed(), true}, seen)
+	return c.replace(ctx, change{layout.Partition(m.Address), m, m.Listed(), true}, seen)
 }
 
 // ReplaceProviderVersion implements [catalog.Index].
 func (c *Catalog) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
 	entry := p.Listed()
-	return c.replace(ctx, change{layout.ProviderPartition(p.Address), p, entry, len(entry.Platforms) > 0}, seen)
+	return c.replace(ctx, change{layout.Partition(p.Address), p, entry, len(entry.Platforms) > 0}, seen)
 }
 
 // RemoveModuleVersion implements [catalog.Index].
 func (c *Catalog) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen catalog.Seen) error {
-	return c.correct(ctx, correction{partition: layout.ModulePartition(a), version: v, seen: seen})
+	return c.correct(ctx, correction{partition: layout.Partition(a), version: v, seen: seen})
 }
 
 // RemoveProviderVersion implements [catalog.Index].
 func (c *Catalog) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen catalog.Seen) error {
-	return c.correct(ctx, correction{partition: layout.ProviderPartition(a), version: v, seen: seen})
+	return c.correct(ctx, correction{partition: layout.Partition(a), version: v, seen: seen})
 }
 
 // correction is what a version is to be, where it is still as it was seen.

@@ -19,7 +19,7 @@ import (
 func walked(t *testing.T, c *boltcatalog.Catalog, after string) (all []string, errs []error, cursors []string) {
 	t.Helper()
 	for entry, err := range c.Entries(t.Context(), after) {
-		all = append(all, fmt.Sprint(entry.Version, " ", entry.Seen))
+		all = append(all, fmt.Sprint(entry.Subject.Version, " ", entry.Seen))
 		errs = append(errs, err)
 		cursors = append(cursors, entry.Cursor)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // entries holds that a walk meets everything once, in an order that stays, and
@@ -34,14 +35,14 @@ func (s *suite) entries(t *testing.T) {
 	all := walk(t, s.index.Entries(t.Context(), ""))
 	got := map[string]catalog.Seen{}
 	for _, entry := range all {
-		got[name(entry)] = entry.Seen
+		got[entry.Subject.String()] = entry.Seen
 	}
 	if !maps.Equal(got, want) || len(all) != len(want) {
 		t.Fatalf("%d entries are met: %v, want %v", len(all), got, want)
 	}
 	for i, entry := range all {
 		if rest := walk(t, s.index.Entries(t.Context(), entry.Cursor)); !slices.Equal(told(rest), told(all[i+1:])) {
-			t.Errorf("after %s come %v, want %v", name(entry), told(rest), told(all[i+1:]))
+			t.Errorf("after %s come %v, want %v", entry.Subject.String(), told(rest), told(all[i+1:]))
 		}
 	}
 	for _, cursor := range []string{"x", "M#walk/a/b", "M#walk/a V#1.0.0", "M#walk/a/b ", " V#1.0.0"} {
@@ -66,11 +67,11 @@ func (s *suite) changingEntries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			met[name(entry)]++
-			if entry.Version.Compare(version("1.2.0")) < 0 {
-				err = s.index.RemoveModuleVersion(t.Context(), *entry.Module, entry.Version, entry.Seen)
+			met[entry.Subject.String()]++
+			if entry.Subject.Version.Compare(version("1.2.0")) < 0 {
+				err = s.index.RemoveModuleVersion(t.Context(), entry.Subject.Address.(registry.ModuleAddress), entry.Subject.Version, entry.Seen)
 			} else {
-				err = s.index.ReplaceModuleVersion(t.Context(), moduleVersion(entry.Module.String(), entry.Version.String(), 1), entry.Seen)
+				err = s.index.ReplaceModuleVersion(t.Context(), moduleVersion(entry.Subject.Address.String(), entry.Subject.Version.String(), 1), entry.Seen)
 			}
 			s.done(t, err)
 			if cursor = entry.Cursor; len(met)%3 == 0 {
@@ -91,7 +92,7 @@ func (s *suite) changingEntries(t *testing.T) {
 	}
 	for _, entry := range walk(t, s.index.Entries(t.Context(), "")) {
 		if entry.Seen != (catalog.Seen{State: 1, Listed: 1}) {
-			t.Errorf("%s is seen as %+v after its correction", name(entry), entry.Seen)
+			t.Errorf("%s is seen as %+v after its correction", entry.Subject.String(), entry.Seen)
 		}
 	}
 }
@@ -118,16 +119,9 @@ func entriesErr(entries iter.Seq2[catalog.Entry, error]) error {
 	return nil
 }
 
-func name(entry catalog.Entry) string {
-	if entry.Module != nil {
-		return fmt.Sprintf("module %s %s", entry.Module, entry.Version)
-	}
-	return fmt.Sprintf("provider %s %s", entry.Provider, entry.Version)
-}
-
 func told(entries []catalog.Entry) (all []string) {
 	for _, entry := range entries {
-		all = append(all, fmt.Sprint(name(entry), entry.Seen, entry.Cursor))
+		all = append(all, fmt.Sprint(entry.Subject.String(), entry.Seen, entry.Cursor))
 	}
 	return all
 }

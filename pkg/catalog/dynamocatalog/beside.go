@@ -28,19 +28,19 @@ type beside struct {
 }
 
 func (b beside) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error) {
-	return b.listing(ctx, layout.ModulePartition(a))
+	return b.listing(ctx, layout.Partition(a))
 }
 
 func (b beside) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return state[registry.ModuleVersion](ctx, b.catalog, b.getItem, layout.ModulePartition(a), v)
+	return state[registry.ModuleVersion](ctx, b.catalog, b.getItem, layout.Partition(a), v)
 }
 
 func (b beside) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error) {
-	return b.listing(ctx, layout.ProviderPartition(a))
+	return b.listing(ctx, layout.Partition(a))
 }
 
 func (b beside) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return state[registry.ProviderVersion](ctx, b.catalog, b.getItem, layout.ProviderPartition(a), v)
+	return state[registry.ProviderVersion](ctx, b.catalog, b.getItem, layout.Partition(a), v)
 }
 
 // listing reads the token with all the chunks that there can be. A listing that

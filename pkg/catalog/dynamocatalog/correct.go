@@ -17,7 +17,7 @@ import (
 //
 // Errors: [catalog.ErrChanged] when they are not those that were seen.
 func (c *Catalog) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen catalog.Seen) error {
-	return c.replace(ctx, change{layout.ModulePartition(m.Address), m, m.Listed(), true}, seen)
+	return c.replace(ctx, change{layout.Partition(m.Address), m, m.Listed(), true}, seen)
 }
 
 // ReplaceProviderVersion stores a state and lists the version as it says, both
@@ -27,7 +27,7 @@ func (c *Catalog) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVer
 // Errors: [catalog.ErrChanged] when they are not those that were seen.
 func (c *Catalog) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
 	entry := p.Listed()
-	return c.replace(ctx, change{layout.ProviderPartition(p.Address), p, entry, len(entry.Platforms) > 0}, seen)
+	return c.replace(ctx, change{layout.Partition(p.Address), p, entry, len(entry.Platforms) > 0}, seen)
 }
 
 // RemoveModuleVersion removes a state and its entry in the listing, both at
@@ -35,7 +35,7 @@ func (c *Catalog) ReplaceProviderVersion(ctx context.Context, p registry.Provide
 //
 // Errors: [catalog.ErrChanged] when they are not those that were seen.
 func (c *Catalog) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen catalog.Seen) error {
-	return c.remove(ctx, layout.ModulePartition(a), v, seen)
+	return c.remove(ctx, layout.Partition(a), v, seen)
 }
 
 // RemoveProviderVersion removes a state and its entry in the listing, both at
@@ -43,7 +43,7 @@ func (c *Catalog) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddr
 //
 // Errors: [catalog.ErrChanged] when they are not those that were seen.
 func (c *Catalog) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen catalog.Seen) error {
-	return c.remove(ctx, layout.ProviderPartition(a), v, seen)
+	return c.remove(ctx, layout.Partition(a), v, seen)
 }
 
 // correction is what a version is to be, where it is still as it was seen.

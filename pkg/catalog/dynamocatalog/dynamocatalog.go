@@ -212,28 +212,28 @@ func (c Config) options() dynamodb.Options {
 
 // ModuleVersions implements [catalog.Catalog].
 func (c *Catalog) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error) {
-	return c.listing(ctx, layout.ModulePartition(a))
+	return c.listing(ctx, layout.Partition(a))
 }
 
 // ModuleVersion implements [catalog.Catalog].
 func (c *Catalog) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return state[registry.ModuleVersion](ctx, c, c.getItem, layout.ModulePartition(a), v)
+	return state[registry.ModuleVersion](ctx, c, c.getItem, layout.Partition(a), v)
 }
 
 // ProviderVersions implements [catalog.Catalog].
 func (c *Catalog) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error) {
-	return c.listing(ctx, layout.ProviderPartition(a))
+	return c.listing(ctx, layout.Partition(a))
 }
 
 // ProviderVersion implements [catalog.Catalog].
 func (c *Catalog) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return state[registry.ProviderVersion](ctx, c, c.getItem, layout.ProviderPartition(a), v)
+	return state[registry.ProviderVersion](ctx, c, c.getItem, layout.Partition(a), v)
 }
 
 // PutModuleVersion stores a state and lists the version. When it returns nil,
 // both are durable, here or by a newer state's writer.
 func (c *Catalog) PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error {
-	return c.put(ctx, change{layout.ModulePartition(m.Address), m, m.Listed(), true})
+	return c.put(ctx, change{layout.Partition(m.Address), m, m.Listed(), true})
 }
 
 // PutProviderVersion stores a state and lists the version, unless nothing of it
@@ -241,7 +241,7 @@ func (c *Catalog) PutModuleVersion(ctx context.Context, m registry.ModuleVersion
 // state's writer.
 func (c *Catalog) PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error {
 	entry := p.Listed()
-	return c.put(ctx, change{layout.ProviderPartition(p.Address), p, entry, len(entry.Platforms) > 0})
+	return c.put(ctx, change{layout.Partition(p.Address), p, entry, len(entry.Platforms) > 0})
 }
 
 // change is a state to store, and its entry in the listing.

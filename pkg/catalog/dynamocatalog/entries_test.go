@@ -25,11 +25,9 @@ type met struct {
 func walked(t *testing.T, c *dynamocatalog.Catalog, after string) (all []met) {
 	t.Helper()
 	for entry, err := range c.Entries(t.Context(), after) {
-		m := met{text: fmt.Sprint(entry.Version, " ", entry.Seen), cursor: entry.Cursor, err: err}
-		if entry.Module != nil {
-			m.text = fmt.Sprint(entry.Module, " ", m.text)
-		} else if entry.Provider != nil {
-			m.text = fmt.Sprint(entry.Provider, " ", m.text)
+		m := met{text: fmt.Sprint(entry.Subject.Version, " ", entry.Seen), cursor: entry.Cursor, err: err}
+		if entry.Subject.Address != nil {
+			m.text = fmt.Sprint(entry.Subject.Address, " ", m.text)
 		}
 		all = append(all, m)
 	}

@@ -19,7 +19,7 @@ var Lost = lost
 
 // Fill makes a listing what it would be after many puts.
 func (c *Catalog) Fill(ctx context.Context, a registry.ProviderAddress, revision int, listing registry.Listing) error {
-	return c.replaceListing(ctx, layout.ProviderPartition(a), revision, listing)
+	return c.replaceListing(ctx, layout.Partition(a), revision, listing)
 }
 
 // SetClock tells what time it is.

@@ -22,16 +22,10 @@ const (
 	Mirror    = "R#"
 )
 
-// ModulePartition holds what there is of a module. No other address has it.
-func ModulePartition(a registry.ModuleAddress) string { return Modules + a.String() }
+var prefixes = map[registry.Folder]string{registry.Modules: Modules, registry.Providers: Providers, registry.Mirror: Mirror}
 
-// ProviderPartition holds what there is of a provider. No other address has it.
-func ProviderPartition(a registry.ProviderAddress) string {
-	if a.Mirrored() {
-		return Mirror + a.String()
-	}
-	return Providers + a.String()
-}
+// Partition holds what there is of a module or provider. No other address has it.
+func Partition(a registry.Address) string { return prefixes[a.Folder()] + a.String() }
 
 // Version is the name of the item with the state of a version.
 func Version(v registry.Version) string { return versionPrefix + v.Key() }

@@ -112,13 +112,13 @@ func TestEntries(t *testing.T) {
 	} {
 		var got []string
 		for entry, err := range (layout.Contents{Partition: c.partition, After: c.after, States: states, Listing: listing, Err: c.err}).Entries() {
-			told := fmt.Sprint(entry.Version, " ", entry.Seen)
+			told := fmt.Sprint(entry.Subject.Version, " ", entry.Seen)
 			if err != nil {
 				told += " " + err.Error()
 			}
 			got = append(got, told)
 			cursor, err := layout.ParseCursor(entry.Cursor)
-			if err != nil || cursor.Partition != c.partition || cursor.AtEnd() != (c.err != nil) || (entry.Module == nil) == (entry.Provider == nil) {
+			if err != nil || cursor.Partition != c.partition || cursor.AtEnd() != (c.err != nil) || layout.Partition(entry.Subject.Address) != c.partition {
 				t.Errorf("%s: %+v, whose cursor is %+v, %v", c.partition, entry, cursor, err)
 			}
 		}

@@ -21,7 +21,7 @@ type Cursor struct{ Partition, Name string }
 // ParseCursor reads the cursor of an entry. The empty one is the zero Cursor.
 func ParseCursor(text string) (Cursor, error) {
 	partition, name, ok := strings.Cut(text, " ")
-	_, known := address(partition)
+	_, known := parsePartition(partition)
 	if text != "" && (!ok || !known || name == "") {
 		return Cursor{}, fmt.Errorf("%q is not a cursor of the catalog", text)
 	}
@@ -57,7 +57,8 @@ func (c Contents) End() Cursor { return Cursor{c.Partition, end} }
 // nobody can ask for them.
 func (c Contents) Entries() iter.Seq2[catalog.Entry, error] {
 	return func(yield func(catalog.Entry, error) bool) {
-		entry, ok := address(c.Partition)
+		address, ok := parsePartition(c.Partition)
+		entry := catalog.Entry{Subject: registry.Subject{Address: address}}
 		if ok && c.Err != nil {
 			entry.Cursor = c.End().String()
 			yield(entry, c.Err)
@@ -69,7 +70,7 @@ func (c Contents) Entries() iter.Seq2[catalog.Entry, error] {
 				continue
 			}
 			state := c.States[name]
-			entry.Cursor, entry.Version = Cursor{c.Partition, name}.String(), v
+			entry.Cursor, entry.Subject.Version = Cursor{c.Partition, name}.String(), v
 			entry.Seen = catalog.Seen{State: state.Revision, Listed: c.Listing.Entry(v).Revision}
 			if !yield(entry, state.Err) {
 				return
@@ -90,22 +91,14 @@ func (c Contents) names() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name <= c.After })
 }
 
-// address reads the name of a partition. It reports whether a module or
+// parsePartition reads the name of a partition. It reports whether a module or
 // provider has it.
-func address(partition string) (catalog.Entry, bool) {
-	kind := partition[:min(len(partition), len(Modules))]
-	parts := strings.Split(partition[len(kind):], "/")
-	switch {
-	case kind == Modules && len(parts) == 3:
-		a, err := registry.ParseModuleAddress(parts[0], parts[1], parts[2])
-		return catalog.Entry{Module: &a}, err == nil && ModulePartition(a) == partition
-	case kind == Providers && len(parts) == 2:
-		a, err := registry.ParseProviderAddress(parts[0], parts[1])
-		return catalog.Entry{Provider: &a}, err == nil && ProviderPartition(a) == partition
-	case kind == Mirror && len(parts) == 3:
-		a, err := registry.ParseMirroredAddress(parts[0], parts[1], parts[2])
-		return catalog.Entry{Provider: &a}, err == nil && ProviderPartition(a) == partition
-	default:
-		return catalog.Entry{}, false
+func parsePartition(partition string) (registry.Address, bool) {
+	for folder, prefix := range prefixes {
+		if name, ok := strings.CutPrefix(partition, prefix); ok {
+			a, err := registry.ParseAddress(folder, name)
+			return a, err == nil && Partition(a) == partition
+		}
 	}
+	return nil, false
 }
