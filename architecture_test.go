@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"pkg/identity":              {"pkg/access"},
 	"pkg/login":                 {"pkg/access", "pkg/identity", "pkg/protocol"},
 	"pkg/awskms":                {},
-	"pkg/upstream":              {"internal/ttlcache", "pkg/registry", "pkg/shasums", "pkg/signing"},
+	"pkg/upstream":              {"internal/ttlcache", "pkg/registry", "pkg/blob", "pkg/shasums", "pkg/signing"},
 	"functions":                 {"functions/internal/", "pkg/"},
 	"functions/internal":        {"functions/internal/", "pkg/", "internal/ttlcache"},
 	"internal/archivetest":      {},

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/larder-registry/larder/pkg/blob"
 )
 
 // The largest documents that are read, in bytes. What is signed has the limits
@@ -29,7 +31,7 @@ const maxAtOnce = 4
 
 // MaxArchive is the largest archive that is downloaded, in bytes: as large as
 // the registry publishes.
-const MaxArchive = 5 << 30
+const MaxArchive = blob.MaxCopy
 
 // maxPlatforms is how many platforms of a version are read: for as many the
 // registry publishes one. A list of megabytes can have hundreds of thousands.

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/larder-registry/larder/pkg/blob"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 
 	// maxArchive is the largest archive that is downloaded, in bytes: as large
 	// as the registry publishes.
-	maxArchive = 5 << 30
+	maxArchive = blob.MaxCopy
 
 	userAgent = "larder doctor"
 

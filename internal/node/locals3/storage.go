@@ -16,11 +16,9 @@ import (
 
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/shell"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
-
-// maxCopySize is the largest object, in bytes, that one request copies on AWS.
-const maxCopySize = 5 << 30
 
 // openStorage returns the file-backed storage of the data folder. The working
 // directory of the process is its folder from then on.
@@ -39,7 +37,7 @@ func openStorage(dir *datadir.Dir) (backend.Backend, error) {
 	if err := checkKept(objects); err != nil {
 		return nil, err
 	}
-	opts := posix.PosixOpts{VersioningDir: versions, CopyObjectThreshold: maxCopySize}
+	opts := posix.PosixOpts{VersioningDir: versions, CopyObjectThreshold: blob.MaxCopy}
 	opts.SetNewDirPerm(0o700)
 	opts.SetNewFilePerm(0o600)
 	storage, err := newQuietly(objects, attributes{}, opts)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+
+	"github.com/larder-registry/larder/pkg/blob"
 )
 
 // format is the version of the archive's format.
@@ -22,7 +24,7 @@ const (
 	// maxDocument is the largest document of a mirror, in bytes, and maxPackage
 	// the largest package: as large as a registry takes them.
 	maxDocument = 1 << 20
-	maxPackage  = 5 << 30
+	maxPackage  = blob.MaxCopy
 )
 
 // manifest is the archive's first file: what the others are, in their order.

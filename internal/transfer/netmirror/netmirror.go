@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -37,7 +38,7 @@ const (
 
 	// maxArchive is the largest archive that is downloaded, in bytes: as large
 	// as a registry publishes.
-	maxArchive = 5 << 30
+	maxArchive = blob.MaxCopy
 
 	userAgent = "larder mirror"
 )
