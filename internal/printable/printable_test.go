@@ -12,3 +12,12 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestReplace(t *testing.T) {
+	const text = "a\x1b \u202eé\u00a0\xff\xfe\uFFFD"
+	for with, want := range map[rune]string{'?': "a? ?é?\uFFFD\uFFFD\uFFFD", -1: "a é\uFFFD\uFFFD\uFFFD"} {
+		if got := Replace(text, with); got != want {
+			t.Errorf("with %q it is %q, want %q", with, got, want)
+		}
+	}
+}

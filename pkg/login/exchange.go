@@ -63,7 +63,7 @@ func (h *handler) identify(r *http.Request, raw string, wanted wish) (identified
 	if err != nil {
 		return identified{}, err
 	}
-	who := "a pipeline of " + printable(issuer, access.MaxName) // as it says itself, so far
+	who := "a pipeline of " + shown(issuer, access.MaxName) // as it says itself, so far
 	if len(rules) == 0 {
 		h.decide(ctx, who, wanted.what, false, "no rule trusts the issuer")
 		return identified{}, refuse(http.StatusBadRequest, invalidGrant, "no rule of this registry trusts the issuer of the identity token")
@@ -117,7 +117,7 @@ func whyNot(err error) string {
 
 // match finds what those rules give that fit what an issuer said, and to whom.
 func (h *handler) match(ctx context.Context, p identified, rules []access.Rule, claims access.Claims) (identified, error) {
-	p.subject = printable(claims["sub"], access.MaxName)
+	p.subject = shown(claims["sub"], access.MaxName)
 	if p.subject == "" {
 		h.decide(ctx, "a pipeline of "+p.issuer, p.what, false, errNoSubject.text)
 		return p, errNoSubject
@@ -138,7 +138,7 @@ func (h *handler) give(ctx context.Context, p identified) (tokenDocument, error)
 		h.decide(ctx, p.who(), p.what, false, errTooMuch.text)
 		return tokenDocument{}, errTooMuch
 	}
-	document, id, err := h.create(ctx, access.Token{Name: printable(strings.Join(p.Rules, ", "), access.MaxName), Owner: p.subject, Origin: access.ByExchange, Scopes: p.Scopes}, p.Lifetime)
+	document, id, err := h.create(ctx, access.Token{Name: shown(strings.Join(p.Rules, ", "), access.MaxName), Owner: p.subject, Origin: access.ByExchange, Scopes: p.Scopes}, p.Lifetime)
 	if err != nil {
 		return tokenDocument{}, err
 	}

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"net/http"
 	"strings"
-	"unicode"
 
+	"github.com/larder-registry/larder/internal/printable"
 	"github.com/larder-registry/larder/pkg/access"
 )
 
@@ -38,29 +38,23 @@ var errNoSubject = refuse(http.StatusForbidden, invalidGrant, "the identity toke
 // what the provider does (sub), which nobody can choose for themselves. Without
 // that, nobody owns it.
 func owner(claims access.Claims) string {
-	sub := printable(claims["sub"], access.MaxName/2)
+	sub := shown(claims["sub"], access.MaxName/2)
 	if sub == "" {
 		return ""
 	}
 	for _, name := range []string{"email", "preferred_username", "name"} {
-		if known := printable(claims[name], access.MaxName/2-len(" ()")); known != "" && known != sub {
+		if known := shown(claims[name], access.MaxName/2-len(" ()")); known != "" && known != sub {
 			return known + " (" + sub + ")"
 		}
 	}
 	return sub
 }
 
-// printable is what [access.CheckName] lets through of a claim: empty if that is
+// shown is what [access.CheckName] lets through of a claim: empty if that is
 // nothing.
-func printable(claim any, most int) string {
+func shown(claim any, most int) string {
 	text, _ := claim.(string)
-	text = strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return -1
-	}, strings.ToValidUTF8(text, ""))
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(printable.Replace(strings.ToValidUTF8(text, ""), -1))
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"
 	}

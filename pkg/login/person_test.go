@@ -68,10 +68,10 @@ func TestOwner(t *testing.T) {
 
 func TestShownTexts(t *testing.T) {
 	for _, test := range []struct{ got, want string }{
-		{printable("abcd", 4), "abcd"},
-		{printable("abcde", 4), "abc…"},
-		{printable("äöüß", 4), "äöüß"},
-		{printable(" a\x1b\nb\xff ", 4), "ab"},
+		{shown("abcd", 4), "abcd"},
+		{shown("abcde", 4), "abc…"},
+		{shown("äöüß", 4), "äöüß"},
+		{shown(" a\x1b\nb\xff ", 4), "ab"},
 		{bounded(strings.Repeat("ä", 300)), strings.Repeat("ä", 300)},
 		{bounded(strings.Repeat("ä", 301)), strings.Repeat("ä", 300) + "…"},
 		{bounded(" a\n b\xff"), "a b?"},

@@ -121,12 +121,12 @@ func TestNoPackageDocument(t *testing.T) {
 	says(t, err, documentURL(linux)+" describes no package: invalid character '<'")
 }
 
-func TestPrintable(t *testing.T) {
+func TestOneLine(t *testing.T) {
 	long := strings.Repeat("x", maxText)
 	for text, want := range map[string]string{
 		"a b": "a b", "größe": "größe", "a\xffb": "a?b", "a\ufffdb": "a?b", "a\nb\u202e": "a?b?", long: long, long + "x": long + "…",
 	} {
-		if got := printable(text); got != want {
+		if got := oneLine(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/larder-registry/larder/internal/printable"
 )
 
 // Untrusted says that an origin contradicts itself, so that what it offers is
@@ -26,7 +27,7 @@ func (e *Untrusted) Unwrap() error { return e.cause }
 
 // untrusted is an Untrusted whose words may repeat an origin's.
 func untrusted(cause error, format string, args ...any) error {
-	return &Untrusted{Problem: printable(fmt.Sprintf(format, args...)), cause: cause}
+	return &Untrusted{Problem: oneLine(fmt.Sprintf(format, args...)), cause: cause}
 }
 
 // fault is why an origin could not be asked, or what it said that makes no
@@ -47,11 +48,11 @@ func newFault(what string, cause error) error {
 	for errors.As(cause, &u) {
 		cause = u.Err
 	}
-	return &fault{printable(what + ": " + cause.Error()), cause}
+	return &fault{oneLine(what + ": " + cause.Error()), cause}
 }
 
 func newFaultf(format string, args ...any) error {
-	return &fault{text: printable(fmt.Sprintf(format, args...))}
+	return &fault{text: oneLine(fmt.Sprintf(format, args...))}
 }
 
 // where is a URL as errors name it: without what could be a secret.
@@ -63,17 +64,12 @@ func where(u *url.URL) string {
 // bytes.
 const maxText = 1000
 
-// printable is a text on one line, without anything that a terminal would obey,
+// oneLine is a text on one line, without anything that a terminal would obey,
 // and cut where it is too long.
-func printable(text string) string {
+func oneLine(text string) string {
 	more := ""
 	if len(text) > maxText {
 		text, more = text[:maxText], "…"
 	}
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text) + more
+	return strings.ReplaceAll(printable.Replace(text, '?'), string(unicode.ReplacementChar), "?") + more
 }
