@@ -325,9 +325,9 @@ func TestUploads(t *testing.T) {
 		if name == "gone" {
 			w.erase("modules/acme/vpc/aws/1.7.0.zip", versions)
 		}
-		w.postponed = 0
-		if failures := w.invoke(payload); failures != want.failures || w.postponed != failures {
-			t.Errorf("%s: %d messages failed, want %d, and %d are tried again half an hour later", name, failures, want.failures, w.postponed)
+		failures := w.invoke(payload)
+		if postponed := w.queue.Postponed(); failures != want.failures || postponed != failures {
+			t.Errorf("%s: %d messages failed, want %d, and %d are tried again half an hour later", name, failures, want.failures, postponed)
 		}
 		for key, status := range want.statuses {
 			if name == "gone" {
@@ -413,6 +413,7 @@ func (w *world) erase(key string, versions map[string]string) {
 // invoke hands an event to the function, and counts the messages that failed.
 func (w *world) invoke(payload []byte) (failures int) {
 	w.Helper()
+	hold(w.T, w.queue, payload)
 	response, err := w.publish.Invoke(w.Context(), payload)
 	if err != nil {
 		w.Fatal(err)
@@ -473,12 +474,12 @@ func TestReconcile(t *testing.T) {
 	if failures := w.invoke(golden(t, "publish/reconcile-continued")); failures != 0 {
 		t.Error("the continued reconcile failed")
 	}
-	if sent := w.received(); len(sent) != 2 || !strings.Contains(sent[0], url.QueryEscape(keys[1])) || !strings.Contains(sent[1], `"reconcile"`) {
+	if sent := w.queue.Take(); len(sent) != 2 || !strings.Contains(sent[0], url.QueryEscape(keys[1])) || !strings.Contains(sent[1], `"reconcile"`) {
 		t.Errorf("the continued reconcile sent %q, want the next upload and where to go on", sent)
 	}
 	invocations := 1
 	w.invoke(golden(t, "publish/reconcile"))
-	for sent := w.received(); len(sent) > 0; sent = w.received() {
+	for sent := w.queue.Take(); len(sent) > 0; sent = w.queue.Take() {
 		for _, body := range sent {
 			if invocations++; invocations > 20 {
 				t.Fatal("the reconcile does not come to its end")
@@ -498,7 +499,7 @@ func TestReconcile(t *testing.T) {
 		}
 	}
 	w.invoke(golden(t, "publish/reconcile"))
-	if sent := w.received(); len(sent) != 1 || !strings.Contains(sent[0], `"reconcile"`) {
+	if sent := w.queue.Take(); len(sent) != 1 || !strings.Contains(sent[0], `"reconcile"`) {
 		t.Errorf("another reconcile sent %q, want nothing but where to go on", sent)
 	}
 	checkLog(t, "publish", w.publish)

@@ -2,7 +2,6 @@ package functions_test
 
 import (
 	"bytes"
-	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -29,6 +28,7 @@ import (
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/pullmirror"
 	"github.com/larder-registry/larder/functions/internal/variables"
+	"github.com/larder-registry/larder/internal/awstest"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/lambdatest"
 	"github.com/larder-registry/larder/internal/logtest"
@@ -149,15 +149,16 @@ type pulling struct {
 	settings   map[string]string
 	log        logtest.Log
 
+	wanted *awstest.Queue // of packages
+
 	mu       sync.Mutex
-	requests []string          // "<service> <what>"
-	queue    map[string]string // bodies by deduplication id: what a FIFO queue delivers
+	requests []string // "<service> <what>"
 }
 
 func startPulling(t *testing.T) *pulling {
 	t.Helper()
 	w := newWorld(t)
-	p := &pulling{world: w, origin: startOrigin(t, w.s3.Another(t, "larder-origin")), queue: map[string]string{}}
+	p := &pulling{world: w, origin: startOrigin(t, w.s3.Another(t, "larder-origin"))}
 	var err error
 	p.deployment, err = templatetest.Load(filepath.Join(root, "template.yaml"), templatetest.Values{
 		Region: "us-east-1", Parameters: map[string]string{"BucketName": p.s3.Bucket, "ReadAccess": "open", "MirrorUpstreams": originHost + "/acme/*"},
@@ -165,7 +166,12 @@ func startPulling(t *testing.T) *pulling {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queue := httptest.NewServer(http.HandlerFunc(p.serveQueue))
+	p.wanted = awstest.NewQueue(p.deployment.Fetching.Queue)
+	sqs := awstest.ServeSQS(p.wanted)
+	queue := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.note("sqs", strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS."))
+		sqs.ServeHTTP(w, r)
+	}))
 	t.Cleanup(queue.Close)
 	p.settings = maps.Clone(p.deployment.Functions["fetch"].Environment)
 	maps.Copy(p.settings, map[string]string{
@@ -213,39 +219,8 @@ func (p *pulling) watched(endpoint, service string) string {
 	return server.URL
 }
 
-// serveQueue is the FIFO queue: it drops what it has had.
-func (p *pulling) serveQueue(w http.ResponseWriter, r *http.Request) {
-	var in struct {
-		QueueURL                               string `json:"QueueUrl"`
-		MessageBody                            string
-		MessageGroupID, MessageDeduplicationID string
-	}
-	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = json.Unmarshal(body, &in)
-	}
-	operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
-	if err != nil || in.QueueURL != p.deployment.Fetching.Queue.URL || operation == "SendMessage" && (in.MessageGroupID == "" || in.MessageDeduplicationID == "") {
-		http.Error(w, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist"}`, http.StatusBadRequest)
-		return
-	}
-	p.note("sqs", operation)
-	if operation == "SendMessage" {
-		p.mu.Lock()
-		p.queue[in.MessageDeduplicationID] = in.MessageBody
-		p.mu.Unlock()
-	}
-	sum := md5.Sum([]byte(in.MessageBody))
-	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	_ = json.NewEncoder(w).Encode(map[string]string{"MessageId": "1", "MD5OfMessageBody": hex.EncodeToString(sum[:])})
-}
-
 // messages are the bodies of the queue's messages.
-func (p *pulling) messages() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Sorted(maps.Values(p.queue))
-}
+func (p *pulling) messages() []string { return slices.Sorted(slices.Values(p.wanted.Waiting())) }
 
 // instance is a new instance of the function fetch.
 func (p *pulling) instance() *pullmirror.Function {
@@ -326,6 +301,7 @@ func (p *pulling) deliver(m *pullmirror.Function, body string) bool {
 	if err != nil {
 		p.Fatal(err)
 	}
+	hold(p.T, p.wanted, payload)
 	var response events.SQSEventResponse
 	p.handle(m, payload, &response)
 	return len(response.BatchItemFailures) > 0
@@ -591,7 +567,9 @@ func TestFetches(t *testing.T) {
 	p.s3.Upload(t, "mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.14.2_linux_amd64.zip", []byte("uploaded"), nil)
 	for name, want := range fetches {
 		before := len(f.Logs())
-		response, err := f.Invoke(t.Context(), golden(t, "fetch/"+name))
+		payload := golden(t, "fetch/"+name)
+		hold(t, p.wanted, payload)
+		response, err := f.Invoke(t.Context(), payload)
 		var batch events.SQSEventResponse
 		if err == nil {
 			err = json.Unmarshal(response, &batch)

@@ -1,13 +1,8 @@
 package functions_test
 
 import (
-	"crypto/md5"
 	"crypto/rsa"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -17,11 +12,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/larder-registry/larder/internal/archivetest"
+	"github.com/larder-registry/larder/internal/awstest"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/kmstest"
 	"github.com/larder-registry/larder/internal/lambdatest"
 	"github.com/larder-registry/larder/internal/s3test"
+	"github.com/larder-registry/larder/internal/templatetest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 )
 
@@ -93,10 +91,8 @@ type world struct {
 	catalog *dynamocatalog.Catalog
 	publish *lambdatest.Function
 
-	mu        sync.Mutex
-	sent      []string          // to the queue
-	postponed int               // messages of it
-	announced map[string]string // to the topic: the last status of each key
+	queue *awstest.Queue // of uploads
+	topic *awstest.Topic
 }
 
 const (
@@ -122,10 +118,13 @@ func newWorldWith(t *testing.T, bucket *s3test.Server, key *rsa.PrivateKey) *wor
 	dynamo := dynamotest.Start(t)
 	table := dynamo.CreateTable(t, dynamocatalog.TableSchema)
 	kms := kmstest.StartWith(t, key)
-	w := &world{T: t, s3: bucket, table: table, catalog: newCatalog(t, table), announced: map[string]string{}}
-	queue := httptest.NewServer(http.HandlerFunc(w.receive))
+	w := &world{
+		T: t, s3: bucket, table: table, catalog: newCatalog(t, table),
+		queue: awstest.NewQueue(templatetest.Queue{URL: queueURL}), topic: awstest.NewTopic(topicARN),
+	}
+	queue := httptest.NewServer(awstest.ServeSQS(w.queue))
 	t.Cleanup(queue.Close)
-	topic := httptest.NewServer(http.HandlerFunc(w.hear))
+	topic := httptest.NewServer(w.topic)
 	t.Cleanup(topic.Close)
 	w.publish = lambdatest.Start(t, bootstrap(t, "publish"), append([]string{
 		"LARDER_TABLE=" + table, "LARDER_BUCKET=" + w.s3.Bucket, "LARDER_KMS_KEY=" + kms.Key().ARN(), "LARDER_QUEUE_URL=" + queueURL,
@@ -148,58 +147,32 @@ func newCatalog(t testing.TB, table string) *dynamocatalog.Catalog {
 	return catalog
 }
 
-// receive is the queue: it takes a message as SQS does.
-func (w *world) receive(answer http.ResponseWriter, r *http.Request) {
-	var in struct{ QueueUrl, MessageBody, ReceiptHandle string }
-	err := json.NewDecoder(r.Body).Decode(&in)
-	if err == nil && in.QueueUrl == queueURL && in.ReceiptHandle != "" && r.Header.Get("X-Amz-Target") == "AmazonSQS.ChangeMessageVisibility" {
-		w.mu.Lock()
-		w.postponed++
-		w.mu.Unlock()
-		answer.Header().Set("Content-Type", "application/x-amz-json-1.0")
-		_, _ = io.WriteString(answer, "{}")
-		return
+// hold has the queue hold the messages of an event, as those that a function handles.
+func hold(t *testing.T, queue *awstest.Queue, payload []byte) {
+	t.Helper()
+	var event events.SQSEvent
+	if err := json.Unmarshal(payload, &event); err != nil {
+		t.Fatal(err)
 	}
-	if err != nil || in.QueueUrl != queueURL || r.Header.Get("X-Amz-Target") != "AmazonSQS.SendMessage" {
-		http.Error(answer, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist"}`, http.StatusBadRequest)
-		return
+	for _, m := range event.Records {
+		if m.ReceiptHandle != "" {
+			queue.Hold(m.ReceiptHandle)
+		}
 	}
-	w.mu.Lock()
-	w.sent = append(w.sent, in.MessageBody)
-	w.mu.Unlock()
-	sum := md5.Sum([]byte(in.MessageBody))
-	answer.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	_ = json.NewEncoder(answer).Encode(map[string]string{"MessageId": "1", "MD5OfMessageBody": hex.EncodeToString(sum[:])})
-}
-
-// received takes what was sent to the queue.
-func (w *world) received() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	sent := w.sent
-	w.sent = nil
-	return sent
-}
-
-// hear is the topic: it takes a message as SNS does.
-func (w *world) hear(answer http.ResponseWriter, r *http.Request) {
-	var outcome struct{ Key, Status string }
-	err := json.Unmarshal([]byte(r.FormValue("Message")), &outcome)
-	if err != nil || r.FormValue("Action") != "Publish" || r.FormValue("TopicArn") != topicARN {
-		http.Error(answer, "", http.StatusBadRequest)
-		return
-	}
-	w.mu.Lock()
-	w.announced[outcome.Key] = outcome.Status
-	w.mu.Unlock()
-	_, _ = fmt.Fprint(answer, `<PublishResponse><PublishResult><MessageId>1</MessageId></PublishResult></PublishResponse>`)
 }
 
 // heard is the status that the topic was last told of an upload.
 func (w *world) heard(key string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.announced[key]
+	w.Helper()
+	told := w.topic.Announcements(w.T, key)
+	if len(told) == 0 {
+		return ""
+	}
+	var outcome struct{ Status string }
+	if err := json.Unmarshal([]byte(told[len(told)-1].Message), &outcome); err != nil {
+		w.Fatal(err)
+	}
+	return outcome.Status
 }
 
 // content is what an upload with a key may hold so that nothing is wrong with

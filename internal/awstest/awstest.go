@@ -128,9 +128,9 @@ type Stack struct {
 	sqs      http.Handler
 	s3       *s3.Client // as the owner
 	routes   routes
-	queue    *queue
-	wanted   *queue // for fetch; nil where the mirror does not pull through
-	topic    *topic
+	queue    *Queue
+	wanted   *Queue // for fetch; nil where the mirror does not pull through
+	topic    *Topic
 	secrets  parameters
 	locks    keyLocks
 
@@ -202,7 +202,7 @@ func Start(t testing.TB, c Config) *Stack {
 		KMS:       kmstest.New(private),
 		s3:        c.S3.Client(),
 		routes:    newRoutes(deployment.Routes),
-		topic:     &topic{arn: deployment.Outcomes.ARN},
+		topic:     NewTopic(deployment.Outcomes.ARN),
 		secrets:   parameters{},
 		functions: map[string]*function{},
 		sessions:  map[string]*function{},
@@ -213,11 +213,11 @@ func Start(t testing.TB, c Config) *Stack {
 	if c.Login != nil && c.Login.Secret != "" {
 		s.secrets[loginSecret] = c.Login.Secret
 	}
-	s.queue = queueOf(deployment.Queue)
-	s.sqs = serveSQS(s.queue)
+	s.queue = NewQueue(deployment.Queue)
+	s.sqs = ServeSQS(s.queue)
 	if deployment.Fetching != nil {
-		s.wanted = queueOf(deployment.Fetching.Queue)
-		s.sqs = serveSQS(s.queue, s.wanted)
+		s.wanted = NewQueue(deployment.Fetching.Queue)
+		s.sqs = ServeSQS(s.queue, s.wanted)
 	}
 	s.createBucket(t)
 	s.createTable(t)

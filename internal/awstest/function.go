@@ -119,7 +119,7 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 		"AWS_ENDPOINT_URL_DYNAMODB": s.endpoint(t, f.name, made, inBody(dynamoCalls(s.tableARN)), s.dynamodb),
 		"AWS_ENDPOINT_URL_KMS":      s.endpoint(t, f.name, made, inBody(kmsCalls), s.KMS),
 		"AWS_ENDPOINT_URL_SQS":      s.endpoint(t, f.name, made, inBody(sqsCalls), s.sqs),
-		"AWS_ENDPOINT_URL_SNS":      s.endpoint(t, f.name, made, inBody(snsCalls), http.HandlerFunc(s.topic.serve)),
+		"AWS_ENDPOINT_URL_SNS":      s.endpoint(t, f.name, made, inBody(snsCalls), s.topic),
 		"AWS_ENDPOINT_URL_SSM":      s.endpoint(t, f.name, made, inBody(ssmCalls), s.secrets),
 	}
 	maps.Copy(variables, s.Deployment.Functions[f.name].Environment)

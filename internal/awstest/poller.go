@@ -14,7 +14,7 @@ type Invocation struct {
 
 // poll hands a queue's messages to a function, as Lambda's event source mapping
 // does, until stop is closed.
-func (s *Stack) poll(q *queue, f *function, stop <-chan struct{}) {
+func (s *Stack) poll(q *Queue, f *function, stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
@@ -28,7 +28,7 @@ func (s *Stack) poll(q *queue, f *function, stop <-chan struct{}) {
 }
 
 // deliver hands a message to a function, and deletes it unless that fails.
-func (s *Stack) deliver(q *queue, m *Message, f *function) {
+func (s *Stack) deliver(q *Queue, m *Message, f *function) {
 	for _, action := range []string{"sqs:ReceiveMessage", "sqs:GetQueueAttributes"} { // Lambda's own
 		s.ledger.add(Call{Function: f.name, Action: action, Resource: q.arn})
 	}

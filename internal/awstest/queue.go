@@ -37,11 +37,11 @@ const onceFor = 5 * time.Minute
 // is what every region takes.
 const maxMessage = 256 << 10
 
-// queue is a queue of SQS whose messages go to a dead-letter queue after some
+// Queue is a queue of SQS whose messages go to a dead-letter queue after some
 // receives. A FIFO queue drops what it was sent before, by the deduplication id,
 // and receives the messages of a group one after another. It is safe for
 // concurrent use.
-type queue struct {
+type Queue struct {
 	arn, url    string
 	fifo        bool
 	maxReceives int
@@ -61,25 +61,25 @@ type sent struct {
 	at      time.Time
 }
 
-func newQueue(maxReceives int, visibility time.Duration) *queue {
-	return &queue{
+func newQueue(maxReceives int, visibility time.Duration) *Queue {
+	return &Queue{
 		maxReceives: maxReceives, visibility: visibility,
 		inFlight: map[string]*Message{}, known: map[string]sent{}, changed: make(chan struct{}, 1),
 	}
 }
 
-// queueOf is a queue of the template's, in which time goes by faster.
-func queueOf(d templatetest.Queue) *queue {
+// NewQueue is a queue of the template's, in which time goes by faster.
+func NewQueue(d templatetest.Queue) *Queue {
 	q := newQueue(d.MaxReceives, time.Duration(d.Visibility)*time.Second/hurry)
 	q.arn, q.url, q.fifo = d.ARN, d.URL, d.FIFO
 	return q
 }
 
-func (q *queue) send(body string) Message { return q.sendOnce(rand.Text(), "", body) }
+func (q *Queue) send(body string) Message { return q.sendOnce(rand.Text(), "", body) }
 
 // sendOnce sends a message to a FIFO queue, unless it knows the like. Then it is
 // the one that was sent before.
-func (q *queue) sendOnce(id, group, body string) Message {
+func (q *Queue) sendOnce(id, group, body string) Message {
 	m := &Message{ID: rand.Text(), Body: body, Sent: time.Now(), Group: group}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,7 +96,7 @@ func (q *queue) sendOnce(id, group, body string) Message {
 
 // signal wakes a poller, if a message can be received. There is one sign for any
 // number of messages: a poller that takes it hands it on while there are more.
-func (q *queue) signal() {
+func (q *Queue) signal() {
 	if !slices.ContainsFunc(q.waiting, q.visible) {
 		return
 	}
@@ -107,7 +107,7 @@ func (q *queue) signal() {
 }
 
 // receive returns a message, unless the queue has none that is visible.
-func (q *queue) receive() (*Message, bool) {
+func (q *Queue) receive() (*Message, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	at := slices.IndexFunc(q.waiting, q.visible)
@@ -123,7 +123,7 @@ func (q *queue) receive() (*Message, bool) {
 }
 
 // visible says whether a message can be received: none of its group is.
-func (q *queue) visible(m *Message) bool {
+func (q *Queue) visible(m *Message) bool {
 	for _, received := range q.inFlight {
 		if q.fifo && received.Group == m.Group {
 			return false
@@ -133,7 +133,7 @@ func (q *queue) visible(m *Message) bool {
 }
 
 // done deletes a received message.
-func (q *queue) done(m *Message) {
+func (q *Queue) done(m *Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.inFlight, m.receipt())
@@ -141,7 +141,7 @@ func (q *queue) done(m *Message) {
 }
 
 // postpone says when a received message comes again if it is not deleted.
-func (q *queue) postpone(receipt string, by time.Duration) bool {
+func (q *Queue) postpone(receipt string, by time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m, ok := q.inFlight[receipt]
@@ -153,7 +153,7 @@ func (q *queue) postpone(receipt string, by time.Duration) bool {
 
 // fail lets a received message become visible again later, or puts it into the
 // dead-letter queue when it was received as often as it may be.
-func (q *queue) fail(m *Message) {
+func (q *Queue) fail(m *Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if m.Receives >= q.maxReceives {
@@ -172,14 +172,56 @@ func (q *queue) fail(m *Message) {
 	})
 }
 
+// Hold has a message be received that did not come from here, such as that of a golden
+// event.
+func (q *Queue) Hold(receipt string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.inFlight[receipt] = &Message{}
+}
+
+// Postponed is how many messages that are received come again later than they would
+// by the queue's own visibility timeout, or sooner.
+func (q *Queue) Postponed() (count int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range q.inFlight {
+		if m.again > 0 {
+			count++
+		}
+	}
+	return count
+}
+
+// Waiting are the bodies of the messages that can be received, in their order.
+func (q *Queue) Waiting() (bodies []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range q.waiting {
+		bodies = append(bodies, m.Body)
+	}
+	return bodies
+}
+
+// Take deletes the messages that can be received, and returns their bodies.
+func (q *Queue) Take() []string {
+	bodies := q.Waiting()
+	for range bodies {
+		if m, ok := q.receive(); ok {
+			q.done(m)
+		}
+	}
+	return bodies
+}
+
 // idle says whether the queue has no message, waiting or received.
-func (q *queue) idle() bool {
+func (q *Queue) idle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting) == 0 && len(q.inFlight) == 0
 }
 
-func (q *queue) deadLetters() []Message {
+func (q *Queue) deadLetters() []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.dead)
@@ -195,15 +237,15 @@ type sqsInput struct {
 	VisibilityTimeout      int // seconds
 }
 
-// serveSQS answers requests to queues in the protocol of SQS, AWS JSON 1.0.
-func serveSQS(queues ...*queue) http.Handler {
+// ServeSQS answers requests to queues in the protocol of SQS, AWS JSON 1.0.
+func ServeSQS(queues ...*Queue) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var input sqsInput
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*maxMessage)).Decode(&input); err != nil {
 			refuseJSON(w, "com.amazonaws.sqs#InvalidMessageContents", err.Error())
 			return
 		}
-		at := slices.IndexFunc(queues, func(q *queue) bool { return q.url == input.QueueURL })
+		at := slices.IndexFunc(queues, func(q *Queue) bool { return q.url == input.QueueURL })
 		if at < 0 {
 			refuseJSON(w, "com.amazonaws.sqs#QueueDoesNotExist", fmt.Sprintf("there is no queue %q", input.QueueURL))
 			return
@@ -222,7 +264,7 @@ func serveSQS(queues ...*queue) http.Handler {
 // fifoID is what the ids of groups and for deduplication may be.
 var fifoID = regexp.MustCompile("^[!-~]{1,128}$")
 
-func (q *queue) answerSend(w http.ResponseWriter, in sqsInput) {
+func (q *Queue) answerSend(w http.ResponseWriter, in sqsInput) {
 	ids := in.MessageGroupID + in.MessageDeduplicationID
 	switch {
 	case in.MessageBody == "" || len(in.MessageBody) > maxMessage:
@@ -241,7 +283,7 @@ func (q *queue) answerSend(w http.ResponseWriter, in sqsInput) {
 	}
 }
 
-func (q *queue) answerChange(w http.ResponseWriter, in sqsInput) {
+func (q *Queue) answerChange(w http.ResponseWriter, in sqsInput) {
 	const most = 12 * 60 * 60
 	if in.VisibilityTimeout < 0 || in.VisibilityTimeout > most || !q.postpone(in.ReceiptHandle, time.Duration(in.VisibilityTimeout)*time.Second) {
 		refuseJSON(w, "com.amazonaws.sqs#MessageNotInflight", fmt.Sprintf("%q is not received, or cannot be hidden for %d s", in.ReceiptHandle, in.VisibilityTimeout))

@@ -12,7 +12,7 @@ import (
 )
 
 // receive waits for the queue's next message.
-func receive(t *testing.T, q *queue) *Message {
+func receive(t *testing.T, q *Queue) *Message {
 	t.Helper()
 	select {
 	case <-q.changed:
@@ -94,7 +94,7 @@ func TestSendMessage(t *testing.T) {
 	const address = "https://sqs.us-east-1.amazonaws.com/111122223333/uploads"
 	q := newQueue(1, time.Second)
 	q.url = address
-	server := httptest.NewServer(serveSQS(q))
+	server := httptest.NewServer(ServeSQS(q))
 	t.Cleanup(server.Close)
 	client := sqs.New(sqs.Options{
 		Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
@@ -121,7 +121,7 @@ func TestFIFOMessage(t *testing.T) {
 	const address = "https://sqs.us-east-1.amazonaws.com/111122223333/fetch.fifo"
 	q := newQueue(1, time.Second)
 	q.url, q.fifo = address, true
-	server := httptest.NewServer(serveSQS(newQueue(1, time.Second), q))
+	server := httptest.NewServer(ServeSQS(newQueue(1, time.Second), q))
 	t.Cleanup(server.Close)
 	client := sqs.New(sqs.Options{
 		Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),

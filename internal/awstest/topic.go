@@ -20,27 +20,36 @@ type Announcement struct {
 	Attributes       map[string]string
 }
 
-// topic is a topic of SNS. It is safe for concurrent use.
-type topic struct {
+// Topic is a topic of SNS. It is safe for concurrent use.
+type Topic struct {
 	arn string
 
 	mu   sync.Mutex
 	told []Announcement
 }
 
+// NewTopic is a topic that was told nothing yet.
+func NewTopic(arn string) *Topic { return &Topic{arn: arn} }
+
 // Announcements are the messages that were published so far whose outcome is of
 // an upload with the key.
-func (s *Stack) Announcements(t testing.TB, key string) []Announcement {
-	t.Helper()
-	s.topic.mu.Lock()
-	defer s.topic.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.topic.told), func(a Announcement) bool {
+func (t *Topic) Announcements(tb testing.TB, key string) []Announcement {
+	tb.Helper()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(t.told), func(a Announcement) bool {
 		var outcome struct{ Key string }
 		if err := json.Unmarshal([]byte(a.Message), &outcome); err != nil {
-			t.Errorf("the topic was told %q: %v", a.Message, err)
+			tb.Errorf("the topic was told %q: %v", a.Message, err)
 		}
 		return outcome.Key != key
 	})
+}
+
+// Announcements are those of the registry's topic that are of an upload with the key.
+func (s *Stack) Announcements(t testing.TB, key string) []Announcement {
+	t.Helper()
+	return s.topic.Announcements(t, key)
 }
 
 // snsCalls are the permissions that a request to SNS takes.
@@ -57,9 +66,9 @@ func snsCalls(_ *http.Request, body []byte) ([]Call, error) {
 // with the attributes.
 const maxAnnouncement = 256 << 10
 
-// serve answers Publish in the protocol of SNS, which is AWS's Query protocol.
+// ServeHTTP answers Publish in the protocol of SNS, which is AWS's Query protocol.
 // See https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
-func (t *topic) serve(w http.ResponseWriter, r *http.Request) {
+func (t *Topic) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4*maxAnnouncement)
 	if err := r.ParseForm(); err != nil {
 		refuseQuery(w, http.StatusBadRequest, "MalformedQueryString", err.Error())

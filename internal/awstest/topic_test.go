@@ -2,7 +2,6 @@ package awstest
 
 import (
 	"maps"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -28,8 +27,8 @@ func publication() *sns.PublishInput {
 
 // TestPublish publishes as functions do, and with mistakes.
 func TestPublish(t *testing.T) {
-	s := &Stack{topic: &topic{arn: outcomesARN}}
-	server := httptest.NewServer(http.HandlerFunc(s.topic.serve))
+	topic := NewTopic(outcomesARN)
+	server := httptest.NewServer(topic)
 	t.Cleanup(server.Close)
 	client := sns.New(sns.Options{
 		Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
@@ -37,12 +36,12 @@ func TestPublish(t *testing.T) {
 	if out, err := client.Publish(t.Context(), publication()); err != nil || aws.ToString(out.MessageId) == "" {
 		t.Fatalf("Publish = %+v, %v", out, err)
 	}
-	told := s.Announcements(t, "a")
+	told := topic.Announcements(t, "a")
 	if len(told) != 1 || told[0].Subject != "rejected: a" || told[0].Message != `{"key": "a"}` ||
 		!maps.Equal(told[0].Attributes, map[string]string{"status": "rejected", "folder": "modules"}) {
 		t.Errorf("the topic was told %+v", told)
 	}
-	if others := s.Announcements(t, "b"); len(others) != 0 {
+	if others := topic.Announcements(t, "b"); len(others) != 0 {
 		t.Errorf("of another key the topic was told %+v", others)
 	}
 	for code, mistakes := range map[string]map[string]func(*sns.PublishInput){
@@ -70,7 +69,7 @@ func TestPublish(t *testing.T) {
 	if _, err := client.ListTopics(t.Context(), nil); err == nil {
 		t.Error("there is an answer to what is not served")
 	}
-	if told := s.Announcements(t, "a"); len(told) != 1 {
+	if told := topic.Announcements(t, "a"); len(told) != 1 {
 		t.Errorf("mistakes were published: %+v", told)
 	}
 }
