@@ -5,18 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // tree is a place in a resource's settings, which are maps, lists and scalars.
 // It collects what is wrong on the way, so that a reader needs no error after
 // every step: a place that is read must be there.
 type tree struct {
-	value any
-	path  string
-	errs  *[]error
+	value     any
+	path      string
+	errs      *[]error
+	terraform bool // it is Terraform's, and else CloudFormation's
 }
 
-func newTree(path string, value any) tree { return tree{value, path, new([]error)} }
+func newTree(path string, value any) tree { return tree{value: value, path: path, errs: new([]error)} }
 
 // err is everything that was wrong in the settings.
 func (t tree) err() error { return errors.Join(*t.errs...) }
@@ -37,10 +39,29 @@ func (t tree) at(names ...string) tree {
 	return t
 }
 
+// in goes down by the names that a place has in CloudFormation, or else in Terraform,
+// with dots between them. A language that has no such place has nothing there.
+func (t tree) in(cloudFormation, terraform string) tree {
+	names := cloudFormation
+	if t.terraform {
+		names = terraform
+	}
+	if names == "" {
+		return t.with(nil)
+	}
+	return t.at(strings.Split(names, ".")...)
+}
+
+// with is the place with another value.
+func (t tree) with(value any) tree {
+	t.value = value
+	return t
+}
+
 // or is the place, or another value where there is nothing.
 func (t tree) or(value any) tree {
 	if !t.there() {
-		t.value = value
+		return t.with(value)
 	}
 	return t
 }
@@ -76,7 +97,8 @@ func (t tree) list() []tree {
 	}
 	elements := make([]tree, len(values))
 	for n, value := range values {
-		elements[n] = tree{value, fmt.Sprintf("%s[%d]", t.path, n), t.errs}
+		elements[n] = t.with(value)
+		elements[n].path = fmt.Sprintf("%s[%d]", t.path, n)
 	}
 	return elements
 }
@@ -88,6 +110,14 @@ func (t tree) texts() []string {
 		texts = append(texts, element.text())
 	}
 	return texts
+}
+
+// oneOrMore is a list of scalars, or a scalar that stands for a list of one.
+func (t tree) oneOrMore() []string {
+	if _, ok := t.value.([]any); ok {
+		return t.texts()
+	}
+	return []string{t.text()}
 }
 
 // table is a map of scalars.
@@ -118,4 +148,12 @@ func (t tree) json() any {
 		t.failf("it is no JSON: %w", err)
 	}
 	return value
+}
+
+// document is what Terraform has as a JSON text, and CloudFormation as settings.
+func (t tree) document() tree {
+	if t.terraform && t.there() {
+		return t.with(t.json())
+	}
+	return t
 }
