@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"pkg/access":                {},
 	"pkg/access/admin":          {"pkg/access"},
 	"pkg/registry":              {},
-	"pkg/catalog":               {"pkg/registry", "pkg/access"},
+	"pkg/catalog":               {"internal/ttlcache", "pkg/registry", "pkg/access"},
 	"pkg/protocol":              {"pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/publish":               {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/blob":                  {},
@@ -95,16 +95,16 @@ var mayLink = map[string][]string{
 	"functions/discovery": allOf(answers, "functions/internal/gateway", "functions/internal/jsonlog"),
 	"functions/versions":  allOf(answers, table, "functions/internal/gateway"),
 	"functions/download":  allOf(answers, table, bucket, "functions/internal/gateway"),
-	"functions/login":     allOf(answers, table, "pkg/access/admin", "pkg/identity", "pkg/login", "internal/printable", "internal/ttlcache", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
-	"functions/fetch":     allOf(answers, table, bucket, "pkg/pullthrough", "pkg/upstream", "internal/printable", "internal/ttlcache", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
+	"functions/login":     allOf(answers, table, "pkg/access/admin", "pkg/identity", "pkg/login", "internal/printable", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
+	"functions/fetch":     allOf(answers, table, bucket, "pkg/pullthrough", "pkg/upstream", "internal/printable", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
 	"functions/publish": allOf(table, bucket, "pkg/publish", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
 		"functions/internal/publishevents", "functions/internal/queue", "functions/internal/signingkey", "functions/internal/topic"),
 }
 
 // What several functions link.
 const (
-	answers = "pkg/registry pkg/catalog pkg/access pkg/protocol"
-	table   = "pkg/registry pkg/catalog pkg/access pkg/catalog/dynamocatalog pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
+	answers = "pkg/registry pkg/catalog pkg/access pkg/protocol internal/ttlcache"
+	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
 	bucket  = "pkg/blob pkg/blob/s3blob"
 )
 

@@ -288,9 +288,6 @@ func TestRemembersNothing(t *testing.T) {
 			t.Errorf("asked %q, %v, want %q", asked, err, want)
 		}
 	}
-	if len(g.Reader.known.tokens) > 0 {
-		t.Error("it remembers tokens, and is to remember none")
-	}
 }
 
 // A note of a use that fails is nobody's loss: it is tried again when the token is
@@ -368,49 +365,29 @@ func TestNoTokens(t *testing.T) {
 	}
 }
 
+// As many tokens are remembered as there is room for, and no more.
 func TestRemembersABoundedNumber(t *testing.T) {
-	r := newRemembered(time.Minute)
-	now := time.Now()
-	for i := range 3 * maxRemembered {
-		_, id := access.NewToken()
-		r.put(access.Token{ID: id}, now.Add(time.Duration(i)*time.Millisecond))
-		if len(r.tokens) > maxRemembered {
-			t.Fatalf("%d tokens are remembered", len(r.tokens))
-		}
-		if _, ok := r.get(id, now.Add(time.Duration(i)*time.Millisecond)); !ok {
-			t.Fatal("the last one is not")
-		}
-	}
-}
-
-// Where there is no room, what is too old goes first, and else no more than has to.
-func TestForgetsNoMoreThanItMust(t *testing.T) {
-	r, now := newRemembered(time.Minute), time.Now()
-	fill := func(count int, at time.Time) (last access.ID) {
+	for _, count := range []int{maxRemembered, maxRemembered + 1} {
+		g := newGate(t, time.Minute)
+		var ids []access.ID
 		for range count {
-			_, last = access.NewToken()
-			r.put(access.Token{ID: last}, at)
+			ids = append(ids, g.issue(t, "read *"))
 		}
-		return last
-	}
-	fill(maxRemembered-1, now)
-	if fill(1, now); len(r.tokens) != maxRemembered {
-		t.Errorf("of as many as there is room for, %d are remembered", len(r.tokens))
-	}
-	if fill(1, now); len(r.tokens) != maxRemembered {
-		t.Errorf("with one more, %d are remembered", len(r.tokens))
-	}
-	later := now.Add(59 * time.Second)
-	fresh := fill(10, later)
-	if len(r.tokens) != maxRemembered {
-		t.Errorf("with ten more, %d are remembered", len(r.tokens))
-	}
-	last := fill(1, now.Add(time.Minute))
-	if _, ok := r.get(fresh, later); !ok || len(r.tokens) > 11 || len(r.tokens) < 2 {
-		t.Errorf("when the others are too old, %d are remembered, and a fresh one among them: %t", len(r.tokens), ok)
-	}
-	if _, ok := r.get(last, now.Add(time.Minute)); !ok {
-		t.Error("the last one is not remembered")
+		for _, lookups := range []bool{true, false} {
+			found := 0
+			for _, id := range ids {
+				asked, err := g.ask(t, access.Bearer(id))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if asked == "alone" {
+					found++
+				}
+			}
+			if lookups && found > 0 || !lookups && (found < count) != (count > maxRemembered) {
+				t.Errorf("of %d tokens, %d are remembered", count, found)
+			}
+		}
 	}
 }
 

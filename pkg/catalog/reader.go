@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/larder-registry/larder/internal/ttlcache"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -29,7 +30,8 @@ type Tokens interface {
 type Reader struct {
 	catalog Catalog
 	tokens  Tokens
-	known   *remembered
+	known   *ttlcache.Cache[access.ID, *access.Token]
+	keep    time.Duration // for which a token is known
 	log     *slog.Logger
 	audit   access.Audit
 	now     func() time.Time
@@ -57,11 +59,14 @@ type ReaderConfig struct {
 // MaxRemember is how long a token may be known without being looked up.
 const MaxRemember = time.Minute
 
+// maxRemembered is how many tokens are known at a time.
+const maxRemembered = 1000
+
 // NewReader reads from a catalog.
 func NewReader(c ReaderConfig) *Reader {
 	return &Reader{
 		catalog: c.Catalog, tokens: c.Tokens, log: c.Logger, audit: access.LogTo(c.Logger),
-		known: newRemembered(min(c.Remember, MaxRemember)), now: time.Now,
+		known: ttlcache.New[access.ID, *access.Token](maxRemembered), keep: min(c.Remember, MaxRemember), now: time.Now,
 	}
 }
 
@@ -136,8 +141,8 @@ func read[T any](ctx context.Context, r *Reader, caller access.Caller, about acc
 	if r.tokens == nil {
 		return nothing, r.decide(ctx, id, nil, about)
 	}
-	if token, ok := r.known.get(id, r.now()); ok {
-		if err := r.decide(ctx, id, &token, about); err != nil {
+	if token, ok := r.known.Get(id, r.now()); ok {
+		if err := r.decide(ctx, id, token, about); err != nil {
 			return nothing, err
 		}
 		return ask(r.catalog)
@@ -149,7 +154,7 @@ func read[T any](ctx context.Context, r *Reader, caller access.Caller, about acc
 		return nothing, err
 	}
 	if lookup.Token != nil {
-		r.known.put(*lookup.Token, asked)
+		r.known.Put(id, lookup.Token, asked, r.keep)
 	}
 	if err := r.decide(ctx, id, lookup.Token, about); err != nil {
 		return nothing, err
