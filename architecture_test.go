@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"internal/size":             {},
 	"internal/ttlcache":         {},
 	"internal/node":             {"pkg/", "internal/node/", "internal/contextio", "internal/hostname", "internal/printable", "internal/progress", "internal/shell", "internal/size", "internal/ttlcache"},
-	"internal/reach":            {"pkg/", "internal/node/datadir", "internal/node/socket", "internal/awsconfig", "internal/printable", "internal/reach", "internal/size"},
+	"internal/reach":            {"pkg/", "internal/node/datadir", "internal/node/socket", "internal/awsconfig", "internal/printable", "internal/progress", "internal/reach", "internal/size"},
 	"internal/check":            {"pkg/", "internal/check/", "internal/awsconfig", "internal/hostname", "internal/printable", "internal/size"},
 	"internal/transfer":         {"pkg/", "internal/transfer/", "internal/awsconfig", "internal/contextio", "internal/printable", "internal/progress", "internal/size"},
 	"cmd/larder":                {"pkg/", "internal/"},

@@ -8,6 +8,7 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
 	"github.com/larder-registry/larder/internal/shell"
@@ -64,7 +65,7 @@ func newWalk(cmd *cobra.Command, o reach.Options, after string, request func(aft
 		Request:  request,
 		After:    after,
 		Out:      cmd.OutOrStdout(),
-		Progress: walk.NewProgress(cmd.ErrOrStderr(), isTerminal(os.Stderr)),
+		Progress: progress.NewLine(cmd.ErrOrStderr(), isTerminal(os.Stderr)),
 	}, nil
 }
 

@@ -1,5 +1,6 @@
-// Package progress tells how far files are that go up or come down: on a terminal
-// in bars that are drawn again and again, elsewhere in lines.
+// Package progress tells how far something is that takes long: files that go up or come
+// down, in a [Bar] each, and walks, in a [Line]. On a terminal these are drawn again and
+// again; elsewhere they are lines that stay.
 package progress
 
 import (

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/printable"
+	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/size"
 	"github.com/larder-registry/larder/pkg/control"
@@ -37,7 +38,7 @@ type Walk struct {
 	Request  func(after string) control.Request // for the part after a cursor
 	After    string                             // where another walk was interrupted
 	Out      io.Writer                          // gets a line for everything that is wrong
-	Progress *Progress
+	Progress *progress.Line
 	Each     func(*control.Walked) // gets each part
 
 	pause time.Duration // in place of retryPause
@@ -57,7 +58,7 @@ type Totals struct {
 // With an error it returns what was done before it. Errors of the way to the
 // registry, after a first part, are such as did not go away.
 func (w *Walk) Run(ctx context.Context) (t Totals, err error) {
-	defer w.Progress.erase()
+	defer w.Progress.Erase()
 	t.Next = w.After
 	for begun := false; ; begun = true {
 		answer, err := w.ask(ctx, t.Next, begun)
@@ -87,7 +88,7 @@ func (w *Walk) ask(ctx context.Context, after string, begun bool) (control.Answe
 		if !errors.As(err, &lost) || !begun || retries == maxRetries {
 			return answer, err
 		}
-		w.Progress.line("%v; asking again", err)
+		w.Progress.Say("%v; asking again", err)
 		select {
 		case <-ctx.Done():
 			return answer, ctx.Err()
@@ -108,7 +109,7 @@ func (t *Totals) add(part *control.Walked) {
 
 // tell tells of a part. What the registry says may hold what others have named.
 func (w *Walk) tell(t Totals, part *control.Walked) error {
-	w.Progress.erase()
+	w.Progress.Erase()
 	for _, f := range part.Findings {
 		if _, err := fmt.Fprintf(w.Out, "%s: %s\n", printable.Text(f.Subject), printable.Text(f.Problem)); err != nil {
 			return fmt.Errorf("write what is wrong: %w", err)
@@ -123,7 +124,7 @@ func (w *Walk) tell(t Totals, part *control.Walked) error {
 		w.Each(part)
 	}
 	if t.Next != "" {
-		w.Progress.step(t, printable.Text(part.Last))
+		w.Progress.At(t, part.Last)
 	}
 	return nil
 }

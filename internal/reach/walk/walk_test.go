@@ -6,8 +6,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/pkg/control"
 )
@@ -37,15 +39,15 @@ func part(next string, versions, changed int, findings ...control.Finding) *cont
 }
 
 // newWalk is a walk on a script, and what it says.
-func newWalk(s *script, terminal bool) (w *Walk, out, progress *strings.Builder) {
-	out, progress = new(strings.Builder), new(strings.Builder)
+func newWalk(s *script, terminal bool) (w *Walk, out, told *strings.Builder) {
+	out, told = new(strings.Builder), new(strings.Builder)
 	return &Walk{
 		Registry: s,
 		Request:  func(after string) control.Request { return control.Request{Resign: &control.Part{After: after}} },
 		Out:      out,
-		Progress: NewProgress(progress, terminal),
+		Progress: progress.NewLine(told, terminal),
 		pause:    time.Microsecond,
-	}, out, progress
+	}, out, told
 }
 
 var broken = control.Finding{Subject: "module acme/vpc/aws 1.0.0", Problem: "It is broken."}
@@ -171,12 +173,15 @@ func TestControlCharacters(t *testing.T) {
 	}
 }
 
+// clear takes a terminal back to the start of an empty line.
+const clear = "\r\x1b[K"
+
 func TestProgressOnATerminal(t *testing.T) {
 	w, _, progress := newWalk(&script{answers: []any{part("a", 2, 0), part("", 1, 0)}}, true)
 	if _, err := w.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if want := clearLine + "2 versions, 1 upload, provider acme/widget a" + clearLine; progress.String() != want {
+	if want := clear + "2 versions, 1 upload, provider acme/widget a" + clear; progress.String() != want {
 		t.Errorf("drew %q, want %q", progress, want)
 	}
 }
@@ -184,20 +189,22 @@ func TestProgressOnATerminal(t *testing.T) {
 // A walk that fails leaves a terminal at the start of a line, for its error.
 func TestProgressIsErasedAtAnError(t *testing.T) {
 	w, _, progress := newWalk(&script{answers: []any{part("a", 2, 0), errors.New("no")}}, true)
-	if _, err := w.Run(t.Context()); err == nil || !strings.HasSuffix(progress.String(), clearLine) {
+	if _, err := w.Run(t.Context()); err == nil || !strings.HasSuffix(progress.String(), clear) {
 		t.Errorf("%v, drew %q", err, progress)
 	}
 }
 
 func TestProgressInALog(t *testing.T) {
-	w, _, progress := newWalk(&script{answers: []any{part("a", 2, 0), part("b", 1, 0), part("", 1, 0)}}, false)
-	w.Progress.told = time.Now().Add(-tellEvery)
-	if _, err := w.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if want := "2 versions, 1 upload so far\n"; progress.String() != want {
-		t.Errorf("told %q, want %q", progress, want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w, _, progress := newWalk(&script{answers: []any{part("a", 2, 0), part("b", 1, 0), part("", 1, 0)}}, false)
+		time.Sleep(time.Minute)
+		if _, err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if want := "2 versions, 1 upload so far\n"; progress.String() != want {
+			t.Errorf("told %q, want %q", progress, want)
+		}
+	})
 }
 
 type failingWriter struct{}
