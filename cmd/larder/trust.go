@@ -12,7 +12,6 @@ import (
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
-	"github.com/larder-registry/larder/pkg/control"
 )
 
 func newTrustCommand() *cobra.Command {
@@ -87,19 +86,6 @@ func given(rule access.Rule) string {
 	default:
 		return "tokens and access keys"
 	}
-}
-
-// askAccess asks the registry that the flags name.
-func askAccess(cmd *cobra.Command, o reach.Options, r admin.Request) (admin.Answer, error) {
-	registry, err := findRegistry(cmd, o)
-	if err != nil {
-		return admin.Answer{}, err
-	}
-	answer, err := registry.Ask(cmd.Context(), control.Request{Access: &r})
-	if err != nil {
-		return admin.Answer{}, err
-	}
-	return *answer.Access, nil
 }
 
 // The issuers of identity tokens that have a flag of their own.
