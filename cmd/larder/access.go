@@ -28,13 +28,10 @@ is asked with your own credentials, found as the AWS CLI finds them, which need
 lambda:InvokeFunction on its function <name>-login, as its policy <name>-access
 allows it. AWS_ENDPOINT_URL_LAMBDA leads to another server.`
 
-// askAccess asks the registry that the flags name.
+// askAccess asks the registry that the flags, or else the environment, name about
+// tokens or rules of trust.
 func askAccess(cmd *cobra.Command, o reach.Options, r admin.Request) (admin.Answer, error) {
-	registry, err := findRegistry(cmd, o)
-	if err != nil {
-		return admin.Answer{}, err
-	}
-	answer, err := registry.Ask(cmd.Context(), control.Request{Access: &r})
+	answer, err := ask(cmd, o, control.Request{Access: &r})
 	if err != nil {
 		return admin.Answer{}, err
 	}

@@ -38,11 +38,10 @@ with them: "trusted", which an expired key is, too; "revoked", by its owner; or
 			if err != nil {
 				return err
 			}
-			write := func(out io.Writer) error { return writeKeys(out, keys, versions) }
-			if asJSON {
-				write = func(out io.Writer) error { return writeJSON(out, map[string][]control.Key{"keys": keys}) }
-			}
-			return errors.Join(write(cmd.OutOrStdout()), totals.Err())
+			err = show(cmd, asJSON, map[string][]control.Key{"keys": keys}, func(out io.Writer) error {
+				return writeKeys(out, keys, versions)
+			})
+			return errors.Join(err, totals.Err())
 		},
 	}
 	addRegistryFlags(command, &o)
@@ -127,11 +126,7 @@ docs/operations.md says how.
 		Example: `  larder keys rotate && larder keys resign`,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			registry, err := findRegistry(cmd, o)
-			if err != nil {
-				return err
-			}
-			answer, err := registry.Ask(cmd.Context(), control.Request{Rotate: &control.Rotate{}})
+			answer, err := ask(cmd, o, control.Request{Rotate: &control.Rotate{}})
 			if err != nil {
 				return err
 			}
@@ -160,11 +155,7 @@ On AWS, access keys are those of IAM's users and roles.
 		Example: `  larder keys rotate-access`,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			registry, err := findRegistry(cmd, o)
-			if err != nil {
-				return err
-			}
-			answer, err := registry.Ask(cmd.Context(), control.Request{RotateAccess: &control.RotateAccess{}})
+			answer, err := ask(cmd, o, control.Request{RotateAccess: &control.RotateAccess{}})
 			if err != nil {
 				return err
 			}
@@ -228,11 +219,7 @@ goes on with a new key, uploaded in the place of this one.
 			if err := request.Validate(); err != nil {
 				return err
 			}
-			registry, err := findRegistry(cmd, o)
-			if err != nil {
-				return err
-			}
-			answer, err := registry.Ask(cmd.Context(), control.Request{Distrust: &request})
+			answer, err := ask(cmd, o, control.Request{Distrust: &request})
 			if err != nil {
 				return err
 			}

@@ -43,11 +43,9 @@ nothing of it can be served: "larder verify" says why.
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = writeJSON(cmd.OutOrStdout(), map[string][]control.Version{"versions": versions})
-			} else {
-				err = writeVersions(cmd.OutOrStdout(), versions, of)
-			}
+			err = show(cmd, asJSON, map[string][]control.Version{"versions": versions}, func(out io.Writer) error {
+				return writeVersions(out, versions, of)
+			})
 			return errors.Join(err, totals.Err())
 		},
 	}

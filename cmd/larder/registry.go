@@ -48,6 +48,15 @@ func findRegistry(cmd *cobra.Command, o reach.Options) (*reach.Registry, error) 
 	return reach.Find(cmd.Context(), o)
 }
 
+// ask asks the registry that the flags, or else the environment, name.
+func ask(cmd *cobra.Command, o reach.Options, r control.Request) (control.Answer, error) {
+	registry, err := findRegistry(cmd, o)
+	if err != nil {
+		return control.Answer{}, err
+	}
+	return registry.Ask(cmd.Context(), r)
+}
+
 // addAfterFlag defines the flag with which an interrupted walk goes on.
 func addAfterFlag(command *cobra.Command, value *string) {
 	command.Flags().StringVar(value, "after", "", "go on after this `cursor`, which an interrupted run has told")

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/larder-registry/larder/internal/check/findings"
@@ -35,6 +37,23 @@ func report(cmd *cobra.Command, asJSON bool, subject string, run func(context.Co
 		return fmt.Errorf("write the findings: %w", written)
 	}
 	return list.Err()
+}
+
+// show writes what a command has found out: as a document of JSON, or as people read it.
+func show(cmd *cobra.Command, asJSON bool, document any, write func(io.Writer) error) error {
+	if asJSON {
+		return writeJSON(cmd.OutOrStdout(), document)
+	}
+	return write(cmd.OutOrStdout())
+}
+
+// hint tells a person what to do with what was printed. A program that reads it is not told.
+func hint(cmd *cobra.Command, format string, args ...any) error {
+	if !isatty.IsTerminal(os.Stdout.Fd()) {
+		return nil
+	}
+	_, err := fmt.Fprintf(cmd.ErrOrStderr(), format, args...)
+	return err
 }
 
 func writeJSON(out io.Writer, document any) error {

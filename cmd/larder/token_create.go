@@ -3,16 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/user"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
-	"github.com/larder-registry/larder/pkg/control"
 )
 
 func newTokenCreateCommand() *cobra.Command {
@@ -34,11 +31,7 @@ does not leave this machine.
 			if err != nil {
 				return err
 			}
-			registry, err := findRegistry(cmd, o)
-			if err != nil {
-				return err
-			}
-			return createToken(cmd, registry, secret, request)
+			return createToken(cmd, o, secret, request)
 		},
 	}
 	t.add(command)
@@ -84,9 +77,9 @@ func (t *tokenFlags) request() (secret string, r admin.CreateToken, err error) {
 }
 
 // createToken asks for a token and prints it.
-func createToken(cmd *cobra.Command, registry *reach.Registry, secret string, r admin.CreateToken) error {
+func createToken(cmd *cobra.Command, o reach.Options, secret string, r admin.CreateToken) error {
 	revoke := "larder token revoke " + r.ID.String()
-	answer, err := registry.Ask(cmd.Context(), control.Request{Access: &admin.Request{CreateToken: &r}})
+	answer, err := askAccess(cmd, o, admin.Request{CreateToken: &r})
 	if errors.Is(err, reach.ErrUnknown) {
 		return fmt.Errorf("%w; the registry may have made a token that nobody has got: \"%s\" ends it, and the name is free again", err, revoke)
 	}
@@ -96,10 +89,7 @@ func createToken(cmd *cobra.Command, registry *reach.Registry, secret string, r 
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
 		return fmt.Errorf("the token is made, and cannot be written: %w; end it with \"%s\"", err, revoke)
 	}
-	if isatty.IsTerminal(os.Stdout.Fd()) {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), tokenHint, formatExpiry(answer.Access.Token.Expires))
-	}
-	return err
+	return hint(cmd, tokenHint, formatExpiry(answer.Token.Expires))
 }
 
 // tokenHint is what a person is told who has got a token.

@@ -40,10 +40,9 @@ Times are in UTC, and that of the last use is a day.
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), map[string][]access.Token{"tokens": tokens})
-			}
-			return writeTokens(cmd.OutOrStdout(), tokens, ofPipelines, time.Now())
+			return show(cmd, asJSON, map[string][]access.Token{"tokens": tokens}, func(out io.Writer) error {
+				return writeTokens(out, tokens, ofPipelines, time.Now())
+			})
 		},
 	}
 	addRegistryFlags(command, &o)

@@ -163,10 +163,10 @@ func newTrustListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), map[string][]access.Rule{"rules": append([]access.Rule{}, answer.Rules.Rules...)})
-			}
-			return writeRules(cmd.OutOrStdout(), answer.Rules.Rules)
+			rules := append([]access.Rule{}, answer.Rules.Rules...) // no rules are [] in JSON, not null
+			return show(cmd, asJSON, map[string][]access.Rule{"rules": rules}, func(out io.Writer) error {
+				return writeRules(out, rules)
+			})
 		},
 	}
 	addRegistryFlags(command, &o)

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/larder-registry/larder/internal/reach"
@@ -67,11 +65,7 @@ delete, download what it uploaded, upload for a mirror, or write what is publish
 			if err := request.Validate(); err != nil {
 				return err
 			}
-			registry, err := findRegistry(cmd, o)
-			if err != nil {
-				return err
-			}
-			return createUploader(cmd, registry, request)
+			return createUploader(cmd, o, request)
 		},
 	}
 	flags := command.Flags()
@@ -82,9 +76,10 @@ delete, download what it uploaded, upload for a mirror, or write what is publish
 	return command
 }
 
-func createUploader(cmd *cobra.Command, registry *reach.Registry, request control.CreateUploader) error {
+// createUploader asks for an access key and prints it.
+func createUploader(cmd *cobra.Command, o reach.Options, request control.CreateUploader) error {
 	revoke := "larder uploader revoke " + request.Name
-	answer, err := registry.Ask(cmd.Context(), control.Request{CreateUploader: &request})
+	answer, err := ask(cmd, o, control.Request{CreateUploader: &request})
 	if errors.Is(err, reach.ErrUnknown) {
 		return fmt.Errorf("%w; there may be an access key that nobody has got: \"%s\" ends it, and the name is free again", err, revoke)
 	}
@@ -97,10 +92,7 @@ func createUploader(cmd *cobra.Command, registry *reach.Registry, request contro
 	if err != nil {
 		return fmt.Errorf("the access key is made, and cannot be written: %w; end it with \"%s\"", err, revoke)
 	}
-	if isatty.IsTerminal(os.Stdout.Fd()) {
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), uploaderHint, formatExpiry(u.Expires), u.Namespaces[0])
-	}
-	return err
+	return hint(cmd, uploaderHint, formatExpiry(u.Expires), u.Namespaces[0])
 }
 
 // uploaderHint is what a person is told who has got an access key.
@@ -125,18 +117,13 @@ expired. Times are in UTC.
   larder uploader list --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			registry, err := findRegistry(cmd, o)
+			answer, err := ask(cmd, o, control.Request{ListUploaders: &control.ListUploaders{}})
 			if err != nil {
 				return err
 			}
-			answer, err := registry.Ask(cmd.Context(), control.Request{ListUploaders: &control.ListUploaders{}})
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), answer.Uploaders)
-			}
-			return writeUploaders(cmd.OutOrStdout(), answer.Uploaders.Uploaders, time.Now())
+			return show(cmd, asJSON, answer.Uploaders, func(out io.Writer) error {
+				return writeUploaders(out, answer.Uploaders.Uploaders, time.Now())
+			})
 		},
 	}
 	addRegistryFlags(command, &o)
@@ -169,11 +156,7 @@ What was uploaded with it stays.
 		Example: `  larder uploader revoke acme-ci`,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			registry, err := findRegistry(cmd, o)
-			if err != nil {
-				return err
-			}
-			answer, err := registry.Ask(cmd.Context(), control.Request{RevokeUploader: &control.RevokeUploader{Which: args[0]}})
+			answer, err := ask(cmd, o, control.Request{RevokeUploader: &control.RevokeUploader{Which: args[0]}})
 			if err != nil {
 				return err
 			}

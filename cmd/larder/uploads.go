@@ -45,15 +45,13 @@ from the bucket.
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = writeJSON(cmd.OutOrStdout(), map[string][]publish.Outcome{"uploads": uploads})
-			} else {
-				none := "there is no such upload"
-				if len(args) == 0 && status == "" {
-					none = "no upload is rejected, pending or ignored"
-				}
-				err = writeUploads(cmd.OutOrStdout(), uploads, none)
+			none := "there is no such upload"
+			if len(args) == 0 && status == "" {
+				none = "no upload is rejected, pending or ignored"
 			}
+			err = show(cmd, asJSON, map[string][]publish.Outcome{"uploads": uploads}, func(out io.Writer) error {
+				return writeUploads(out, uploads, none)
+			})
 			return errors.Join(err, totals.Err())
 		},
 	}
