@@ -112,12 +112,9 @@ hyphen, as the clients do. The certificates of SSL_CERT_FILE are trusted.`,
   larder mirror export carry.tar 'hashicorp/time@>= 0.9' registry.example.com/acme/widget@1.2.3 --platform all --from registry.example.com`,
 		Args: arguments(2, manyArguments),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			choices := make([]mirror.Choice, len(args)-1)
-			for i, text := range args[1:] {
-				var err error
-				if choices[i], err = mirror.ParseChoiceAt(text); err != nil {
-					return err
-				}
+			choices, err := parseChoices(args[1:])
+			if err != nil {
+				return err
 			}
 			wanted, err := mirror.ParsePlatforms(platforms)
 			if err != nil {
@@ -135,6 +132,18 @@ hyphen, as the clients do. The certificates of SSL_CERT_FILE are trusted.`,
 	command.Flags().StringVar(&tokenEnv, "token-env", "", "read the token from the environment variable `NAME`")
 	checkFlags(command, needed("from"))
 	return command
+}
+
+// parseChoices reads which providers are to be exported, and which of their versions.
+func parseChoices(texts []string) ([]mirror.Choice, error) {
+	choices := make([]mirror.Choice, len(texts))
+	for i, text := range texts {
+		var err error
+		if choices[i], err = mirror.ParseChoiceAt(text); err != nil {
+			return nil, err
+		}
+	}
+	return choices, nil
 }
 
 // openMirror finds the mirror and the token for it.

@@ -21,7 +21,6 @@ const outcomeTimeout = 5 * time.Minute
 
 func newPublishCommand() *cobra.Command {
 	var p publication
-	var provider, module, version, source string
 	command := &cobra.Command{
 		Use:   "publish FILE... --to NAMESPACE/TYPE | --module NAMESPACE/NAME/SYSTEM --version VERSION DIR|ARCHIVE",
 		Short: "Upload a provider's release or a module, and say what became of it",
@@ -60,45 +59,25 @@ is no failure.`,
   (. .larder/env && larder publish --module acme/network/aws --version 1.2.3 network-1.2.3.tar.gz)`,
 		Args: arguments(1, manyArguments),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := registry.CheckSource(source); err != nil {
+			if err := registry.CheckSource(p.source); err != nil {
 				return fmt.Errorf("--source: %w", err)
 			}
-			if provider != "" {
-				files, err := upload.Release(provider, args)
-				if err != nil {
-					return fmt.Errorf("--to: %w", err)
-				}
-				return p.run(cmd, from(source, files))
+			if p.provider != "" {
+				return p.publishRelease(cmd, args)
 			}
-			if len(args) != 1 {
-				return fmt.Errorf("a module is one folder or one archive, and these are %d", len(args))
-			}
-			file, cleanUp, err := upload.Module(cmd.Context(), module, version, args[0])
-			if err != nil {
-				return err
-			}
-			defer cleanUp()
-			return p.run(cmd, from(source, []upload.File{file}))
+			return p.publishModule(cmd, args)
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&provider, "to", "", "the files are of the provider `namespace/type`")
-	flags.StringVar(&module, "module", "", "it is the module `namespace/name/system`")
-	flags.StringVar(&version, "version", "", "`version` of the module")
-	flags.StringVar(&source, "source", "", "`URL` of the repository that it was made from")
+	flags.StringVar(&p.provider, "to", "", "the files are of the provider `namespace/type`")
+	flags.StringVar(&p.module, "module", "", "it is the module `namespace/name/system`")
+	flags.StringVar(&p.version, "version", "", "`version` of the module")
+	flags.StringVar(&p.source, "source", "", "`URL` of the repository that it was made from")
 	flags.StringVar(&p.authorKey, "author-key", "", "`file` of the author's public keys, with which the signature is verified before the upload")
 	flags.BoolVar(&p.asJSON, "json", false, "write what became of the files as one JSON document")
 	addInboxFlags(command, &p.Options)
 	checkFlags(command, oneOf("to", "module"), together("module", "version"), notTogether("author-key", "module"))
 	return command
-}
-
-// from says of files of what source they were made.
-func from(source string, files []upload.File) []upload.File {
-	for i := range files {
-		files[i].Source = source
-	}
-	return files
 }
 
 // addInboxFlags defines the flags of commands that upload.
@@ -118,14 +97,42 @@ func openInbox(cmd *cobra.Command, o upload.Options) (*upload.Inbox, error) {
 	return upload.Open(cmd.Context(), o)
 }
 
-// publication is how files are checked and published.
+// publication is what is published, and how it is checked and told of.
 type publication struct {
 	upload.Options
-	authorKey string // a file of public keys; empty for none
-	asJSON    bool
+	provider, module, version string // the provider, or else the module and its version
+	source                    string // the URL of its repository; empty for none
+	authorKey                 string // a file of public keys; empty for none
+	asJSON                    bool
 }
 
-func (p publication) run(cmd *cobra.Command, files []upload.File) error {
+// publishRelease publishes the files of a provider's release.
+func (p publication) publishRelease(cmd *cobra.Command, paths []string) error {
+	files, err := upload.Release(p.provider, paths)
+	if err != nil {
+		return fmt.Errorf("--to: %w", err)
+	}
+	return p.publish(cmd, files)
+}
+
+// publishModule publishes a module's folder or archive.
+func (p publication) publishModule(cmd *cobra.Command, paths []string) error {
+	if len(paths) != 1 {
+		return fmt.Errorf("a module is one folder or one archive, and these are %d", len(paths))
+	}
+	file, cleanUp, err := upload.Module(cmd.Context(), p.module, p.version, paths[0])
+	if err != nil {
+		return err
+	}
+	defer cleanUp()
+	return p.publish(cmd, []upload.File{file})
+}
+
+// publish checks files, uploads them and says what became of them.
+func (p publication) publish(cmd *cobra.Command, files []upload.File) error {
+	for i := range files {
+		files[i].Source = p.source
+	}
 	inbox, err := openInbox(cmd, p.Options)
 	if err != nil {
 		return err

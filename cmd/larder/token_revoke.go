@@ -40,27 +40,31 @@ or on AWS for UrlLifetime.
 			if (len(args) == 0) == (owner == "") {
 				return errors.New("say which tokens end: by their names or IDs, or by their --owner")
 			}
-			registry, err := findRegistry(cmd, o)
-			if err != nil {
-				return err
-			}
-			if owner != "" {
-				args, err = tokensOf(cmd, registry, owner)
-			}
-			if err != nil {
-				return err
-			}
-			for _, which := range args {
-				if err := revokeToken(cmd, registry, which, o.Stack != ""); err != nil {
-					return err
-				}
-			}
-			return nil
+			return revokeTokens(cmd, o, args, owner)
 		},
 	}
 	command.Flags().StringVar(&owner, "owner", "", "end all tokens of this `owner`")
 	addRegistryFlags(command, &o)
 	return command
+}
+
+// revokeTokens ends the tokens that are named, or else those of an owner.
+func revokeTokens(cmd *cobra.Command, o reach.Options, named []string, owner string) error {
+	registry, err := findRegistry(cmd, o)
+	if err != nil {
+		return err
+	}
+	if owner != "" {
+		if named, err = tokensOf(cmd, registry, owner); err != nil {
+			return err
+		}
+	}
+	for _, which := range named {
+		if err := revokeToken(cmd, registry, which, o.Stack != ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tokensOf is the IDs of the tokens of an owner that have not expired. There is

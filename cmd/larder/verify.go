@@ -46,15 +46,7 @@ is served as it was.`,
 			if asJSON {
 				return verifyAsJSON(cmd, w)
 			}
-			return runWalk(cmd, w, func(t walk.Totals) string {
-				switch {
-				case t.Findings > 0:
-					return "not all is well"
-				case t.Notes > 0:
-					return "nothing is wrong, but see the notes above"
-				}
-				return "nothing is wrong"
-			})
+			return runWalk(cmd, w, concludeVerification)
 		},
 	}
 	addRegistryFlags(command, &o)
@@ -62,6 +54,18 @@ is served as it was.`,
 	command.Flags().BoolVar(&quick, "quick", false, "look at the sizes of archives, and do not read them")
 	command.Flags().BoolVar(&asJSON, "json", false, "write the differences and notes as one JSON document")
 	return command
+}
+
+// concludeVerification says in words what a verification came to.
+func concludeVerification(t walk.Totals) string {
+	switch {
+	case t.Findings > 0:
+		return "not all is well"
+	case t.Notes > 0:
+		return "nothing is wrong, but see the notes above"
+	default:
+		return "nothing is wrong"
+	}
 }
 
 // verifyAsJSON writes what a verification comes to when it is done.
