@@ -15,11 +15,11 @@ const maxCached = 200
 // cache keeps what origins answered, and that they did not.
 type cache[T any] struct {
 	asking singleflight.Group
-	known  *ttlcache.Cache[string, T]
+	known  *ttlcache.Cache[string, any] // of T each
 }
 
 func newCache[T any]() *cache[T] {
-	return &cache[T]{known: ttlcache.New[string, T](maxCached)}
+	return &cache[T]{known: ttlcache.New[string, any](maxCached)}
 }
 
 // get is the answer under a key: one that is good still, or a new one, with how

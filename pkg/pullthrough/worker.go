@@ -36,14 +36,14 @@ type Worker struct {
 	mu      sync.Mutex
 	pending map[Wanted]bool // that wait or are being fetched
 
-	resting *ttlcache.Cache[Wanted, struct{}]
+	resting *ttlcache.Cache[string, struct{}] // by the names of packages
 }
 
 // NewWorker fetches by a [Fetcher.Fetch].
 func NewWorker(fetch func(context.Context, Wanted) error, log *slog.Logger) *Worker {
 	return &Worker{
 		fetch: fetch, log: log, queue: make(chan Wanted, maxPending), pending: map[Wanted]bool{},
-		resting: ttlcache.New[Wanted, struct{}](maxPending), // what is forgotten is looked at again
+		resting: ttlcache.New[string, struct{}](maxPending), // what is forgotten is looked at again
 	}
 }
 
@@ -51,7 +51,7 @@ func NewWorker(fetch func(context.Context, Wanted) error, log *slog.Logger) *Wor
 func (w *Worker) Want(_ context.Context, wanted Wanted) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, rests := w.resting.Get(wanted, time.Now()); rests || w.pending[wanted] {
+	if _, rests := w.resting.Get(wanted.String(), time.Now()); rests || w.pending[wanted] {
 		return nil
 	}
 	select {
@@ -96,5 +96,5 @@ func (w *Worker) done(wanted Wanted) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pending, wanted)
-	w.resting.Put(wanted, struct{}{}, time.Now(), restFor)
+	w.resting.Put(wanted.String(), struct{}{}, time.Now(), restFor)
 }

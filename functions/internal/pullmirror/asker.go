@@ -31,12 +31,12 @@ type asker struct {
 	send func(ctx context.Context, id, body string) error
 
 	mu     sync.Mutex
-	asked  *ttlcache.Cache[pullthrough.Wanted, struct{}] // the queue remembers what is forgotten here
-	silent time.Time                                     // until when the queue is not asked
+	asked  *ttlcache.Cache[string, struct{}] // by the names of packages; the queue remembers what is forgotten here
+	silent time.Time                         // until when the queue is not asked
 }
 
 func newAsker(send func(ctx context.Context, id, body string) error) *asker {
-	return &asker{send: send, asked: ttlcache.New[pullthrough.Wanted, struct{}](maxAsked)}
+	return &asker{send: send, asked: ttlcache.New[string, struct{}](maxAsked)}
 }
 
 // want asks for a package to be fetched.
@@ -70,13 +70,13 @@ func (a *asker) first(w pullthrough.Wanted) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	if _, asked := a.asked.Get(w, now); asked {
+	if _, asked := a.asked.Get(w.String(), now); asked {
 		return false, nil
 	}
 	if now.Before(a.silent) {
 		return false, errSilent
 	}
-	a.asked.Put(w, struct{}{}, now, queue.OnceFor)
+	a.asked.Put(w.String(), struct{}{}, now, queue.OnceFor)
 	return true, nil
 }
 
@@ -84,6 +84,6 @@ func (a *asker) first(w pullthrough.Wanted) (bool, error) {
 func (a *asker) forget(w pullthrough.Wanted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked.Delete(w)
+	a.asked.Delete(w.String())
 	a.silent = time.Now().Add(failedFor)
 }
