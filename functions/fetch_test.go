@@ -2,8 +2,6 @@ package functions_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +12,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +25,7 @@ import (
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/pullmirror"
 	"github.com/larder-registry/larder/functions/internal/variables"
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/awstest"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/lambdatest"
@@ -38,7 +36,6 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/publish"
-	"golang.org/x/mod/sumdb/dirhash"
 )
 
 // The hosts of the origin registry. They lead nowhere but by its transport.
@@ -353,26 +350,6 @@ func (p *pulling) checkAllowed(action, resource string) {
 	}
 }
 
-// zh is the hash of a package that an origin signs.
-func zh(archive []byte) string {
-	sum := sha256.Sum256(archive)
-	return "zh:" + hex.EncodeToString(sum[:])
-}
-
-// h1 is the hash of a package that clients compute.
-func h1(t *testing.T, archive []byte) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "package.zip")
-	if err := os.WriteFile(file, archive, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	hash, err := dirhash.HashZip(file, dirhash.Hash1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hash
-}
-
 // TestPullThrough goes from the first client who asks for what only the origin
 // has to those who get it from the mirror, while the origin is down.
 func TestPullThrough(t *testing.T) {
@@ -387,7 +364,7 @@ func TestPullThrough(t *testing.T) {
 
 	// The first client gets the origin's URLs, and what the origin has signed.
 	for platform, archive := range p.archives(first) {
-		if !strings.HasPrefix(archive.URL, "https://"+filesHost+"/") || !slices.Equal(archive.Hashes, []string{zh(p.origin.zips[platform])}) {
+		if !strings.HasPrefix(archive.URL, "https://"+filesHost+"/") || !slices.Equal(archive.Hashes, []string{archivetest.ZH(p.origin.zips[platform])}) {
 			t.Errorf("the first client is offered %+v for %s", archive, platform)
 		}
 	}
@@ -462,7 +439,7 @@ func (p *pulling) checkMirrored(m *pullmirror.Function, platforms ...string) {
 	}
 	for platform, archive := range found {
 		zip := p.origin.zips[platform]
-		if want := []string{h1(p.T, zip), zh(zip)}; !slices.Equal(archive.Hashes, want) {
+		if want := []string{archivetest.H1(p.T, zip), archivetest.ZH(zip)}; !slices.Equal(archive.Hashes, want) {
 			p.Errorf("the hashes for %s are %q, want %q", platform, archive.Hashes, want)
 		}
 		response, err := http.Get(archive.URL)
@@ -493,7 +470,7 @@ func TestAllPlatforms(t *testing.T) {
 	all := append(slices.Clone(widgetPlatforms), rarePlatform)
 	found := p.archives(m)
 	for _, platform := range all {
-		if !slices.Equal(found[platform].Hashes, []string{zh(p.origin.zips[platform])}) {
+		if !slices.Equal(found[platform].Hashes, []string{archivetest.ZH(p.origin.zips[platform])}) {
 			t.Errorf("for %s is offered %+v", platform, found[platform])
 		}
 	}

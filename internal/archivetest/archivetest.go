@@ -7,9 +7,15 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
+
+	"golang.org/x/mod/sumdb/dirhash"
 )
 
 // Module is the archive of a module with the file main.tf, a .tar.gz. Another content
@@ -45,4 +51,24 @@ func Provider(tb testing.TB, executable, content string) []byte {
 		tb.Fatal(err)
 	}
 	return data.Bytes()
+}
+
+// ZH is the hash of a package that an origin signs.
+func ZH(zip []byte) string {
+	sum := sha256.Sum256(zip)
+	return "zh:" + hex.EncodeToString(sum[:])
+}
+
+// H1 is the hash of a package that clients compute.
+func H1(tb testing.TB, zip []byte) string {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), "package.zip")
+	if err := os.WriteFile(file, zip, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	hash, err := dirhash.HashZip(file, dirhash.Hash1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return hash
 }

@@ -23,6 +23,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/larder-registry/larder/internal/archivetest"
 )
 
 func TestFormat(t *testing.T) {
@@ -845,7 +847,7 @@ func TestLargeFiles(t *testing.T) {
 	data := zipOf(t, members...)
 	p, err := checkProviderBytes(data)
 	check(t, err)
-	if want := hashZip(t, data); p.H1 != want {
+	if want := archivetest.H1(t, data); p.H1 != want {
 		t.Errorf("h1 is %s; dirhash says %s", p.H1, want)
 	}
 	damaged := stored("main.tf", string(random))

@@ -222,16 +222,6 @@ func wantViolation(t *testing.T, err error, want string) {
 	}
 }
 
-// hashZip is what dirhash, and so a client, makes of a provider zip.
-func hashZip(t testing.TB, data []byte) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "package.zip")
-	check(t, os.WriteFile(name, data, 0o600))
-	h1, err := dirhash.HashZip(name, dirhash.Hash1)
-	check(t, err)
-	return h1
-}
-
 // hashDir is what dirhash makes of a folder with the members in it.
 func hashDir(t testing.TB, members ...member) string {
 	t.Helper()

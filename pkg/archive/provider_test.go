@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/larder-registry/larder/internal/archivetest"
 )
 
 func TestCheckProvider(t *testing.T) {
@@ -29,7 +31,7 @@ func TestCheckProvider(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			data := zipOf(t, test.members...)
-			want := Package{H1: hashZip(t, data)}
+			want := Package{H1: archivetest.H1(t, data)}
 			want.Files, want.Expanded = count(test.members)
 			got, err := checkProviderBytes(data)
 			check(t, err)
@@ -130,7 +132,7 @@ func FuzzCheckProvider(f *testing.F) {
 			wantViolation(t, err, "")
 			return
 		}
-		if want := hashZip(t, data); p.H1 != want {
+		if want := archivetest.H1(t, data); p.H1 != want {
 			t.Errorf("h1 is %s; dirhash says %s", p.H1, want)
 		}
 	})

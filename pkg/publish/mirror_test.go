@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
-	"golang.org/x/mod/sumdb/dirhash"
 )
 
 const mirrored = "mirror/registry.terraform.io/acme/widget/"
@@ -49,19 +47,6 @@ func versionDocument(hashes map[string][]string) []byte {
 	return data
 }
 
-func h1Of(t *testing.T, zip []byte) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "package.zip")
-	if err := os.WriteFile(name, zip, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h1, err := dirhash.HashZip(name, dirhash.Hash1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h1
-}
-
 // A mirrored package is served at once, with both hashes, and beside a provider
 // of the same name of this registry.
 func TestMirroredPackagesArePublished(t *testing.T) {
@@ -72,7 +57,7 @@ func TestMirroredPackagesArePublished(t *testing.T) {
 		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("c")), publish.Published)
 		s := w.mirroredWidget("1.0.0")
 		pkg, served := s.Package(registry.Platform{OS: "linux", Arch: "amd64"})
-		if !served || len(s.Packages) != 2 || s.Release != nil || pkg.H1 != h1Of(w.T, body) {
+		if !served || len(s.Packages) != 2 || s.Release != nil || pkg.H1 != archivetest.H1(w.T, body) {
 			w.Errorf("the mirror has %+v", s)
 		}
 		if string(w.read(s.Address.PackageKey(s.Version, pkg))) != string(body) {
@@ -101,7 +86,7 @@ func TestMirroredPackagesArePublished(t *testing.T) {
 // first, and change nothing that is published.
 func TestMirrorDocumentsAreCompared(t *testing.T) {
 	body := widget("a")
-	h1 := h1Of(t, body)
+	h1 := archivetest.H1(t, body)
 	for _, tt := range []struct {
 		name   string
 		hashes []string

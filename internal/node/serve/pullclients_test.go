@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/larder-registry/larder/internal/archivetest"
 )
 
 // What the end-to-end tests are given by the Makefile is given to this one, too.
@@ -205,7 +207,7 @@ func lockedBy(t *testing.T, lock []byte, packages map[string][]byte) string {
 	t.Helper()
 	platforms := map[string]string{} // by hash
 	for platform, body := range packages {
-		platforms[h1(t, body)], platforms[zh(body)] = platform, platform
+		platforms[archivetest.H1(t, body)], platforms[archivetest.ZH(body)] = platform, platform
 	}
 	locked := map[string][]string{} // platforms by scheme
 	for _, match := range lockedHash.FindAllStringSubmatch(string(lock), -1) {

@@ -3,15 +3,12 @@ package serve
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,8 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/mod/sumdb/dirhash"
-
+	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/pullthrough"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -123,7 +119,7 @@ func (p *pulling) checkOffered(t *testing.T, kind string, packages map[string][]
 		t.Errorf("%s: status %d, for %q", kind, status, got)
 	}
 	for platform, archive := range document.Archives {
-		if !strings.HasPrefix(archive.URL, p.wire.origin.env(t, "AWS_ENDPOINT_URL_S3")) || !slices.Equal(archive.Hashes, []string{zh(packages[platform])}) {
+		if !strings.HasPrefix(archive.URL, p.wire.origin.env(t, "AWS_ENDPOINT_URL_S3")) || !slices.Equal(archive.Hashes, []string{archivetest.ZH(packages[platform])}) {
 			t.Errorf("%s is offered for %s as %+v", kind, platform, archive)
 		}
 	}
@@ -150,7 +146,7 @@ func (p *pulling) checkHere(t *testing.T, kind string, packages map[string][]byt
 	_, document := p.version(t, kind)
 	for platform, body := range packages {
 		archive := document.Archives[platform]
-		if want := []string{h1(t, body), zh(body)}; !slices.Equal(archive.Hashes, want) || !strings.HasPrefix(archive.URL, p.env(t, "AWS_ENDPOINT_URL_S3")) {
+		if want := []string{archivetest.H1(t, body), archivetest.ZH(body)}; !slices.Equal(archive.Hashes, want) || !strings.HasPrefix(archive.URL, p.env(t, "AWS_ENDPOINT_URL_S3")) {
 			t.Errorf("%s is here for %s as %+v, want %q", kind, platform, archive, want)
 			continue
 		}
@@ -164,25 +160,6 @@ func (p *pulling) checkHere(t *testing.T, kind string, packages map[string][]byt
 			t.Errorf("%s for %s has other bytes here, %v", kind, platform, err)
 		}
 	}
-}
-
-func zh(archive []byte) string {
-	sum := sha256.Sum256(archive)
-	return "zh:" + hex.EncodeToString(sum[:])
-}
-
-// h1 is a package's hash as the clients compute it.
-func h1(t *testing.T, archive []byte) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "package.zip")
-	if err := os.WriteFile(file, archive, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	hash, err := dirhash.HashZip(file, dirhash.Hash1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hash
 }
 
 // What another registry has is offered at once, brought, and served without it.
