@@ -43,8 +43,9 @@ var mayImport = map[string][]string{
 	"functions/internal":        {"functions/internal/", "pkg/", "internal/ttlcache"},
 	"internal/archivetest":      {},
 	"internal/s3test":           {},
-	"internal/dynamotest":       {},
-	"internal/keycloaktest":     {"internal/keycloaktest"},
+	"internal/enginetest":       {},
+	"internal/dynamotest":       {"internal/enginetest"},
+	"internal/keycloaktest":     {"internal/keycloaktest", "internal/enginetest"},
 	"internal/kmstest":          {},
 	"internal/lambdatest":       {"internal/logtest"},
 	"internal/logtest":          {},
@@ -86,7 +87,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/oldertest", "internal/awstest", "internal/node/disk/disktest"},
+	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/enginetest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/oldertest", "internal/awstest", "internal/node/disk/disktest"},
 }
 
 // mayLink says, for each function, all of our own packages that may be in its binary:

@@ -61,44 +61,12 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// verdict is a test that says how it was ended.
-type verdict struct {
-	testing.TB
-	skipped, failed bool
-}
-
-func (*verdict) Helper()        {}
-func (v *verdict) Skip(...any)  { v.skipped = true; runtime.Goexit() }
-func (v *verdict) Fatal(...any) { v.failed = true; runtime.Goexit() }
-
-func TestUnavailable(t *testing.T) {
-	for _, c := range []struct {
-		ci   string
-		want verdict
-	}{
-		{"", verdict{skipped: true}},
-		{"true", verdict{failed: true}},
-	} {
-		t.Setenv("CI", c.ci)
-		got, done := &verdict{}, make(chan struct{})
-		go func() {
-			defer close(done)
-			unavailable(got)
-		}()
-		if <-done; *got != c.want {
-			t.Errorf("with CI=%q: %+v, want %+v", c.ci, *got, c.want)
-		}
-	}
-}
-
 // TestDiesWithTest kills a test binary, which can do nothing about its engine.
 func TestDiesWithTest(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends the engine with a test that was killed")
 	}
-	if !fetched() {
-		unavailable(t)
-	}
+	local.Need(t)
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), onlyStart+"=1")
 	output, err := child.StdoutPipe()

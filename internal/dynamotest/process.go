@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/larder-registry/larder/internal/enginetest"
 )
 
 const (
@@ -29,27 +30,12 @@ const (
 //go:embed pom.xml
 var pom []byte
 
-// folder is where the engine is when it has been fetched. It is looked for
-// before any test can change the working directory.
-var folder = findFolder()
-
-func findFolder() string {
-	dir, err := os.Getwd()
-	for err == nil && dir != filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		dir = filepath.Dir(dir)
-	}
-	return filepath.Join(dir, ".cache", "dynamodb-local")
-}
+var local = enginetest.Engine{Folder: enginetest.Folder("dynamodb-local"), Pom: pom, Missing: missing}
 
 // launch starts DynamoDB Local. The test is over where that cannot be.
 func launch(t testing.TB) (endpoint string, stop func()) {
 	t.Helper()
-	if !fetched() {
-		unavailable(t)
-	}
+	local.Need(t)
 	var err error
 	for range portAttempts {
 		if endpoint, stop, err = run(); err == nil {
@@ -60,20 +46,6 @@ func launch(t testing.TB) (endpoint string, stop func()) {
 	return "", nil
 }
 
-// fetched says that DynamoDB Local is here, of the version that is wanted.
-func fetched() bool {
-	copied, err := os.ReadFile(filepath.Join(folder, "pom.xml"))
-	return err == nil && bytes.Equal(copied, pom)
-}
-
-func unavailable(t testing.TB) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
-}
-
 // run starts a process on a free port and waits until it answers.
 func run() (endpoint string, stop func(), err error) {
 	port, err := freePort()
@@ -82,10 +54,10 @@ func run() (endpoint string, stop func(), err error) {
 	}
 	var output bytes.Buffer
 	cmd := exec.Command("java", heap, "-XX:+UseSerialGC", quickly,
-		"-Djava.library.path="+folder, "-cp", filepath.Join(folder, "*"),
+		"-Djava.library.path="+local.Folder, "-cp", filepath.Join(local.Folder, "*"),
 		"software.amazon.dynamodb.services.local.main.ServerRunner",
 		"-inMemory", "-sharedDb", "-disableTelemetry", "-port", port)
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &output, &output, diesWithTest()
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &output, &output, enginetest.DiesWithParent()
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}

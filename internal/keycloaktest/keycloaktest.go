@@ -77,9 +77,7 @@ func Start(t testing.TB) *Server {
 	var err error
 	if shared := os.Getenv(variable); shared != "" {
 		started.server, err = ask(t.Context(), shared)
-	} else if !fetched() {
-		unavailable(t)
-	} else if started.own == nil {
+	} else if program.Need(t); started.own == nil {
 		if started.own, err = launch(); err == nil {
 			started.server, err = started.own.await(t.Context())
 		}
@@ -91,14 +89,6 @@ func Start(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	return started.server
-}
-
-func unavailable(t testing.TB) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
 }
 
 // client trusts Keycloak alone.

@@ -34,9 +34,7 @@ func TestMain(m *testing.M) {
 // end-to-end tests, which log in with it.
 func needKeycloak(t *testing.T) {
 	t.Helper()
-	if !fetched() {
-		unavailable(t)
-	}
+	program.Need(t)
 	t.Setenv("TMPDIR", t.TempDir())
 }
 
@@ -99,9 +97,9 @@ func TestWith(t *testing.T) {
 // start.
 func TestStartFails(t *testing.T) {
 	needKeycloak(t)
-	found := folder
-	folder = t.TempDir()
-	t.Cleanup(func() { folder = found })
+	found := program.Folder
+	program.Folder = t.TempDir()
+	t.Cleanup(func() { program.Folder = found })
 	p, err := launch()
 	if err != nil {
 		t.Fatal(err)
@@ -111,35 +109,5 @@ func TestStartFails(t *testing.T) {
 	t.Cleanup(server.Close)
 	if _, err := ask(t.Context(), server.URL); err == nil || !strings.Contains(err.Error(), "QuarkusEntryPoint") {
 		t.Errorf("a Keycloak without its jar: %v", err)
-	}
-}
-
-// verdict is a test that says how it was ended.
-type verdict struct {
-	testing.TB
-	skipped, failed bool
-}
-
-func (*verdict) Helper()        {}
-func (v *verdict) Skip(...any)  { v.skipped = true; runtime.Goexit() }
-func (v *verdict) Fatal(...any) { v.failed = true; runtime.Goexit() }
-
-func TestUnavailable(t *testing.T) {
-	for _, c := range []struct {
-		ci   string
-		want verdict
-	}{
-		{"", verdict{skipped: true}},
-		{"true", verdict{failed: true}},
-	} {
-		t.Setenv("CI", c.ci)
-		got, done := &verdict{}, make(chan struct{})
-		go func() {
-			defer close(done)
-			unavailable(got)
-		}()
-		if <-done; *got != c.want {
-			t.Errorf("with CI=%q: %+v, want %+v", c.ci, *got, c.want)
-		}
 	}
 }

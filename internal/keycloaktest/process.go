@@ -1,7 +1,6 @@
 package keycloaktest
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -21,6 +20,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/larder-registry/larder/internal/enginetest"
 )
 
 // startTimeout is how long Keycloak may take to start. On a quiet machine with
@@ -44,32 +45,13 @@ var javaOptions = []string{
 //go:embed pom.xml
 var pom []byte
 
+var program = enginetest.Engine{Folder: enginetest.Folder("keycloak"), Pom: pom, Missing: missing}
+
 // realm is the company of the tests: its people, and how their groups come as
 // claims.
 //
 //go:embed realm.json
 var realm json.RawMessage
-
-// folder is where Keycloak is when it has been fetched. It is looked for before
-// any test can change the working directory.
-var folder = findFolder()
-
-func findFolder() string {
-	dir, err := os.Getwd()
-	for err == nil && dir != filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		dir = filepath.Dir(dir)
-	}
-	return filepath.Join(dir, ".cache", "keycloak")
-}
-
-// fetched says that Keycloak is here, of the version that is wanted.
-func fetched() bool {
-	copied, err := os.ReadFile(filepath.Join(folder, "pom.xml"))
-	return err == nil && bytes.Equal(copied, pom)
-}
 
 // process is a Keycloak that starts or runs.
 type process struct {
@@ -102,16 +84,16 @@ func launch() (p *process, err error) {
 	defer log.Close()
 
 	p.cmd = exec.Command("java", append(javaOptions,
-		"-Djava.io.tmpdir="+p.dir, "-Dkc.home.dir="+folder, "-Djboss.server.config.dir="+filepath.Join(folder, "conf"),
+		"-Djava.io.tmpdir="+p.dir, "-Dkc.home.dir="+program.Folder, "-Djboss.server.config.dir="+filepath.Join(program.Folder, "conf"),
 		"-Dquarkus.transaction-manager.object-store.directory="+p.dir,
-		"-cp", filepath.Join(folder, "lib", "quarkus-run.jar"), "io.quarkus.bootstrap.runner.QuarkusEntryPoint",
+		"-cp", filepath.Join(program.Folder, "lib", "quarkus-run.jar"), "io.quarkus.bootstrap.runner.QuarkusEntryPoint",
 		"start", "--optimized", "--cache=local", "--hostname-strict=false", "--http-host=127.0.0.1", "--https-port=0",
 		"--https-certificate-file="+chain, "--https-certificate-key-file="+key)...)
 	p.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "LC_ALL=C",
 		"KC_BOOTSTRAP_ADMIN_CLIENT_ID=" + adminClient, "KC_BOOTSTRAP_ADMIN_CLIENT_SECRET=" + p.server.Secret,
 	}
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = log, log, diesWithStarter()
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = log, log, enginetest.DiesWithParent()
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 // the command: whoever needs Keycloak hears why it does not run. Canceled, the
 // command is asked to end.
 func With(ctx context.Context, name string, args ...string) error {
-	if !fetched() {
+	if !program.Fetched() {
 		return fmt.Errorf("%s", missing)
 	}
 	keycloak, err := launch()
