@@ -149,11 +149,11 @@ func fill(t *testing.T, table string) {
 	module := registry.ModuleVersion{Address: registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, Revision: 1}
 	module.Version = version(t, "1.0.0")
 	module.Archive = registry.ModuleArchive{Format: "zip", SHA256: hash, UploadSHA256: hash, Source: source}
-	if err := catalog.PutModuleVersion(t.Context(), module); err != nil {
+	if err := catalog.Put(t.Context(), &module); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range []string{"1.0.0", "1.1.0+build.5"} {
-		if err := catalog.PutProviderVersion(t.Context(), registry.ProviderVersion{
+		if err := catalog.Put(t.Context(), &registry.ProviderVersion{
 			Address:  registry.ProviderAddress{Namespace: "acme", Type: "widget"},
 			Version:  version(t, v),
 			Revision: 2,
@@ -163,7 +163,7 @@ func fill(t *testing.T, table string) {
 			t.Fatal(err)
 		}
 	}
-	if err := catalog.PutProviderVersion(t.Context(), registry.ProviderVersion{
+	if err := catalog.Put(t.Context(), &registry.ProviderVersion{
 		Address:  registry.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "hashicorp", Type: "time"},
 		Version:  version(t, "0.14.2"),
 		Revision: 1,
@@ -349,14 +349,14 @@ func TestUploads(t *testing.T) {
 		replayed = append(replayed, request.event)
 	}
 	expectAll(t, "publish", replayed)
-	listing, err := w.catalog.ModuleVersions(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"})
+	listing, err := w.catalog.Listing(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, nil)
 	if err != nil {
 		t.Error(err)
 	}
 	if got := listed(listing); got != "1.0.0 1.3.0 1.3.1 1.4.0 1.4.1 1.5.0" {
 		t.Errorf("listed: %s", got)
 	}
-	listing, err = w.catalog.ProviderVersions(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"})
+	listing, err = w.catalog.Listing(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, nil)
 	if err != nil {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -253,13 +254,13 @@ func (n *node) damageCatalog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := index.ProviderVersion(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, version)
+	state, err := catalogtest.ProviderVersion(t.Context(), index, registry.ProviderAddress{Namespace: "acme", Type: "widget"}, version)
 	if err != nil {
 		t.Fatal(err)
 	}
 	state.Standing = registry.Standing{State: registry.Deprecated, Message: "nobody said so"}
 	seen := catalog.Seen{State: state.Revision, Listed: state.Revision}
-	if err := index.ReplaceProviderVersion(t.Context(), state, seen); err != nil {
+	if err := catalogtest.Replace(t.Context(), index, state, seen); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -28,51 +28,24 @@ type withTokens struct {
 	failsWhole, failsData, failsUse error
 }
 
-// alone is the catalog by itself.
-type alone struct{ *withTokens }
-
-func (c alone) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
-	return ask(c.withTokens, nil, registry.Listing{{Version: c.version}})
+func (w *withTokens) Listing(_ context.Context, _ registry.Address, lookup *access.Lookup) (registry.Listing, error) {
+	if err := w.answer(lookup); err != nil {
+		return nil, err
+	}
+	return registry.Listing{{Version: w.version}}, nil
 }
 
-func (c alone) ModuleVersion(context.Context, registry.ModuleAddress, registry.Version) (registry.ModuleVersion, error) {
-	return ask(c.withTokens, nil, registry.ModuleVersion{Version: c.version})
+func (w *withTokens) Load(_ context.Context, s registry.State, lookup *access.Lookup) error {
+	err := w.answer(lookup)
+	if err == nil {
+		setVersion(s, w.version)
+	}
+	return err
 }
 
-func (c alone) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
-	return ask(c.withTokens, nil, registry.Listing{{Version: c.version}})
-}
-
-func (c alone) ProviderVersion(context.Context, registry.ProviderAddress, registry.Version) (registry.ProviderVersion, error) {
-	return ask(c.withTokens, nil, registry.ProviderVersion{Version: c.version})
-}
-
-// side is the catalog beside a lookup.
-type side struct {
-	*withTokens
-	lookup *access.Lookup
-}
-
-func (s side) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
-	return ask(s.withTokens, s.lookup, registry.Listing{{Version: s.version}})
-}
-
-func (s side) ModuleVersion(context.Context, registry.ModuleAddress, registry.Version) (registry.ModuleVersion, error) {
-	return ask(s.withTokens, s.lookup, registry.ModuleVersion{Version: s.version})
-}
-
-func (s side) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
-	return ask(s.withTokens, s.lookup, registry.Listing{{Version: s.version}})
-}
-
-func (s side) ProviderVersion(context.Context, registry.ProviderAddress, registry.Version) (registry.ProviderVersion, error) {
-	return ask(s.withTokens, s.lookup, registry.ProviderVersion{Version: s.version})
-}
-
-// ask is one request, with a lookup or without. The lookup has its token by the time
+// answer is one request, with a lookup or without. The lookup has its token by the time
 // of the answer, and not before.
-func ask[T any](w *withTokens, lookup *access.Lookup, answer T) (T, error) {
-	var nothing T
+func (w *withTokens) answer(lookup *access.Lookup) error {
 	how := "alone"
 	if lookup != nil {
 		how = "beside"
@@ -82,7 +55,7 @@ func ask[T any](w *withTokens, lookup *access.Lookup, answer T) (T, error) {
 		w.during()
 	}
 	if w.failsWhole != nil {
-		return nothing, w.failsWhole
+		return w.failsWhole
 	}
 	if lookup != nil {
 		var token *access.Token
@@ -90,19 +63,17 @@ func ask[T any](w *withTokens, lookup *access.Lookup, answer T) (T, error) {
 			token = &t
 		}
 		if !lookup.Found(token) {
-			return nothing, registry.ErrNotFound
+			return registry.ErrNotFound
 		}
 	}
 	switch {
 	case w.missing:
-		return nothing, fmt.Errorf("read it: %w", registry.ErrNotFound)
+		return fmt.Errorf("read it: %w", registry.ErrNotFound)
 	case w.failsData != nil:
-		return nothing, w.failsData
+		return w.failsData
 	}
-	return answer, nil
+	return nil
 }
-
-func (w *withTokens) Beside(lookup *access.Lookup) Catalog { return side{w, lookup} }
 
 func (w *withTokens) NoteUse(ctx context.Context, id access.ID, day access.Day) error {
 	w.asked, w.noting = append(w.asked, "use "+string(day)), ctx
@@ -127,7 +98,7 @@ func newGate(t *testing.T, remember time.Duration) *gate {
 	t.Helper()
 	g := &gate{withTokens: &withTokens{issued: map[access.ID]access.Token{}}, at: time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)}
 	g.version = version(t, "1.0.0")
-	g.Reader = NewReader(ReaderConfig{Catalog: alone{g.withTokens}, Tokens: g.withTokens, Remember: remember, Logger: logtest.Timeless(&g.log)})
+	g.Reader = NewReader(ReaderConfig{Catalog: g.withTokens, Tokens: g.withTokens, Remember: remember, Logger: logtest.Timeless(&g.log)})
 	g.Reader.now = func() time.Time { return g.at }
 	return g
 }
@@ -148,7 +119,7 @@ func (g *gate) issue(t *testing.T, scopes ...string) access.ID {
 func (g *gate) ask(t *testing.T, caller access.Caller) (asked string, err error) {
 	t.Helper()
 	g.asked = nil
-	listing, err := g.Reader.ProviderVersions(t.Context(), caller, registry.ProviderAddress{Namespace: "acme", Type: "widget"})
+	listing, err := g.Reader.Listing(t.Context(), caller, registry.ProviderAddress{Namespace: "acme", Type: "widget"})
 	if (len(listing) == 0) != (err != nil) {
 		t.Errorf("%v, %v", listing, err)
 	}
@@ -406,9 +377,9 @@ func TestResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, got := range map[string]access.Resource{
-		"read modules:acme/vpc/aws":                        moduleResource(module),
-		"read providers:acme/widget":                       providerResource(provider),
-		"read mirror:registry.terraform.io/hashicorp/time": providerResource(mirrored),
+		"read modules:acme/vpc/aws":                        resource(module),
+		"read providers:acme/widget":                       resource(provider),
+		"read mirror:registry.terraform.io/hashicorp/time": resource(mirrored),
 	} {
 		if scope, err := access.ParseScope(got.String()); got.String() != want || err != nil || !(access.Scopes{scope}).Allow(got) {
 			t.Errorf("%s, want %s; %v", got, want, err)

@@ -11,32 +11,31 @@ import (
 	"context"
 	"iter"
 
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // Catalog answers from an index over all records. Implementations are safe for
-// concurrent use.
+// concurrent use. Each question is one request to where the catalog is.
+//
+// A lookup, where there is one, is of a token that is looked up in the same request. It
+// has its token when the question is answered, or answered by [registry.ErrNotFound];
+// that is also the answer where [access.Lookup.Found] says that none is wanted. A
+// catalog that has no tokens finds none.
 type Catalog interface {
-	// ModuleVersions lists a module.
+	// Listing is every version of a module or provider that is listed.
 	//
-	// Errors: [registry.ErrNotFound] when nothing of it is published.
-	ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error)
+	// Errors: [registry.ErrNotFound] when there is none.
+	Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (registry.Listing, error)
 
-	// ModuleVersion is one version of a module, found by [registry.Version.Key].
+	// Load fills the state of a version, of which nothing is known but its subject:
+	// it is found by [registry.Version.Key]. It may have packages that cannot be
+	// served yet. After an error the state is good for nothing, unless it is that
+	// one.
 	//
-	// Errors: [registry.ErrNotFound] when it is not published.
-	ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error)
-
-	// ProviderVersions lists a provider.
-	//
-	// Errors: [registry.ErrNotFound] when nothing of it is published.
-	ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error)
-
-	// ProviderVersion is one version of a provider, found by [registry.Version.Key].
-	// It may have packages that cannot be served yet.
-	//
-	// Errors: [registry.ErrNotFound] when it is not published.
-	ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error)
+	// Errors: [registry.ErrNotFound] when the version is not published; the state
+	// is as it was.
+	Load(ctx context.Context, s registry.State, lookup *access.Lookup) error
 }
 
 // Index is the catalog as its one writer sees it. A state is stored only where
@@ -46,14 +45,23 @@ type Catalog interface {
 type Index interface {
 	Catalog
 
-	// PutModuleVersion stores a state and lists the version. When it
+	// Put stores a state and lists the version, if it is to be listed. When it
 	// returns nil, both are durable, here or by a newer state's writer.
-	PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error
+	Put(ctx context.Context, s registry.State) error
 
-	// PutProviderVersion stores a state and lists the version, unless
-	// nothing of it can be served yet. When it returns nil, both are
-	// durable, here or by a newer state's writer.
-	PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error
+	// Replace stores a state whatever the revisions of the catalog's are, and
+	// lists the version as it says, or not any more, where both are still those
+	// that were seen. Both change at once, or nothing does.
+	//
+	// Errors: [ErrChanged].
+	Replace(ctx context.Context, s registry.State, seen Seen) error
+
+	// Remove removes a version's state and its entry in the listing, where both
+	// are still those that were seen. Both go at once, or nothing does. What is
+	// not there can be removed.
+	//
+	// Errors: [ErrChanged].
+	Remove(ctx context.Context, version registry.Subject, seen Seen) error
 
 	// Entries is every version that the catalog has a state of, or lists,
 	// after the entry of a cursor: after the empty one come all. Their order
@@ -67,29 +75,4 @@ type Index interface {
 	// its versions. With an error of the whole, it yields an entry without
 	// a Cursor, and ends.
 	Entries(ctx context.Context, after string) iter.Seq2[Entry, error]
-
-	// ReplaceModuleVersion stores a state whatever the revisions of the
-	// catalog's are, and lists the version as it says, where both are still
-	// those that were seen. Both change at once, or nothing does.
-	//
-	// Errors: [ErrChanged].
-	ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen Seen) error
-
-	// ReplaceProviderVersion is ReplaceModuleVersion for providers. A
-	// version of which nothing can be served is not listed any more.
-	//
-	// Errors: [ErrChanged].
-	ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen Seen) error
-
-	// RemoveModuleVersion removes a version's state and its entry in the
-	// listing, where both are still those that were seen. Both go at once,
-	// or nothing does. What is not there can be removed.
-	//
-	// Errors: [ErrChanged].
-	RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen Seen) error
-
-	// RemoveProviderVersion is RemoveModuleVersion for providers.
-	//
-	// Errors: [ErrChanged].
-	RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen Seen) error
 }

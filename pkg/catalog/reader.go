@@ -11,15 +11,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Tokens is where a [Reader] finds tokens: in the same place as the catalog, so
-// that one request has both.
-type Tokens interface {
-	// Beside is the catalog for one question, in whose request a token is
-	// looked up, too. It is when the question is answered, or answered by
-	// [registry.ErrNotFound], that the lookup has its token. [registry.ErrNotFound] is also the
-	// answer where [access.Lookup.Found] says that none is wanted.
-	Beside(lookup *access.Lookup) Catalog
-
+// TokenUses is where the use of tokens is noted.
+type TokenUses interface {
 	// NoteUse notes the last day on which a token was used. Of one that is not
 	// there it notes nothing, and returns nil.
 	NoteUse(ctx context.Context, id access.ID, day access.Day) error
@@ -29,7 +22,7 @@ type Tokens interface {
 // without a caller, and answers none that the caller has no scope for.
 type Reader struct {
 	catalog Catalog
-	tokens  Tokens
+	tokens  TokenUses
 	known   *ttlcache.Cache[access.ID, *access.Token]
 	keep    time.Duration // for which a token is known
 	log     *slog.Logger
@@ -39,12 +32,12 @@ type Reader struct {
 
 // ReaderConfig is what a reader works with.
 type ReaderConfig struct {
-	// Catalog is what is read. Required.
+	// Catalog is what is read, and finds the tokens of callers. Required.
 	Catalog Catalog
 
-	// Tokens finds those of callers. Nil: there are none, and nobody may read
-	// but [access.Anyone].
-	Tokens Tokens
+	// Tokens are told of the use of those. Nil: there are none, and nobody may
+	// read but [access.Anyone].
+	Tokens TokenUses
 
 	// Remember is how long a token is not looked up again, and so how long one
 	// that was revoked goes on being good: at most [MaxRemember]. Zero: every
@@ -70,11 +63,18 @@ func NewReader(c ReaderConfig) *Reader {
 	}
 }
 
-// ModuleVersions lists a module.
+// Listing is every version of a module or provider that is listed.
 //
 // Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] counts.
-func (r *Reader) ModuleVersions(ctx context.Context, caller access.Caller, a registry.ModuleAddress) (registry.Listing, error) {
-	return read(ctx, r, caller, moduleResource(a), func(c Catalog) (registry.Listing, error) { return c.ModuleVersions(ctx, a) })
+func (r *Reader) Listing(ctx context.Context, caller access.Caller, a registry.Address) (listing registry.Listing, err error) {
+	err = r.read(ctx, caller, a, func(lookup *access.Lookup) (err error) {
+		listing, err = r.catalog.Listing(ctx, a, lookup)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return listing, nil
 }
 
 // ModuleVersion is one version of a module.
@@ -82,21 +82,7 @@ func (r *Reader) ModuleVersions(ctx context.Context, caller access.Caller, a reg
 // Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] and
 // [ErrOtherBuild] count.
 func (r *Reader) ModuleVersion(ctx context.Context, caller access.Caller, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	m, err := read(ctx, r, caller, moduleResource(a), func(c Catalog) (registry.ModuleVersion, error) { return c.ModuleVersion(ctx, a, v) })
-	if err != nil {
-		return registry.ModuleVersion{}, err
-	}
-	if m.Version != v {
-		return registry.ModuleVersion{}, ErrOtherBuild
-	}
-	return m, nil
-}
-
-// ProviderVersions lists a provider.
-//
-// Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] counts.
-func (r *Reader) ProviderVersions(ctx context.Context, caller access.Caller, a registry.ProviderAddress) (registry.Listing, error) {
-	return read(ctx, r, caller, providerResource(a), func(c Catalog) (registry.Listing, error) { return c.ProviderVersions(ctx, a) })
+	return load(ctx, r, caller, registry.ModuleVersion{Address: a, Version: v})
 }
 
 // ProviderVersion is one version of a provider.
@@ -104,63 +90,72 @@ func (r *Reader) ProviderVersions(ctx context.Context, caller access.Caller, a r
 // Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] and
 // [ErrOtherBuild] count.
 func (r *Reader) ProviderVersion(ctx context.Context, caller access.Caller, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	p, err := read(ctx, r, caller, providerResource(a), func(c Catalog) (registry.ProviderVersion, error) { return c.ProviderVersion(ctx, a, v) })
-	if err != nil {
-		return registry.ProviderVersion{}, err
-	}
-	if p.Version != v {
-		return registry.ProviderVersion{}, ErrOtherBuild
-	}
-	return p, nil
+	return load(ctx, r, caller, registry.ProviderVersion{Address: a, Version: v})
 }
 
-// resource is what a scope must match to read a module.
-func moduleResource(a registry.ModuleAddress) access.Resource {
-	return access.Resource{Kind: access.Modules, Path: a.String()}
-}
-
-// resource is what a scope must match to read a provider.
-func providerResource(a registry.ProviderAddress) access.Resource {
-	if a.Mirrored() {
-		return access.Resource{Kind: access.Mirror, Path: a.String()}
-	}
-	return access.Resource{Kind: access.Providers, Path: a.String()}
-}
-
-// read asks a catalog for a caller who may. A token that is not known is looked
-// up in the same request; then what was read is given to nobody who may not.
-func read[T any](ctx context.Context, r *Reader, caller access.Caller, about access.Resource, ask func(Catalog) (T, error)) (T, error) {
+// load reads the state of a version, of which nothing is known but that. With an error
+// it returns nothing of it.
+func load[T any, S interface {
+	*T
+	registry.State
+}](ctx context.Context, r *Reader, caller access.Caller, state T) (T, error) {
 	var nothing T
-	if caller.IsAnyone() {
-		return ask(r.catalog)
+	s := S(&state)
+	asked := s.Subject()
+	err := r.read(ctx, caller, asked.Address, func(lookup *access.Lookup) error { return r.catalog.Load(ctx, s, lookup) })
+	switch {
+	case err != nil:
+		return nothing, err
+	case s.Subject().Version != asked.Version:
+		return nothing, ErrOtherBuild
 	}
+	return state, nil
+}
+
+// kinds are what scopes call the folders of addresses.
+var kinds = map[registry.Folder]access.Kind{
+	registry.Modules: access.Modules, registry.Providers: access.Providers, registry.Mirror: access.Mirror,
+}
+
+// resource is what a scope must match to read what an address names.
+func resource(a registry.Address) access.Resource {
+	return access.Resource{Kind: kinds[a.Folder()], Path: a.String()}
+}
+
+// read asks for a caller who may. A token that is not known is looked up in the same
+// request; then what was read is given to nobody who may not: an error says so.
+func (r *Reader) read(ctx context.Context, caller access.Caller, a registry.Address, ask func(*access.Lookup) error) error {
+	if caller.IsAnyone() {
+		return ask(nil)
+	}
+	about := resource(a)
 	id, ok := caller.Token()
 	if !ok {
-		return nothing, r.tell(ctx, "nobody", about, &UnauthorizedError{caller.Why()})
+		return r.tell(ctx, "nobody", about, &UnauthorizedError{caller.Why()})
 	}
 	if r.tokens == nil {
-		return nothing, r.decide(ctx, id, nil, about)
+		return r.decide(ctx, id, nil, about)
 	}
 	if token, ok := r.known.Get(id, r.now()); ok {
 		if err := r.decide(ctx, id, token, about); err != nil {
-			return nothing, err
+			return err
 		}
-		return ask(r.catalog)
+		return ask(nil)
 	}
 	lookup := access.Lookup{ID: id, Wanted: func(t *access.Token) bool { return r.verdict(t, about) == nil }}
 	asked := r.now() // what was read may be as old
-	answer, err := ask(r.tokens.Beside(&lookup))
+	err := ask(&lookup)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
-		return nothing, err
+		return err
 	}
 	if lookup.Token != nil {
 		r.known.Put(id, lookup.Token, asked, r.keep)
 	}
 	if err := r.decide(ctx, id, lookup.Token, about); err != nil {
-		return nothing, err
+		return err
 	}
 	r.noteUse(ctx, *lookup.Token)
-	return answer, err
+	return err
 }
 
 // verdict is nil if a token is good, and good for something. A token that does

@@ -25,32 +25,33 @@ type oneVersion struct {
 	reads   int
 }
 
-func (c *oneVersion) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
+func (c *oneVersion) Listing(context.Context, registry.Address, *access.Lookup) (registry.Listing, error) {
 	c.reads++
 	return registry.Listing{{Version: c.version}}, nil
 }
 
-func (c *oneVersion) ModuleVersion(context.Context, registry.ModuleAddress, registry.Version) (registry.ModuleVersion, error) {
+func (c *oneVersion) Load(_ context.Context, s registry.State, _ *access.Lookup) error {
 	c.reads++
-	return registry.ModuleVersion{Version: c.version}, nil
+	setVersion(s, c.version)
+	return nil
 }
 
-func (c *oneVersion) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
-	c.reads++
-	return registry.Listing{{Version: c.version}}, nil
-}
-
-func (c *oneVersion) ProviderVersion(context.Context, registry.ProviderAddress, registry.Version) (registry.ProviderVersion, error) {
-	c.reads++
-	return registry.ProviderVersion{Version: c.version}, nil
+// setVersion fills a state with nothing but a version.
+func setVersion(s registry.State, v registry.Version) {
+	switch s := s.(type) {
+	case *registry.ModuleVersion:
+		*s = registry.ModuleVersion{Address: s.Address, Version: v}
+	case *registry.ProviderVersion:
+		*s = registry.ProviderVersion{Address: s.Address, Version: v}
+	}
 }
 
 // questions asks a reader everything there is to ask.
 func questions(r *Reader, caller access.Caller, v registry.Version) map[string]error {
 	ctx, answers := context.Background(), map[string]error{}
-	_, answers["ModuleVersions"] = r.ModuleVersions(ctx, caller, registry.ModuleAddress{})
+	_, answers["Listing of a module"] = r.Listing(ctx, caller, registry.ModuleAddress{})
 	_, answers["ModuleVersion"] = r.ModuleVersion(ctx, caller, registry.ModuleAddress{}, v)
-	_, answers["ProviderVersions"] = r.ProviderVersions(ctx, caller, registry.ProviderAddress{})
+	_, answers["Listing of a provider"] = r.Listing(ctx, caller, registry.ProviderAddress{})
 	_, answers["ProviderVersion"] = r.ProviderVersion(ctx, caller, registry.ProviderAddress{}, v)
 	return answers
 }

@@ -37,7 +37,7 @@ type mirrorVersionsDocument struct {
 
 func (h *handler) mirrorVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := h.provider(request)
-	listing, err := h.Reader.ProviderVersions(ctx, caller, a)
+	listing, err := h.Reader.Listing(ctx, caller, a)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
 	}

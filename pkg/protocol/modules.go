@@ -34,7 +34,7 @@ type deprecation struct {
 }
 
 func (h *handler) moduleVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
-	listing, err := h.Reader.ModuleVersions(ctx, caller, request.Module)
+	listing, err := h.Reader.Listing(ctx, caller, request.Module)
 	if err != nil {
 		return response{}, orMissing(err, "there is no module %s", request.Module)
 	}
@@ -54,7 +54,7 @@ func (h *handler) moduleVersions(ctx context.Context, caller access.Caller, requ
 // deprecated one is listed, and so is what a client without a constraint gets.
 // Like the paths of discovery, the one in Location begins at the root.
 func (h *handler) moduleNewest(ctx context.Context, caller access.Caller, request Request) (response, error) {
-	listing, err := h.Reader.ModuleVersions(ctx, caller, request.Module)
+	listing, err := h.Reader.Listing(ctx, caller, request.Module)
 	if err != nil {
 		return response{}, orMissing(err, "there is no module %s", request.Module)
 	}

@@ -37,32 +37,39 @@ type memory struct {
 	reads            atomic.Int64
 }
 
-func answer[A comparable, T any](m *memory, asked, known A, value T) (T, error) {
+// answer counts a read, and says why there is no answer to it, if there is none.
+func (m *memory) answer(known bool) error {
 	m.reads.Add(1)
-	var none T
 	switch {
 	case m.err != nil:
-		return none, m.err
-	case asked != known:
-		return none, fmt.Errorf("read the index: %w", registry.ErrNotFound)
+		return m.err
+	case !known:
+		return fmt.Errorf("read the index: %w", registry.ErrNotFound)
 	}
-	return value, nil
+	return nil
 }
 
-func (m *memory) ModuleVersions(_ context.Context, a registry.ModuleAddress) (registry.Listing, error) {
-	return answer(m, a, m.module.Address, m.moduleVersions)
+func (m *memory) Listing(_ context.Context, a registry.Address, _ *access.Lookup) (registry.Listing, error) {
+	listing := map[registry.Address]registry.Listing{m.module.Address: m.moduleVersions, m.provider.Address: m.providerVersions}
+	_, known := listing[a]
+	if err := m.answer(known); err != nil {
+		return nil, err
+	}
+	return listing[a], nil
 }
 
-func (m *memory) ModuleVersion(_ context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return answer(m, registry.Subject{Address: a, Version: v}.LogPrefix(), m.module.Subject().LogPrefix(), m.module)
-}
-
-func (m *memory) ProviderVersions(_ context.Context, a registry.ProviderAddress) (registry.Listing, error) {
-	return answer(m, a, m.provider.Address, m.providerVersions)
-}
-
-func (m *memory) ProviderVersion(_ context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return answer(m, registry.Subject{Address: a, Version: v}.LogPrefix(), m.provider.Subject().LogPrefix(), m.provider)
+func (m *memory) Load(_ context.Context, s registry.State, _ *access.Lookup) error {
+	asked := s.Subject().LogPrefix()
+	module, provider := asked == m.module.Subject().LogPrefix(), asked == m.provider.Subject().LogPrefix()
+	err := m.answer(module || provider)
+	switch {
+	case err != nil:
+	case module:
+		*s.(*registry.ModuleVersion) = m.module
+	case provider:
+		*s.(*registry.ProviderVersion) = m.provider
+	}
+	return err
 }
 
 const signature = "X-Amz-Expires=900&X-Amz-Signature=5ecre7"
@@ -486,15 +493,29 @@ type tokens struct {
 	all map[access.ID]access.Token
 }
 
-func (t tokens) Beside(lookup *access.Lookup) catalog.Catalog {
-	var found *access.Token
+func (t tokens) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (registry.Listing, error) {
+	if !t.wanted(lookup) {
+		return nil, registry.ErrNotFound
+	}
+	return t.Catalog.Listing(ctx, a, nil)
+}
+
+func (t tokens) Load(ctx context.Context, s registry.State, lookup *access.Lookup) error {
+	if !t.wanted(lookup) {
+		return registry.ErrNotFound
+	}
+	return t.Catalog.Load(ctx, s, nil)
+}
+
+// wanted fills a lookup, and says whether anything else is wanted.
+func (t tokens) wanted(lookup *access.Lookup) bool {
+	if lookup == nil {
+		return true
+	}
 	if token, ok := t.all[lookup.ID]; ok {
-		found = &token
+		return lookup.Found(&token)
 	}
-	if !lookup.Found(found) {
-		return empty{}
-	}
-	return t.Catalog
+	return lookup.Found(nil)
 }
 
 func (t tokens) NoteUse(context.Context, access.ID, access.Day) error { return nil }
@@ -524,7 +545,7 @@ func closedWith(index catalog.Catalog, log io.Writer) (Config, tokens) {
 	t.all[good] = access.Token{ID: good, Name: "good", Owner: "tester", Scopes: everything}
 	config.Open = false
 	config.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	config.Reader = catalog.NewReader(catalog.ReaderConfig{Catalog: index, Tokens: t, Logger: config.Logger})
+	config.Reader = catalog.NewReader(catalog.ReaderConfig{Catalog: t, Tokens: t, Logger: config.Logger})
 	return config, t
 }
 
@@ -605,7 +626,7 @@ func TestDeniedIsNotFound(t *testing.T) {
 	config, tokens := closedWith(newMemory(t), io.Discard)
 	config.Origins = noOrigins{t}
 	handler := New(config)
-	none := New(open(empty{}))
+	none := New(open(&memory{}))
 	of := func(scope string) string { return tokens.issue(t, time.Minute, scope) }
 	for path, secret := range map[string]string{
 		everyRoute[1]: of("read modules:other/*"),
@@ -638,25 +659,6 @@ func (o noOrigins) Versions(context.Context, registry.ProviderAddress) []registr
 func (o noOrigins) Packages(context.Context, registry.ProviderAddress, registry.Version, func(registry.Platform) bool) []Offer {
 	o.tb.Error("an origin was asked for its packages")
 	return nil
-}
-
-// empty is a catalog of nothing.
-type empty struct{}
-
-func (empty) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
-	return nil, registry.ErrNotFound
-}
-
-func (empty) ModuleVersion(context.Context, registry.ModuleAddress, registry.Version) (registry.ModuleVersion, error) {
-	return registry.ModuleVersion{}, registry.ErrNotFound
-}
-
-func (empty) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
-	return nil, registry.ErrNotFound
-}
-
-func (empty) ProviderVersion(context.Context, registry.ProviderAddress, registry.Version) (registry.ProviderVersion, error) {
-	return registry.ProviderVersion{}, registry.ErrNotFound
 }
 
 func TestHowToAuthenticate(t *testing.T) {

@@ -32,7 +32,7 @@ type platform struct {
 }
 
 func (h *handler) providerVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
-	listing, err := h.Reader.ProviderVersions(ctx, caller, request.Provider)
+	listing, err := h.Reader.Listing(ctx, caller, request.Provider)
 	if err != nil {
 		return response{}, orMissing(err, "there is no provider %s", request.Provider)
 	}

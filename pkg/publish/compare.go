@@ -58,7 +58,7 @@ func (p *Publisher) compare(ctx context.Context, s registry.State, listings *lis
 // inCatalog is a version as the catalog has it, or nil.
 func (p *Publisher) inCatalog(ctx context.Context, version registry.Subject) (registry.State, error) {
 	have := version.New()
-	err := p.fill(ctx, have)
+	err := p.index.Load(ctx, have, nil)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil, nil
 	}
@@ -69,14 +69,8 @@ func (p *Publisher) inCatalog(ctx context.Context, version registry.Subject) (re
 }
 
 // replace makes the catalog have a state, as long as it is as it was seen.
-func (p *Publisher) replace(ctx context.Context, s registry.State, seen catalog.Seen) (err error) {
-	switch s := s.(type) {
-	case *registry.ModuleVersion:
-		err = p.index.ReplaceModuleVersion(ctx, *s, seen)
-	case *registry.ProviderVersion:
-		err = p.index.ReplaceProviderVersion(ctx, *s, seen)
-	}
-	if err != nil {
+func (p *Publisher) replace(ctx context.Context, s registry.State, seen catalog.Seen) error {
+	if err := p.index.Replace(ctx, s, seen); err != nil {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	return nil
@@ -106,12 +100,7 @@ func (l *listings) of(ctx context.Context, a registry.Address) (registry.Listing
 		return l.listing, nil
 	}
 	var err error
-	switch a := a.(type) {
-	case registry.ModuleAddress:
-		l.listing, err = l.catalog.ModuleVersions(ctx, a)
-	case registry.ProviderAddress:
-		l.listing, err = l.catalog.ProviderVersions(ctx, a)
-	}
+	l.listing, err = l.catalog.Listing(ctx, a, nil)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		l.forget()
 		return nil, fmt.Errorf("catalog: %w", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -177,12 +178,12 @@ type restless struct {
 	left, asked int
 }
 
-func (r *restless) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
+func (r *restless) Replace(ctx context.Context, s registry.State, seen catalog.Seen) error {
 	if r.asked++; r.left > 0 {
 		r.left--
 		return catalog.ErrChanged
 	}
-	return r.Index.ReplaceProviderVersion(ctx, p, seen)
+	return r.Index.Replace(ctx, s, seen)
 }
 
 // Whoever always comes before a correction brings the version up to its records, too.
@@ -449,7 +450,7 @@ func TestARecoverySignsWhatIsNot(t *testing.T) {
 		err = s.Apply(record)
 	}
 	if err == nil {
-		err = w.index.PutProviderVersion(t.Context(), s)
+		err = catalogtest.Put(t.Context(), w.index, s)
 	}
 	if err == nil {
 		err = w.Recover(t.Context())

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -147,23 +148,12 @@ type faultyIndex struct {
 	catalog.Index
 }
 
-func (i faultyIndex) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (m registry.ModuleVersion, err error) {
-	err = i.call("catalog: read "+a.String(), func() error { m, err = i.Index.ModuleVersion(ctx, a, v); return err })
-	return m, err
+func (i faultyIndex) Load(ctx context.Context, s registry.State, lookup *access.Lookup) error {
+	return i.call("catalog: read "+s.Subject().Address.String(), func() error { return i.Index.Load(ctx, s, lookup) })
 }
 
-func (i faultyIndex) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (p registry.ProviderVersion, err error) {
-	err = i.call("catalog: read "+a.String(), func() error { p, err = i.Index.ProviderVersion(ctx, a, v); return err })
-	return p, err
-}
-
-func (i faultyIndex) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (l registry.Listing, err error) {
-	err = i.call("catalog: read the listing of "+a.String(), func() error { l, err = i.Index.ModuleVersions(ctx, a); return err })
-	return l, err
-}
-
-func (i faultyIndex) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (l registry.Listing, err error) {
-	err = i.call("catalog: read the listing of "+a.String(), func() error { l, err = i.Index.ProviderVersions(ctx, a); return err })
+func (i faultyIndex) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (l registry.Listing, err error) {
+	err = i.call("catalog: read the listing of "+a.String(), func() error { l, err = i.Index.Listing(ctx, a, lookup); return err })
 	return l, err
 }
 
@@ -177,28 +167,16 @@ func (i faultyIndex) Entries(ctx context.Context, after string) iter.Seq2[catalo
 	}
 }
 
-func (i faultyIndex) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen catalog.Seen) error {
-	return i.call("catalog: remove "+a.String(), func() error { return i.Index.RemoveModuleVersion(ctx, a, v, seen) })
+func (i faultyIndex) Remove(ctx context.Context, version registry.Subject, seen catalog.Seen) error {
+	return i.call("catalog: remove "+version.Address.String(), func() error { return i.Index.Remove(ctx, version, seen) })
 }
 
-func (i faultyIndex) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen catalog.Seen) error {
-	return i.call("catalog: remove "+a.String(), func() error { return i.Index.RemoveProviderVersion(ctx, a, v, seen) })
+func (i faultyIndex) Put(ctx context.Context, s registry.State) error {
+	return i.call("catalog: put "+s.Subject().Address.String(), func() error { return i.Index.Put(ctx, s) })
 }
 
-func (i faultyIndex) PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error {
-	return i.call("catalog: put "+m.Address.String(), func() error { return i.Index.PutModuleVersion(ctx, m) })
-}
-
-func (i faultyIndex) PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error {
-	return i.call("catalog: put "+p.Address.String(), func() error { return i.Index.PutProviderVersion(ctx, p) })
-}
-
-func (i faultyIndex) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen catalog.Seen) error {
-	return i.call("catalog: replace "+m.Address.String(), func() error { return i.Index.ReplaceModuleVersion(ctx, m, seen) })
-}
-
-func (i faultyIndex) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
-	return i.call("catalog: replace "+p.Address.String(), func() error { return i.Index.ReplaceProviderVersion(ctx, p, seen) })
+func (i faultyIndex) Replace(ctx context.Context, s registry.State, seen catalog.Seen) error {
+	return i.call("catalog: replace "+s.Subject().Address.String(), func() error { return i.Index.Replace(ctx, s, seen) })
 }
 
 type faultySigner struct {

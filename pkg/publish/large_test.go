@@ -26,6 +26,7 @@ import (
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"golang.org/x/mod/sumdb/dirhash"
@@ -243,7 +244,7 @@ func (j largeJob) publish(r *largeResult) error {
 	if err != nil {
 		return err
 	}
-	s, err := index.ProviderVersion(ctx, registry.ProviderAddress{Namespace: "acme", Type: "widget"}, version)
+	s, err := catalogtest.ProviderVersion(ctx, index, registry.ProviderAddress{Namespace: "acme", Type: "widget"}, version)
 	if err != nil {
 		return err
 	}

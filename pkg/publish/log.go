@@ -27,41 +27,15 @@ func (p *Publisher) loadProvider(ctx context.Context, a registry.ProviderAddress
 // load fills a state of which nothing is known but the version: with what the
 // catalog has of it, and the records since.
 func (p *Publisher) load(ctx context.Context, s registry.State) error {
-	if err := p.fill(ctx, s); err != nil && !errors.Is(err, registry.ErrNotFound) {
+	if err := p.index.Load(ctx, s, nil); err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	return p.catchUp(ctx, s)
 }
 
-// fill has the catalog fill a state of which nothing is known but the version. What is
-// not found leaves it so.
-func (p *Publisher) fill(ctx context.Context, s registry.State) error {
-	switch s := s.(type) {
-	case *registry.ModuleVersion:
-		m, err := p.index.ModuleVersion(ctx, s.Address, s.Version)
-		if err == nil {
-			*s = m
-		}
-		return err
-	case *registry.ProviderVersion:
-		v, err := p.index.ProviderVersion(ctx, s.Address, s.Version)
-		if err == nil {
-			*s = v
-		}
-		return err
-	}
-	return nil
-}
-
 // put stores a state in the catalog, which lists it.
-func (p *Publisher) put(ctx context.Context, s registry.State) (err error) {
-	switch s := s.(type) {
-	case *registry.ModuleVersion:
-		err = p.index.PutModuleVersion(ctx, *s)
-	case *registry.ProviderVersion:
-		err = p.index.PutProviderVersion(ctx, *s)
-	}
-	if err != nil {
+func (p *Publisher) put(ctx context.Context, s registry.State) error {
+	if err := p.index.Put(ctx, s); err != nil {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/internal/logtest"
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -128,11 +129,11 @@ func TestTheLogOfARecovery(t *testing.T) {
 // everything is a catalog that lists all versions of modules.
 type everything struct {
 	catalog.Index
-	registry.Listing
+	all registry.Listing
 }
 
-func (e everything) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
-	return e.Listing, nil
+func (e everything) Listing(context.Context, registry.Address, *access.Lookup) (registry.Listing, error) {
+	return e.all, nil
 }
 
 // A long recovery says how far it is, after each thousand versions.

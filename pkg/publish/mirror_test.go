@@ -12,6 +12,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -22,7 +23,7 @@ const mirrored = "mirror/registry.terraform.io/acme/widget/"
 func (w *world) mirroredWidget(version string) registry.ProviderVersion {
 	w.Helper()
 	a := registry.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "acme", Type: "widget"}
-	s, err := w.index.ProviderVersion(w.Context(), a, mustVersion(w.T, version))
+	s, err := catalogtest.ProviderVersion(w.Context(), w.index, a, mustVersion(w.T, version))
 	if err != nil {
 		w.Fatal(err)
 	}

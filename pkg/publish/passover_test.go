@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -167,11 +169,14 @@ func TestAReleaseFindsItsOtherFileInTheNextFolder(t *testing.T) {
 // listing is a catalog with another listing of providers.
 type listing struct {
 	catalog.Index
-	registry.Listing
+	all registry.Listing
 }
 
-func (l listing) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
-	return l.Listing, nil
+func (l listing) Listing(ctx context.Context, a registry.Address, _ *access.Lookup) (registry.Listing, error) {
+	if a.Folder() == registry.Modules {
+		return l.Index.Listing(ctx, a, nil)
+	}
+	return l.all, nil
 }
 
 // What is listed and cannot be served is told of.
@@ -251,12 +256,12 @@ type interfering struct {
 	before func()
 }
 
-func (i *interfering) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
+func (i *interfering) Replace(ctx context.Context, s registry.State, seen catalog.Seen) error {
 	if do := i.before; do != nil {
 		i.before = nil
 		do()
 	}
-	return i.Index.ReplaceProviderVersion(ctx, p, seen)
+	return i.Index.Replace(ctx, s, seen)
 }
 
 // A correction that somebody came before is made on what they have left.
@@ -267,11 +272,11 @@ func TestAReindexLooksAgainAfterOthers(t *testing.T) {
 	seen := catalog.Seen{State: s.Revision, Listed: s.Revision}
 	wrong := s
 	wrong.Standing = withdraw
-	if err := w.index.ReplaceProviderVersion(t.Context(), wrong, seen); err != nil {
+	if err := catalogtest.Replace(t.Context(), w.index, wrong, seen); err != nil {
 		t.Fatal(err)
 	}
 	index := &interfering{w.index, func() {
-		if err := w.index.RemoveProviderVersion(t.Context(), s.Address, s.Version, seen); err != nil {
+		if err := w.index.Remove(t.Context(), s.Subject(), seen); err != nil {
 			t.Error(err)
 		}
 	}}

@@ -48,25 +48,12 @@ func (w *world) picture(namespace string) string {
 // it, whose state in the catalog is what its records add up to.
 func (w *world) picturePublished(of registry.ParsedRecordKey) (address, listing, version string) {
 	w.Helper()
-	var entries registry.Listing
-	var state registry.State
-	var err, errState error
-	var sums string
-	replayed := of.New()
+	replayed, state := of.New(), of.New()
 	w.replay(replayed)
-	switch a := of.Address.(type) {
-	case registry.ModuleAddress:
-		var m registry.ModuleVersion
-		entries, err = w.index.ModuleVersions(w.Context(), a)
-		m, errState = w.index.ModuleVersion(w.Context(), a, of.Version)
-		state = &m
-	case registry.ProviderAddress:
-		var s registry.ProviderVersion
-		entries, err = w.index.ProviderVersions(w.Context(), a)
-		s, errState = w.index.ProviderVersion(w.Context(), a, of.Version)
-		state = &s
-	}
+	entries, err := w.index.Listing(w.Context(), of.Address, nil)
+	errState := w.index.Load(w.Context(), state, nil)
 	address, err = of.Address.String(), errors.Join(err, errState)
+	var sums string
 	if s, ok := state.(*registry.ProviderVersion); ok {
 		if len(s.Packages) == 0 && errors.Is(err, registry.ErrNotFound) {
 			err = errState // its packages have not come

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -119,7 +120,7 @@ func TestAWrappedModuleIsUnwrappedAndAnythingElseServedAsItIs(t *testing.T) {
 		w.want(w.upload(test.key, test.body), publish.Published)
 		version := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(test.key, ".zip"), ".tar.gz"), ".tgz")
 		version = version[strings.LastIndex(version, "/")+1:]
-		m, err := w.index.ModuleVersion(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, mustVersion(t, version))
+		m, err := catalogtest.ModuleVersion(t.Context(), w.index, registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, mustVersion(t, version))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +163,7 @@ func TestProtocolsAreRightInWhateverOrderTheyBecomeKnown(t *testing.T) {
 	w.want(w.upload(manifestKey("1.3.0"), []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)), publish.Rejected, "manifest", "never changes")
 	w.want(w.upload(manifestKey("1.4.0"), []byte(`{"version":1}`)), publish.Rejected, "manifest")
 
-	listing, err := w.index.ProviderVersions(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"})
+	listing, err := w.index.Listing(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -339,10 +340,10 @@ func (d *round) done(random *rand.Rand, u *sent, err error) {
 // servable checks that all that is listed of a namespace can be served.
 func (r *randomRun) servable(namespace string) {
 	module := registry.ModuleAddress{Namespace: namespace, Name: "vpc", System: "aws"}
-	listing, err := r.index.ModuleVersions(r.Context(), module)
+	listing, err := r.index.Listing(r.Context(), module, nil)
 	r.found(err)
 	for _, entry := range listing {
-		m, err := r.index.ModuleVersion(r.Context(), module, entry.Version)
+		m, err := catalogtest.ModuleVersion(r.Context(), r.index, module, entry.Version)
 		if err != nil {
 			r.Error(err)
 			continue
@@ -353,10 +354,10 @@ func (r *randomRun) servable(namespace string) {
 	}
 	for _, typ := range sentTypes {
 		address := registry.ProviderAddress{Namespace: namespace, Type: typ}
-		listing, err := r.index.ProviderVersions(r.Context(), address)
+		listing, err := r.index.Listing(r.Context(), address, nil)
 		r.found(err)
 		for _, entry := range listing {
-			s, err := r.index.ProviderVersion(r.Context(), address, entry.Version)
+			s, err := catalogtest.ProviderVersion(r.Context(), r.index, address, entry.Version)
 			if err != nil {
 				r.Error(err)
 				continue
@@ -498,12 +499,12 @@ func (r *randomRun) moduleState(identity string) *registry.ModuleVersion {
 	address, version := registry.ModuleAddress{Namespace: parts[0], Name: parts[1], System: parts[2]}, mustVersion(r.T, parts[3])
 	replayed := registry.ModuleVersion{Address: address, Version: version}
 	r.replay(&replayed)
-	stored, err := r.index.ModuleVersion(r.Context(), address, version)
+	stored, err := catalogtest.ModuleVersion(r.Context(), r.index, address, version)
 	if errors.Is(err, registry.ErrNotFound) && replayed.Revision == 0 {
 		return nil
 	}
 	r.same(identity, stored, replayed)
-	listing, err := r.index.ModuleVersions(r.Context(), address)
+	listing, err := r.index.Listing(r.Context(), address, nil)
 	if err != nil {
 		r.Error(err)
 	}
@@ -520,12 +521,12 @@ func (r *randomRun) providerState(identity string) registry.ProviderVersion {
 	address, version := registry.ProviderAddress{Namespace: parts[0], Type: parts[1]}, mustVersion(r.T, parts[2])
 	replayed := registry.ProviderVersion{Address: address, Version: version}
 	r.replay(&replayed)
-	stored, err := r.index.ProviderVersion(r.Context(), address, version)
+	stored, err := catalogtest.ProviderVersion(r.Context(), r.index, address, version)
 	if errors.Is(err, registry.ErrNotFound) && replayed.Revision == 0 {
 		return replayed
 	}
 	r.same(identity, stored, replayed)
-	listing, err := r.index.ProviderVersions(r.Context(), address)
+	listing, err := r.index.Listing(r.Context(), address, nil)
 	r.found(err)
 	if len(replayed.Packages) > 0 {
 		r.listed(listing, replayed.Listed())

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -133,21 +134,12 @@ type dead struct {
 	put []string
 }
 
-func (d *dead) ModuleVersions(context.Context, registry.ModuleAddress) (registry.Listing, error) {
+func (d *dead) Listing(context.Context, registry.Address, *access.Lookup) (registry.Listing, error) {
 	return nil, registry.ErrNotFound
 }
 
-func (d *dead) ProviderVersions(context.Context, registry.ProviderAddress) (registry.Listing, error) {
-	return nil, registry.ErrNotFound
-}
-
-func (d *dead) ReplaceModuleVersion(_ context.Context, m registry.ModuleVersion, _ catalog.Seen) error {
-	d.put = append(d.put, m.Address.String())
-	return nil
-}
-
-func (d *dead) ReplaceProviderVersion(_ context.Context, p registry.ProviderVersion, _ catalog.Seen) error {
-	d.put = append(d.put, p.Address.String())
+func (d *dead) Replace(_ context.Context, s registry.State, _ catalog.Seen) error {
+	d.put = append(d.put, s.Subject().Address.String())
 	return nil
 }
 

@@ -130,14 +130,8 @@ func (p *Publisher) anyUnder(ctx context.Context, prefix string) (bool, error) {
 	return false, nil
 }
 
-func (p *Publisher) remove(ctx context.Context, e catalog.Entry) (err error) {
-	switch a := e.Subject.Address.(type) {
-	case registry.ModuleAddress:
-		err = p.index.RemoveModuleVersion(ctx, a, e.Subject.Version, e.Seen)
-	case registry.ProviderAddress:
-		err = p.index.RemoveProviderVersion(ctx, a, e.Subject.Version, e.Seen)
-	}
-	if err != nil {
+func (p *Publisher) remove(ctx context.Context, e catalog.Entry) error {
+	if err := p.index.Remove(ctx, e.Subject, e.Seen); err != nil {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	return nil

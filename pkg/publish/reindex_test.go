@@ -8,6 +8,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -109,11 +110,11 @@ func TestAReindexCorrectsTheCatalog(t *testing.T) {
 	}{
 		"the same revision": {func() error {
 			seen := catalog.Seen{State: right.Revision, Listed: right.Revision}
-			return w.index.ReplaceProviderVersion(t.Context(), wrong, seen)
+			return catalogtest.Replace(t.Context(), w.index, wrong, seen)
 		}, []string{"provider acme/widget 1.0.0 changed"}},
-		"a higher revision":            {func() error { return w.index.PutProviderVersion(t.Context(), later) }, []string{"provider acme/widget 1.0.0 changed"}},
-		"a provider that is not there": {func() error { return w.index.PutProviderVersion(t.Context(), foreign) }, []string{"provider acme/other 3.0.0 changed"}},
-		"a version that is not there":  {func() error { return w.index.PutModuleVersion(t.Context(), module) }, []string{"module acme/vpc/aws 9.0.0 changed"}},
+		"a higher revision":            {func() error { return catalogtest.Put(t.Context(), w.index, later) }, []string{"provider acme/widget 1.0.0 changed"}},
+		"a provider that is not there": {func() error { return catalogtest.Put(t.Context(), w.index, foreign) }, []string{"provider acme/other 3.0.0 changed"}},
+		"a version that is not there":  {func() error { return catalogtest.Put(t.Context(), w.index, module) }, []string{"module acme/vpc/aws 9.0.0 changed"}},
 	} {
 		if err := damage.do(); err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -22,7 +22,7 @@ import (
 
 // checkModuleRoom rejects a version, of a source, that its module has no room for.
 func (p *Publisher) checkModuleRoom(ctx context.Context, m *registry.ModuleVersion, source string) error {
-	listing, err := p.index.ModuleVersions(ctx, m.Address)
+	listing, err := p.index.Listing(ctx, m.Address, nil)
 	return p.checkRoom("module "+m.Address.String(), listing, err, registry.Listed{Version: m.Version, Source: source})
 }
 
@@ -32,7 +32,7 @@ func (p *Publisher) checkPackageRoom(ctx context.Context, s *registry.ProviderVe
 	for _, pkg := range append(slices.Clone(s.Packages), pkg) {
 		entry.Platforms = append(entry.Platforms, pkg.Platform)
 	}
-	listing, err := p.index.ProviderVersions(ctx, s.Address)
+	listing, err := p.index.Listing(ctx, s.Address, nil)
 	return p.checkRoom("provider "+s.Address.String(), listing, err, entry)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -54,7 +55,7 @@ func TestAListingHasRoomOrItIsARejection(t *testing.T) {
 		}
 		for n := range 4 {
 			if n == 3 {
-				l, err := w.index.ModuleVersions(w.Context(), vpc)
+				l, err := w.index.Listing(w.Context(), vpc, nil)
 				answered, stored := w.sizes(l, err, registry.Listed{Version: mustVersion(w.T, "1.3.0")})
 				for _, less := range [][2]int{{answered - 1, stored}, {answered, stored - 1}} {
 					w.LimitListings(less[0], less[1])
@@ -74,7 +75,7 @@ func TestAListingHasRoomOrItIsARejection(t *testing.T) {
 
 		w.LimitListings(publish.MaxAnswered, publish.MaxStored)
 		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), publish.Published)
-		l, err := w.index.ProviderVersions(w.Context(), widgets)
+		l, err := w.index.Listing(w.Context(), widgets, nil)
 		entry := registry.Listed{Version: mustVersion(w.T, "1.0.0"), Protocols: []string{"5.0"}, Platforms: []registry.Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}}}
 		answered, stored := w.sizes(l, err, entry)
 		for _, less := range [][2]int{{answered - 1, stored}, {answered, stored - 1}} {
@@ -96,7 +97,7 @@ func (w *world) unsignable(n int) (address registry.ProviderAddress, v registry.
 	v = mustVersion(w.T, fmt.Sprintf("1.%d.0-%s", n, strings.Repeat("x", 100)))
 	body := zipOf(map[string]string{"terraform-provider-" + address.Type: "x"})
 	w.want(w.upload(address.UploadKey(address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "amd64"})), body), publish.Published)
-	signed, err := w.index.ProviderVersion(w.Context(), address, v)
+	signed, err := catalogtest.ProviderVersion(w.Context(), w.index, address, v)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -21,7 +22,7 @@ var vpc = registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
 // servedModule is the bytes that are served of acme/vpc/aws.
 func (w *world) servedModule(version string) []byte {
 	w.Helper()
-	m, err := w.index.ModuleVersion(w.Context(), vpc, mustVersion(w.T, version))
+	m, err := catalogtest.ModuleVersion(w.Context(), w.index, vpc, mustVersion(w.T, version))
 	if err != nil {
 		w.Fatal(err)
 	}

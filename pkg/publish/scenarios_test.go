@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -69,8 +70,8 @@ func (w *world) published(r release) (files []file) {
 // module.
 func (w *world) wantStanding(namespace string, want registry.Standing) {
 	w.Helper()
-	provider, err := w.index.ProviderVersions(w.Context(), registry.ProviderAddress{Namespace: namespace, Type: "widget"})
-	module, errModule := w.index.ModuleVersions(w.Context(), registry.ModuleAddress{Namespace: namespace, Name: "vpc", System: "aws"})
+	provider, err := w.index.Listing(w.Context(), registry.ProviderAddress{Namespace: namespace, Type: "widget"}, nil)
+	module, errModule := w.index.Listing(w.Context(), registry.ModuleAddress{Namespace: namespace, Name: "vpc", System: "aws"}, nil)
 	if err := errors.Join(err, errModule); err != nil {
 		w.Fatal(err)
 	}
@@ -338,7 +339,7 @@ func (w *world) checkServable(namespace string) {
 		}
 	}
 	for _, version := range w.listed(namespace + "/vpc/aws") {
-		m, err := w.index.ModuleVersion(w.Context(), registry.ModuleAddress{Namespace: namespace, Name: "vpc", System: "aws"}, mustVersion(w.T, version))
+		m, err := catalogtest.ModuleVersion(w.Context(), w.index, registry.ModuleAddress{Namespace: namespace, Name: "vpc", System: "aws"}, mustVersion(w.T, version))
 		if err != nil {
 			w.Error(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -26,13 +27,13 @@ func TestSources(t *testing.T) {
 		w.want(from("modules/acme/vpc/aws/1.0.0.zip", plain, other), publish.Published)
 		w.want(from("modules/acme/vpc/aws/1.1.0.zip", plain, other), publish.Published)
 		w.want(w.upload("modules/acme/vpc/aws/1.1.0.zip", plain), publish.Published)
-		listing, err := w.index.ModuleVersions(w.Context(), vpc)
+		listing, err := w.index.Listing(w.Context(), vpc, nil)
 		if err != nil {
 			w.Fatal(err)
 		}
 		for version, want := range map[string]string{"1.0.0": "", "1.1.0": source, "1.2.0": other, "1.3.0": ""} {
 			v := mustVersion(w.T, version)
-			m, err := w.index.ModuleVersion(w.Context(), vpc, v)
+			m, err := catalogtest.ModuleVersion(w.Context(), w.index, vpc, v)
 			if listed := listing.Entry(v).Source; err != nil || m.Archive.Source != want || listed != want {
 				w.Errorf("module %s: %v, the source is %q, and listed %q, want %q", version, err, m.Archive.Source, listed, want)
 			}
@@ -64,7 +65,7 @@ func TestSourcesTakeRoom(t *testing.T) {
 		return w.deliver(key, w.s3.UploadFrom(t, key, zipOf(map[string]string{"main.tf": ""}), source))
 	}
 	w.want(publishFrom(0, source(0)), publish.Published)
-	l, err := w.index.ModuleVersions(w.Context(), vpc)
+	l, err := w.index.Listing(w.Context(), vpc, nil)
 	_, stored := w.sizes(l, err, registry.Listed{Version: mustVersion(t, "1.1.0"), Source: source(0)})
 	w.LimitListings(publish.MaxAnswered, stored)
 	w.want(publishFrom(1, source(1)), publish.Rejected, "no room for more")

@@ -28,7 +28,7 @@ func (p *Publisher) SetStanding(ctx context.Context, version registry.Subject, t
 		return r, err
 	})
 	if err == nil {
-		err = p.put(ctx, s)
+		err = p.index.Put(ctx, s)
 	}
 	if changed && err == nil {
 		p.log.InfoContext(ctx, "version "+string(to.State), "subject", s.Subject().String(), "message", to.Message)

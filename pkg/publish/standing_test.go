@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -26,7 +27,7 @@ func (w *world) stands(version string) (provider, module registry.Standing) {
 	w.Helper()
 	v := mustVersion(w.T, version)
 	provider = w.provider("acme", "widget", version).Standing
-	m, err := w.index.ModuleVersion(w.Context(), vpc, v)
+	m, err := catalogtest.ModuleVersion(w.Context(), w.index, vpc, v)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -34,8 +35,8 @@ func (w *world) stands(version string) (provider, module registry.Standing) {
 		list  func() (registry.Listing, error)
 		state registry.Standing
 	}{
-		{func() (registry.Listing, error) { return w.index.ProviderVersions(w.Context(), widgets) }, provider},
-		{func() (registry.Listing, error) { return w.index.ModuleVersions(w.Context(), vpc) }, m.Standing},
+		{func() (registry.Listing, error) { return w.index.Listing(w.Context(), widgets, nil) }, provider},
+		{func() (registry.Listing, error) { return w.index.Listing(w.Context(), vpc, nil) }, m.Standing},
 	} {
 		listing, err := check.list()
 		if err != nil {

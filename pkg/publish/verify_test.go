@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -38,7 +39,7 @@ func TestVerifyNamesEveryDifference(t *testing.T) {
 			w.Fatalf("nothing is damaged: %q", found)
 		}
 		s := w.provider("acme", "widget", "2.0.0-rc.1")
-		m, err := w.index.ModuleVersion(w.Context(), vpc, mustVersion(w.T, "1.1.0"))
+		m, err := catalogtest.ModuleVersion(w.Context(), w.index, vpc, mustVersion(w.T, "1.1.0"))
 		if err != nil {
 			w.Fatal(err)
 		}

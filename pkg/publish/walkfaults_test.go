@@ -11,6 +11,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -73,8 +74,8 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 				}
 				if name == "reindex" { // has something to do of every kind
 					w.index = w.newCatalog()
-					w.index.PutModuleVersion(t.Context(), registry.ModuleVersion{Address: vpc, Version: mustVersion(t, "9.0.0"), Revision: 1})
-					w.index.PutProviderVersion(t.Context(), registry.ProviderVersion{Address: widgets, Version: mustVersion(t, "9.0.0"), Revision: 1})
+					catalogtest.Put(t.Context(), w.index, registry.ModuleVersion{Address: vpc, Version: mustVersion(t, "9.0.0"), Revision: 1})
+					catalogtest.Put(t.Context(), w.index, registry.ProviderVersion{Address: widgets, Version: mustVersion(t, "9.0.0"), Revision: 1})
 				}
 				key := w.key
 				if name == "resign" {
@@ -144,7 +145,7 @@ func TestAWalkThatIsCutOffEnds(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	w.mixed()
 	for _, version := range []string{"8.0.0", "9.0.0"} {
-		if err := w.index.PutModuleVersion(t.Context(), registry.ModuleVersion{Address: vpc, Version: mustVersion(t, version), Revision: 1}); err != nil {
+		if err := catalogtest.Put(t.Context(), w.index, registry.ModuleVersion{Address: vpc, Version: mustVersion(t, version), Revision: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -187,7 +188,7 @@ func (w *world) want(o publish.Outcome, status publish.Status, words ...string) 
 // provider is what the catalog knows of a provider version.
 func (w *world) provider(namespace, typ, version string) registry.ProviderVersion {
 	w.Helper()
-	s, err := w.index.ProviderVersion(w.Context(), registry.ProviderAddress{Namespace: namespace, Type: typ}, mustVersion(w.T, version))
+	s, err := catalogtest.ProviderVersion(w.Context(), w.index, registry.ProviderAddress{Namespace: namespace, Type: typ}, mustVersion(w.T, version))
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		w.Fatal(err)
 	}
@@ -202,9 +203,9 @@ func (w *world) listed(address string) []string {
 	var l registry.Listing
 	var err error
 	if len(parts) == 2 {
-		l, err = w.index.ProviderVersions(w.Context(), registry.ProviderAddress{Namespace: parts[0], Type: parts[1]})
+		l, err = w.index.Listing(w.Context(), registry.ProviderAddress{Namespace: parts[0], Type: parts[1]}, nil)
 	} else {
-		l, err = w.index.ModuleVersions(w.Context(), registry.ModuleAddress{Namespace: parts[0], Name: parts[1], System: parts[2]})
+		l, err = w.index.Listing(w.Context(), registry.ModuleAddress{Namespace: parts[0], Name: parts[1], System: parts[2]}, nil)
 	}
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		w.Fatal(err)

@@ -120,8 +120,11 @@ func (l *live) reply(w http.ResponseWriter, r *http.Request, from *httptest.Resp
 
 func (l *live) host() string { return strings.TrimPrefix(l.URL, "https://") }
 
-// Beside implements [catalog.Tokens]: there is goodToken.
-func (l *live) Beside(lookup *access.Lookup) catalog.Catalog {
+// lookUp fills a lookup: there is goodToken.
+func (l *live) lookUp(lookup *access.Lookup) {
+	if lookup == nil {
+		return
+	}
 	if id, err := access.ParseToken(goodToken); err == nil && id == lookup.ID {
 		scopes := []string{"read *"}
 		if l.scopes != nil {
@@ -130,10 +133,9 @@ func (l *live) Beside(lookup *access.Lookup) catalog.Catalog {
 		parsed, _ := access.ParseScopes(scopes)
 		lookup.Token = &access.Token{ID: id, Scopes: parsed}
 	}
-	return l
 }
 
-// NoteUse implements [catalog.Tokens].
+// NoteUse implements [catalog.TokenUses].
 func (l *live) NoteUse(context.Context, access.ID, access.Day) error { return nil }
 
 // serveObject is S3: a URL that is signed for GET does for nothing else, and
@@ -156,32 +158,28 @@ func (l *live) PresignGet(_ context.Context, key string) (string, error) {
 	return l.URL + "/bucket/" + key + "?" + secret + "&X-Amz-Expires=900", nil // not in the order in which it is asked for
 }
 
-func (l *live) ModuleVersions(_ context.Context, a registry.ModuleAddress) (registry.Listing, error) {
-	if a != networkModule {
-		return nil, registry.ErrNotFound
+func (l *live) Listing(_ context.Context, a registry.Address, lookup *access.Lookup) (registry.Listing, error) {
+	l.lookUp(lookup)
+	switch a {
+	case networkModule:
+		return registry.Listing{{Version: version("1.0.0")}, l.module.Listed(), {Version: version("2.0.0-rc.1")}}, nil
+	case widgetProvider:
+		return registry.Listing{l.widget.Listed()}, nil
 	}
-	return registry.Listing{{Version: version("1.0.0")}, l.module.Listed(), {Version: version("2.0.0-rc.1")}}, nil
+	return nil, registry.ErrNotFound
 }
 
-func (l *live) ModuleVersion(_ context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	if a != networkModule || v != l.module.Version {
-		return registry.ModuleVersion{}, registry.ErrNotFound
+func (l *live) Load(_ context.Context, s registry.State, lookup *access.Lookup) error {
+	l.lookUp(lookup)
+	switch s.Subject() {
+	case l.module.Subject():
+		*s.(*registry.ModuleVersion) = l.module
+	case l.widget.Subject():
+		*s.(*registry.ProviderVersion) = l.widget
+	default:
+		return registry.ErrNotFound
 	}
-	return l.module, nil
-}
-
-func (l *live) ProviderVersions(_ context.Context, a registry.ProviderAddress) (registry.Listing, error) {
-	if a != widgetProvider {
-		return nil, registry.ErrNotFound
-	}
-	return registry.Listing{l.widget.Listed()}, nil
-}
-
-func (l *live) ProviderVersion(_ context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	if a != widgetProvider || v != l.widget.Version {
-		return registry.ProviderVersion{}, registry.ErrNotFound
-	}
-	return l.widget, nil
+	return nil
 }
 
 func version(s string) registry.Version {

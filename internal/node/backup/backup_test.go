@@ -22,6 +22,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/versity/versitygw/backend/meta"
@@ -595,7 +596,7 @@ func TestRestorePlain(t *testing.T) {
 		t.Error(strings.Join(d, "\n"))
 	}
 	w := open(t, again)
-	if m, err := w.catalog.ModuleVersion(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}, mustVersion(t, "1.0.0")); err != nil || m.Archive.Size == 0 {
+	if m, err := catalogtest.ModuleVersion(t.Context(), w.catalog, registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}, mustVersion(t, "1.0.0")); err != nil || m.Archive.Size == 0 {
 		t.Errorf("the catalog has %+v, %v", m, err)
 	}
 	w.close(t)

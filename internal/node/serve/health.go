@@ -60,7 +60,7 @@ func (n *node) newHealth(key string, next http.Handler) *health {
 			return err
 		}},
 		{"catalog", func(ctx context.Context) error {
-			_, err := n.catalog.ModuleVersions(ctx, registry.ModuleAddress{Namespace: "larder", Name: "health", System: "null"})
+			_, err := n.catalog.Listing(ctx, registry.ModuleAddress{Namespace: "larder", Name: "health", System: "null"}, nil)
 			if errors.Is(err, registry.ErrNotFound) {
 				return nil
 			}

@@ -159,8 +159,8 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 // takes no time: so one that is revoked is not good any more.
 func (n *node) newReader() *catalog.Reader {
 	return catalog.NewReader(catalog.ReaderConfig{
-		Catalog: n.catalog,
-		Tokens:  n.catalog.WithTokens(n.access),
+		Catalog: n.catalog.WithTokens(n.access),
+		Tokens:  n.access,
 		Logger:  n.logger,
 	})
 }

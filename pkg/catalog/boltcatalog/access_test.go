@@ -14,6 +14,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/registry"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
@@ -78,7 +79,20 @@ func TestAccess(t *testing.T) {
 
 func TestBeside(t *testing.T) {
 	c, a := open(t, filepath.Join(t.TempDir(), "catalog.db")), newAccess(t)
-	catalogtest.Beside(t, catalogtest.BesideDriver{Index: c, Store: a, Tokens: c.WithTokens(a)})
+	catalogtest.Beside(t, catalogtest.BesideDriver{Index: c.WithTokens(a), Store: a})
+}
+
+// A catalog by itself finds no token, whatever the lookup has had before.
+func TestNoTokensBeside(t *testing.T) {
+	c := open(t, filled(t, 1, 1))
+	_, id := access.NewToken()
+	for _, wanted := range []bool{true, false} {
+		lookup := access.Lookup{ID: id, Token: &access.Token{ID: id}, Wanted: func(found *access.Token) bool { return wanted && found == nil }}
+		listing, err := c.Listing(t.Context(), widget, &lookup)
+		if lookup.Token != nil || (err == nil) != wanted || errors.Is(err, registry.ErrNotFound) == wanted || (len(listing) > 0) != wanted {
+			t.Errorf("wanted %t: %v, %v, found %+v", wanted, listing, err, lookup.Token)
+		}
+	}
 }
 
 // TestAccessStays holds that tokens are there after the next start, without the
@@ -321,7 +335,7 @@ func TestAccessDamaged(t *testing.T) {
 	_, tokenErr := a.Token(t.Context(), token.ID)
 	_, _, tokensErr := a.Tokens(t.Context(), "")
 	_, rulesErr := a.Rules(t.Context())
-	_, besideErr := c.WithTokens(a).Beside(&lookup).ProviderVersions(t.Context(), widget)
+	_, besideErr := c.WithTokens(a).Listing(t.Context(), widget, &lookup)
 	for call, err := range map[string]error{
 		"Token": tokenErr, "Tokens": tokensErr, "Rules": rulesErr, "Beside": besideErr, "NoteUse": a.NoteUse(t.Context(), token.ID, "2026-11-21"),
 	} {

@@ -31,11 +31,13 @@
 package boltcatalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -60,103 +62,105 @@ var (
 )
 
 // Catalog is a [catalog.Index] in a file.
-type Catalog struct{ db *bbolt.DB }
+type Catalog struct {
+	db     *bbolt.DB
+	tokens *Access // or nil
+}
 
 var _ catalog.Index = (*Catalog)(nil)
 
-// ModuleVersions implements [catalog.Catalog].
-func (c *Catalog) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error) {
-	return get(ctx, c, listingKey(layout.Partition(a)), decodeListing)
-}
+// WithTokens is the same catalog, where lookups find the tokens that are in another
+// file.
+func (c *Catalog) WithTokens(a *Access) *Catalog { return &Catalog{c.db, a} }
 
-// ModuleVersion implements [catalog.Catalog].
-func (c *Catalog) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return get(ctx, c, versionKey(layout.Partition(a), v), decodeState[registry.ModuleVersion])
-}
-
-// ProviderVersions implements [catalog.Catalog].
-func (c *Catalog) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error) {
-	return get(ctx, c, listingKey(layout.Partition(a)), decodeListing)
-}
-
-// ProviderVersion implements [catalog.Catalog].
-func (c *Catalog) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return get(ctx, c, versionKey(layout.Partition(a), v), decodeState[registry.ProviderVersion])
-}
-
-// PutModuleVersion implements [catalog.Index].
-func (c *Catalog) PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error {
-	return c.put(ctx, change{layout.Partition(m.Address), m, m.Listed(), true})
-}
-
-// PutProviderVersion implements [catalog.Index].
-func (c *Catalog) PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error {
-	entry := p.Listed()
-	return c.put(ctx, change{layout.Partition(p.Address), p, entry, len(entry.Platforms) > 0})
-}
-
-// get reads one item. What decode returns may not refer to the value.
-func get[T any](ctx context.Context, c *Catalog, key []byte, decode func(value []byte) (T, error)) (T, error) {
-	var item T
-	if err := ctx.Err(); err != nil {
-		return item, fmt.Errorf("read %q in the catalog: %w", key, err)
-	}
-	err := c.db.View(func(tx *bbolt.Tx) error {
-		value := tx.Bucket(itemsBucket).Get(key)
-		if value == nil {
-			return registry.ErrNotFound
-		}
-		var err error
-		item, err = decode(value)
+// Listing implements [catalog.Catalog].
+func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (listing registry.Listing, err error) {
+	err = c.read(ctx, listingKey(a), lookup, func(value []byte) (err error) {
+		listing, err = decodeListing(value)
 		return err
 	})
-	if err != nil {
-		return item, fmt.Errorf("read %q in the catalog: %w", key, err)
-	}
-	return item, nil
+	return listing, err
 }
 
-// change is a state to store, and its entry in the listing.
-type change struct {
-	partition string
-	state     any
-	entry     registry.Listed
-	list      bool
+// Load implements [catalog.Catalog].
+func (c *Catalog) Load(ctx context.Context, s registry.State, lookup *access.Lookup) error {
+	return c.read(ctx, versionKey(s.Subject()), lookup, func(value []byte) error { return decodeState(value, s) })
+}
+
+// read looks a token up, where that is asked for, and then reads one item if that is
+// wanted. What decode makes of the value may not refer to it.
+func (c *Catalog) read(ctx context.Context, key []byte, lookup *access.Lookup, decode func(value []byte) error) error {
+	if wanted, err := c.lookUp(ctx, lookup); err != nil || !wanted {
+		return cmp.Or(err, registry.ErrNotFound)
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = c.db.View(func(tx *bbolt.Tx) error {
+			value := tx.Bucket(itemsBucket).Get(key)
+			if value == nil {
+				return registry.ErrNotFound
+			}
+			return decode(value)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("read %q in the catalog: %w", key, err)
+	}
+	return nil
+}
+
+// lookUp fills a lookup, if there is one, and says whether anything else is wanted.
+func (c *Catalog) lookUp(ctx context.Context, lookup *access.Lookup) (wanted bool, err error) {
+	switch {
+	case lookup == nil:
+		return true, nil
+	case c.tokens == nil:
+		return lookup.Found(nil), nil
+	}
+	token, err := c.tokens.Token(ctx, lookup.ID)
+	switch {
+	case errors.Is(err, access.ErrNotFound):
+		return lookup.Found(nil), nil
+	case err != nil:
+		return false, err
+	}
+	return lookup.Found(&token), nil
 }
 
 // errKnown rolls a transaction back that would change nothing.
 var errKnown = errors.New("a state of this revision or a higher one is stored")
 
-func (c *Catalog) put(ctx context.Context, ch change) error {
+// Put implements [catalog.Index].
+func (c *Catalog) Put(ctx context.Context, s registry.State) error {
 	err := ctx.Err()
 	if err == nil {
-		err = c.db.Update(func(tx *bbolt.Tx) error { return store(tx.Bucket(itemsBucket), ch) })
+		err = c.db.Update(func(tx *bbolt.Tx) error { return store(tx.Bucket(itemsBucket), s) })
 	}
 	if err != nil && !errors.Is(err, errKnown) {
-		return fmt.Errorf("write version %s of %s to the catalog: %w", ch.entry.Version, ch.partition, err)
+		return fmt.Errorf("write version %s of %s to the catalog: %w", s.Subject().Version, layout.Partition(s.Subject().Address), err)
 	}
 	return nil
 }
 
 // store puts a state and its entry in the listing, or returns errKnown: then
 // the listing is up to the state, too.
-func store(items *bbolt.Bucket, ch change) error {
-	key := versionKey(ch.partition, ch.entry.Version)
+func store(items *bbolt.Bucket, s registry.State) error {
+	key, entry := versionKey(s.Subject()), s.Listed()
 	known, err := revisionOf(items.Get(key))
 	if err != nil {
 		return err
 	}
-	if known >= ch.entry.Revision {
+	if known >= entry.Revision {
 		return errKnown
 	}
-	state, err := json.Marshal(ch.state)
+	state, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	if err := items.Put(key, state); err != nil || !ch.list {
+	if err := items.Put(key, state); err != nil || !s.Listable() {
 		return err
 	}
-	return enter(items, listingKey(ch.partition), ch.entry)
+	return enter(items, listingKey(s.Subject().Address), entry)
 }
 
 // enter brings an entry into a listing, which may not exist yet.

@@ -43,7 +43,7 @@ func filled(t testing.TB, versions, platforms int) string {
 		t.Fatal(err)
 	}
 	for _, p := range catalogtest.Provider(widget, versions, platforms) {
-		if err := c.PutProviderVersion(t.Context(), p); err != nil {
+		if err := catalogtest.Put(t.Context(), c, p); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestReopen(t *testing.T) {
 	for _, p := range catalogtest.Provider(widget, 3, 2) {
 		want = append(want, p.Listed())
 	}
-	if got, err := c.ProviderVersions(t.Context(), widget); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := c.Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("listed as %+v, %v, want %+v", got, err, want)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -85,7 +85,7 @@ func TestPutKnown(t *testing.T) {
 	}
 	c := open(t, path)
 	for _, p := range catalogtest.Provider(widget, 2, 2) {
-		if err := c.PutProviderVersion(t.Context(), p); err != nil {
+		if err := catalogtest.Put(t.Context(), c, p); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,9 +105,9 @@ func TestNotWritten(t *testing.T) {
 		for _, platforms := range []int{0, 2} {
 			p := catalogtest.Provider(widget, 1, platforms)[0]
 			p.Address.Namespace = strings.Repeat("a", partition-len("P#/widget"))
-			putErr := c.PutProviderVersion(t.Context(), p)
-			replaceErr := c.ReplaceProviderVersion(t.Context(), p, catalog.Seen{})
-			for call, err := range map[string]error{"PutProviderVersion": putErr, "ReplaceProviderVersion": replaceErr} {
+			putErr := catalogtest.Put(t.Context(), c, p)
+			replaceErr := catalogtest.Replace(t.Context(), c, p, catalog.Seen{})
+			for call, err := range map[string]error{"Put of a provider": putErr, "Replace of a provider": replaceErr} {
 				if !errors.Is(err, bolterrors.ErrKeyTooLarge) {
 					t.Errorf("%s, no room for %s with %d platforms: %v", call, what, platforms, err)
 				}
@@ -127,11 +127,11 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := catalogtest.Provider(widget, 2, 1)[1]
-	_, readErr := c.ProviderVersions(t.Context(), widget)
+	_, readErr := c.Listing(t.Context(), widget, nil)
 	_, walkErrs, _ := walked(t, c, "")
 	for call, err := range map[string]error{
-		"ProviderVersions": readErr, "Entries": errors.Join(walkErrs...), "PutProviderVersion": c.PutProviderVersion(t.Context(), p),
-		"ReplaceProviderVersion": c.ReplaceProviderVersion(t.Context(), p, catalog.Seen{}),
+		"Listing of a provider": readErr, "Entries": errors.Join(walkErrs...), "Put of a provider": catalogtest.Put(t.Context(), c, p),
+		"Replace of a provider": catalogtest.Replace(t.Context(), c, p, catalog.Seen{}),
 	} {
 		if !errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 			t.Errorf("%s = %v, want that the file is closed", call, err)
@@ -157,8 +157,8 @@ func TestReadDamaged(t *testing.T) {
 				return tx.Bucket([]byte("items")).Put([]byte(c.key), []byte(c.value))
 			})
 			catalog := open(t, path)
-			_, listErr := catalog.ProviderVersions(t.Context(), widget)
-			_, stateErr := catalog.ProviderVersion(t.Context(), widget, state.Version)
+			_, listErr := catalog.Listing(t.Context(), widget, nil)
+			_, stateErr := catalogtest.ProviderVersion(t.Context(), catalog, widget, state.Version)
 			read := stateErr
 			if strings.HasSuffix(c.key, "LIST") {
 				read = listErr
@@ -169,7 +169,7 @@ func TestReadDamaged(t *testing.T) {
 			if name == "state's version" { // its revision can be read, and is lower
 				return
 			}
-			if err := catalog.PutProviderVersion(t.Context(), state); err == nil || !strings.Contains(err.Error(), "remove the file") {
+			if err := catalog.Put(t.Context(), &state); err == nil || !strings.Contains(err.Error(), "remove the file") {
 				t.Errorf("writing: %v, want advice", err)
 			}
 		})
@@ -178,7 +178,7 @@ func TestReadDamaged(t *testing.T) {
 
 // TestListingIsCallers holds that who appends to an entry changes no other.
 func TestListingIsCallers(t *testing.T) {
-	listing, err := open(t, filled(t, 2, 3)).ProviderVersions(t.Context(), widget)
+	listing, err := open(t, filled(t, 2, 3)).Listing(t.Context(), widget, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestListingSize(t *testing.T) {
 func BenchmarkProviderVersions(b *testing.B) {
 	c := open(b, filled(b, 400, 12))
 	for b.Loop() {
-		if _, err := c.ProviderVersions(b.Context(), widget); err != nil {
+		if _, err := c.Listing(b.Context(), widget, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -333,7 +333,7 @@ func BenchmarkProviderVersion(b *testing.B) {
 	c := open(b, filled(b, 1, 14))
 	v := catalogtest.Provider(widget, 1, 14)[0].Version
 	for b.Loop() {
-		if _, err := c.ProviderVersion(b.Context(), widget, v); err != nil {
+		if _, err := catalogtest.ProviderVersion(b.Context(), c, widget, v); err != nil {
 			b.Fatal(err)
 		}
 	}

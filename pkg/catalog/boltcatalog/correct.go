@@ -11,46 +11,35 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// ReplaceModuleVersion implements [catalog.Index].
-func (c *Catalog) ReplaceModuleVersion(ctx context.Context, m registry.ModuleVersion, seen catalog.Seen) error {
-	return c.replace(ctx, change{layout.Partition(m.Address), m, m.Listed(), true}, seen)
+// Replace implements [catalog.Index].
+func (c *Catalog) Replace(ctx context.Context, s registry.State, seen catalog.Seen) error {
+	fix := correction{version: s.Subject(), seen: seen}
+	var err error
+	if fix.state, err = json.Marshal(s); err != nil {
+		return fix.failed(err)
+	}
+	if s.Listable() {
+		entry := s.Listed()
+		fix.entry = &entry
+	}
+	return c.correct(ctx, fix)
 }
 
-// ReplaceProviderVersion implements [catalog.Index].
-func (c *Catalog) ReplaceProviderVersion(ctx context.Context, p registry.ProviderVersion, seen catalog.Seen) error {
-	entry := p.Listed()
-	return c.replace(ctx, change{layout.Partition(p.Address), p, entry, len(entry.Platforms) > 0}, seen)
-}
-
-// RemoveModuleVersion implements [catalog.Index].
-func (c *Catalog) RemoveModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version, seen catalog.Seen) error {
-	return c.correct(ctx, correction{partition: layout.Partition(a), version: v, seen: seen})
-}
-
-// RemoveProviderVersion implements [catalog.Index].
-func (c *Catalog) RemoveProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version, seen catalog.Seen) error {
-	return c.correct(ctx, correction{partition: layout.Partition(a), version: v, seen: seen})
+// Remove implements [catalog.Index].
+func (c *Catalog) Remove(ctx context.Context, version registry.Subject, seen catalog.Seen) error {
+	return c.correct(ctx, correction{version: version, seen: seen})
 }
 
 // correction is what a version is to be, where it is still as it was seen.
 type correction struct {
-	partition string
-	version   registry.Version
-	seen      catalog.Seen
-	state     []byte           // nil for none
-	entry     *registry.Listed // nil for none
+	version registry.Subject
+	seen    catalog.Seen
+	state   []byte           // nil for none
+	entry   *registry.Listed // nil for none
 }
 
-func (c *Catalog) replace(ctx context.Context, ch change, seen catalog.Seen) error {
-	state, err := json.Marshal(ch.state)
-	if err != nil {
-		return fmt.Errorf("correct version %s of %s in the catalog: %w", ch.entry.Version, ch.partition, err)
-	}
-	fix := correction{partition: ch.partition, version: ch.entry.Version, seen: seen, state: state}
-	if ch.list {
-		fix.entry = &ch.entry
-	}
-	return c.correct(ctx, fix)
+func (fix correction) failed(err error) error {
+	return fmt.Errorf("correct version %s of %s in the catalog: %w", fix.version.Version, layout.Partition(fix.version.Address), err)
 }
 
 func (c *Catalog) correct(ctx context.Context, fix correction) error {
@@ -59,13 +48,13 @@ func (c *Catalog) correct(ctx context.Context, fix correction) error {
 		err = c.db.Update(func(tx *bbolt.Tx) error { return fix.apply(tx.Bucket(itemsBucket)) })
 	}
 	if err != nil {
-		return fmt.Errorf("correct version %s of %s in the catalog: %w", fix.version, fix.partition, err)
+		return fix.failed(err)
 	}
 	return nil
 }
 
 func (fix correction) apply(items *bbolt.Bucket) error {
-	listingKey, key := listingKey(fix.partition), versionKey(fix.partition, fix.version)
+	listingKey, key := listingKey(fix.version.Address), versionKey(fix.version)
 	revision, err := revisionOf(items.Get(key))
 	if err != nil {
 		return err
@@ -74,10 +63,10 @@ func (fix correction) apply(items *bbolt.Bucket) error {
 	if err != nil {
 		return err
 	}
-	if fix.seen != (catalog.Seen{State: revision, Listed: listing.Entry(fix.version).Revision}) {
+	if fix.seen != (catalog.Seen{State: revision, Listed: listing.Entry(fix.version.Version).Revision}) {
 		return catalog.ErrChanged
 	}
-	listing, _ = listing.Without(fix.version)
+	listing, _ = listing.Without(fix.version.Version)
 	if fix.entry != nil {
 		listing, _ = listing.With(*fix.entry)
 	}

@@ -52,15 +52,15 @@ func TestOneSided(t *testing.T) {
 	}
 	states := catalogtest.Provider(widget, 8, 2)
 	for i, seen := range map[int]catalog.Seen{0: {State: 3, Listed: 9}, 1: {State: 3}} {
-		if err := c.ReplaceProviderVersion(t.Context(), states[i], seen); err != nil {
+		if err := catalogtest.Replace(t.Context(), c, states[i], seen); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := c.RemoveProviderVersion(t.Context(), widget, states[7].Version, catalog.Seen{Listed: 5}); err != nil {
+	if err := c.Remove(t.Context(), registry.Subject{Address: widget, Version: states[7].Version}, catalog.Seen{Listed: 5}); err != nil {
 		t.Error(err)
 	}
 	want := registry.Listing{states[0].Listed(), states[1].Listed()}
-	if got, err := c.ProviderVersions(t.Context(), widget); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := c.Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("listed as %+v, %v, want %+v", got, err, want)
 	}
 }
@@ -89,8 +89,8 @@ func TestWalkDespiteDamage(t *testing.T) {
 	}
 	state := catalogtest.Provider(widget, 2, 2)[1]
 	for _, err := range []error{
-		c.ReplaceProviderVersion(t.Context(), state, catalog.Seen{Listed: 3}),
-		c.RemoveProviderVersion(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "broken"}, state.Version, catalog.Seen{}),
+		catalogtest.Replace(t.Context(), c, state, catalog.Seen{Listed: 3}),
+		c.Remove(t.Context(), registry.Subject{Address: registry.ProviderAddress{Namespace: "acme", Type: "broken"}, Version: state.Version}, catalog.Seen{}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "remove the file") {
 			t.Errorf("a correction of what cannot be read: %v, want advice", err)

@@ -9,10 +9,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-func listingKey(partition string) []byte { return []byte(partition + " " + layout.Listing) }
+func listingKey(a registry.Address) []byte {
+	return []byte(layout.Partition(a) + " " + layout.Listing)
+}
 
-func versionKey(partition string, v registry.Version) []byte {
-	return []byte(partition + " " + layout.Version(v))
+func versionKey(version registry.Subject) []byte {
+	return []byte(layout.Partition(version.Address) + " " + layout.Version(version.Version))
 }
 
 func decodeListing(value []byte) (registry.Listing, error) {
@@ -23,12 +25,11 @@ func decodeListing(value []byte) (registry.Listing, error) {
 	return listing, nil
 }
 
-func decodeState[T any](value []byte) (T, error) {
-	var state T
-	if err := json.Unmarshal(value, &state); err != nil {
-		return state, fmt.Errorf("%w: %w", errDamaged, err)
+func decodeState(value []byte, state any) error {
+	if err := json.Unmarshal(value, state); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	return state, nil
+	return nil
 }
 
 // revisionOf is that of a stored state, and 0 where there is none.
@@ -36,7 +37,8 @@ func revisionOf(value []byte) (int, error) {
 	if value == nil {
 		return 0, nil
 	}
-	state, err := decodeState[struct{ Revision int }](value)
+	var state struct{ Revision int }
+	err := decodeState(value, &state)
 	return state.Revision, err
 }
 

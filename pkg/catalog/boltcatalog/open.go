@@ -44,7 +44,7 @@ func Open(path string) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Catalog{db}, nil
+	return &Catalog{db: db}, nil
 }
 
 // Close waits for what is under way and gives the file up.

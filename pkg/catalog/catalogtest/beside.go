@@ -12,16 +12,15 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// BesideDriver is what a driver of [catalog.Tokens] brings to its suite.
+// BesideDriver is what a driver of a catalog that finds tokens brings to its suite.
 type BesideDriver struct {
-	Index  catalog.Index
-	Store  access.Tokens
-	Tokens catalog.Tokens
+	Index catalog.Index
+	Store access.Tokens
 }
 
-// Beside runs the suite of [catalog.Tokens]: it holds that a catalog beside
-// which a token is looked up answers every question as it does alone, and finds
-// the token whether or not there is an answer, or one is wanted.
+// Beside runs the suite of lookups: it holds that a catalog in which a token is looked
+// up answers every question as it does without, and finds the token whether or not
+// there is an answer, or one is wanted.
 func Beside(t *testing.T, driver BesideDriver) {
 	s := &suite{driver.Index}
 	m := moduleVersion("beside/it/aws", "1.0.0", 2)
@@ -33,9 +32,9 @@ func Beside(t *testing.T, driver BesideDriver) {
 	for name, lookup := range lookups(t, driver) {
 		t.Run(name, func(t *testing.T) {
 			for what, ask := range questions(m, p, unlisted) {
-				want, wantErr := ask(t.Context(), driver.Index)
+				want, wantErr := ask(t.Context(), driver.Index, nil)
 				found := lookup.start()
-				got, err := ask(t.Context(), driver.Tokens.Beside(&found))
+				got, err := ask(t.Context(), driver.Index, &found)
 				if !reflect.DeepEqual(got, want) || !sameErr(err, wantErr) {
 					t.Errorf("%s: %+v, %v, want %+v, %v", what, got, err, want, wantErr)
 				}
@@ -52,7 +51,7 @@ func Beside(t *testing.T, driver BesideDriver) {
 				t.Fatal(err)
 			}
 			found := access.Lookup{ID: want.ID, Wanted: func(t *access.Token) bool { return !reflect.DeepEqual(t, &want) }}
-			if _, err := ask(t.Context(), driver.Tokens.Beside(&found)); !errors.Is(err, registry.ErrNotFound) || !reflect.DeepEqual(found.Token, &want) {
+			if _, err := ask(t.Context(), driver.Index, &found); !errors.Is(err, registry.ErrNotFound) || !reflect.DeepEqual(found.Token, &want) {
 				t.Errorf("%s: %v, found %+v", what, err, found.Token)
 			}
 		}
@@ -62,7 +61,7 @@ func Beside(t *testing.T, driver BesideDriver) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for what, ask := range questions(m, p, unlisted) {
-			if _, err := ask(ctx, driver.Tokens.Beside(&access.Lookup{ID: token("any").ID})); !errors.Is(err, context.Canceled) {
+			if _, err := ask(ctx, driver.Index, &access.Lookup{ID: token("any").ID}); !errors.Is(err, context.Canceled) {
 				t.Errorf("%s = %v, want context.Canceled", what, err)
 			}
 		}
@@ -106,36 +105,31 @@ func lookups(t *testing.T, driver BesideDriver) map[string]looked {
 	}
 }
 
-type question = func(context.Context, catalog.Catalog) (any, error)
+type question = func(context.Context, catalog.Catalog, *access.Lookup) (any, error)
 
 func questions(m registry.ModuleVersion, p, unlisted registry.ProviderVersion) map[string]question {
+	listing := func(a registry.Address) question {
+		return func(ctx context.Context, c catalog.Catalog, lookup *access.Lookup) (any, error) {
+			return c.Listing(ctx, a, lookup)
+		}
+	}
+	load := func(a registry.Address, v registry.Version) question {
+		return func(ctx context.Context, c catalog.Catalog, lookup *access.Lookup) (any, error) {
+			s := a.New(v)
+			return s, c.Load(ctx, s, lookup)
+		}
+	}
 	return map[string]question{
-		"module":   func(ctx context.Context, c catalog.Catalog) (any, error) { return c.ModuleVersions(ctx, m.Address) },
-		"provider": func(ctx context.Context, c catalog.Catalog) (any, error) { return c.ProviderVersions(ctx, p.Address) },
-		"module version": func(ctx context.Context, c catalog.Catalog) (any, error) {
-			return c.ModuleVersion(ctx, m.Address, m.Version)
-		},
-		"provider version": func(ctx context.Context, c catalog.Catalog) (any, error) {
-			return c.ProviderVersion(ctx, p.Address, p.Version)
-		},
-		"unlisted provider": func(ctx context.Context, c catalog.Catalog) (any, error) {
-			return c.ProviderVersions(ctx, unlisted.Address)
-		},
-		"unlisted provider version": func(ctx context.Context, c catalog.Catalog) (any, error) {
-			return c.ProviderVersion(ctx, unlisted.Address, unlisted.Version)
-		},
-		"unknown module": func(ctx context.Context, c catalog.Catalog) (any, error) {
-			return c.ModuleVersions(ctx, module("beside/unknown/aws"))
-		},
-		"unknown provider": func(ctx context.Context, c catalog.Catalog) (any, error) {
-			return c.ProviderVersions(ctx, provider("beside/unknown"))
-		},
-		"unknown module version": func(ctx context.Context, c catalog.Catalog) (any, error) {
-			return c.ModuleVersion(ctx, m.Address, version("9.9.9"))
-		},
-		"unknown provider version": func(ctx context.Context, c catalog.Catalog) (any, error) {
-			return c.ProviderVersion(ctx, p.Address, version("9.9.9"))
-		},
+		"module":                    listing(m.Address),
+		"provider":                  listing(p.Address),
+		"module version":            load(m.Address, m.Version),
+		"provider version":          load(p.Address, p.Version),
+		"unlisted provider":         listing(unlisted.Address),
+		"unlisted provider version": load(unlisted.Address, unlisted.Version),
+		"unknown module":            listing(module("beside/unknown/aws")),
+		"unknown provider":          listing(provider("beside/unknown")),
+		"unknown module version":    load(m.Address, version("9.9.9")),
+		"unknown provider version":  load(p.Address, version("9.9.9")),
 	}
 }
 
@@ -145,14 +139,14 @@ func noteUse(t *testing.T, driver BesideDriver) {
 	if err := driver.Store.CreateToken(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	if err := driver.Tokens.NoteUse(t.Context(), want.ID, "2026-11-21"); err != nil {
+	if err := driver.Store.NoteUse(t.Context(), want.ID, "2026-11-21"); err != nil {
 		t.Fatal(err)
 	}
 	want.Used = "2026-11-21"
 	if got, err := driver.Store.Token(t.Context(), want.ID); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("the token is %+v, %v, want %+v", got, err, want)
 	}
-	if err := driver.Tokens.NoteUse(t.Context(), token("absent").ID, "2026-11-21"); err != nil {
+	if err := driver.Store.NoteUse(t.Context(), token("absent").ID, "2026-11-21"); err != nil {
 		t.Errorf("the use of a token that is not there: %v", err)
 	}
 }

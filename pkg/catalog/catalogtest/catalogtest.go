@@ -1,5 +1,5 @@
 // Package catalogtest is the suites that every driver passes: of [catalog.Index],
-// of [access.Store], and of [catalog.Tokens], which is both in one question.
+// of [access.Store], and of both in one question.
 package catalogtest
 
 import (
@@ -45,12 +45,12 @@ func (s *suite) notFound(t *testing.T) {
 	s.putModule(t, moduleVersion("acme/known/aws", "1.0.0", 1))
 	s.putProvider(t, providerVersion("acme/known", "1.0.0", "linux_amd64", "release"))
 	ctx := t.Context()
-	_, unknownModule := s.index.ModuleVersions(ctx, module("acme/known/gcp"))
-	_, unknownModuleVersion := s.index.ModuleVersion(ctx, module("acme/known/aws"), version("1.0.1"))
-	_, versionOfUnknownModule := s.index.ModuleVersion(ctx, module("acme/unknown/aws"), version("1.0.0"))
-	_, unknownProvider := s.index.ProviderVersions(ctx, provider("acme/unknown"))
-	_, unknownProviderVersion := s.index.ProviderVersion(ctx, provider("acme/known"), version("1.0.0-rc.1"))
-	_, versionOfUnknownProvider := s.index.ProviderVersion(ctx, provider("other/known"), version("1.0.0"))
+	_, unknownModule := s.index.Listing(ctx, module("acme/known/gcp"), nil)
+	_, unknownModuleVersion := ModuleVersion(ctx, s.index, module("acme/known/aws"), version("1.0.1"))
+	_, versionOfUnknownModule := ModuleVersion(ctx, s.index, module("acme/unknown/aws"), version("1.0.0"))
+	_, unknownProvider := s.index.Listing(ctx, provider("acme/unknown"), nil)
+	_, unknownProviderVersion := ProviderVersion(ctx, s.index, provider("acme/known"), version("1.0.0-rc.1"))
+	_, versionOfUnknownProvider := ProviderVersion(ctx, s.index, provider("other/known"), version("1.0.0"))
 	for name, err := range map[string]error{
 		"module": unknownModule, "module version": unknownModuleVersion, "version of an unknown module": versionOfUnknownModule,
 		"provider": unknownProvider, "provider version": unknownProviderVersion, "version of an unknown provider": versionOfUnknownProvider,
@@ -84,10 +84,10 @@ func (s *suite) buildMetadata(t *testing.T) {
 	s.putModule(t, m)
 	s.putProvider(t, p)
 	for _, asked := range []string{"1.0.0", "1.0.0+other", "1.0.0+published"} {
-		if got, err := s.index.ModuleVersion(t.Context(), m.Address, version(asked)); err != nil || got.Version != m.Version {
+		if got, err := ModuleVersion(t.Context(), s.index, m.Address, version(asked)); err != nil || got.Version != m.Version {
 			t.Errorf("ModuleVersion(%s) = %v, %v, want %v", asked, got.Version, err, m.Version)
 		}
-		if got, err := s.index.ProviderVersion(t.Context(), p.Address, version(asked)); err != nil || got.Version != p.Version {
+		if got, err := ProviderVersion(t.Context(), s.index, p.Address, version(asked)); err != nil || got.Version != p.Version {
 			t.Errorf("ProviderVersion(%s) = %v, %v, want %v", asked, got.Version, err, p.Version)
 		}
 	}
@@ -132,7 +132,7 @@ func (s *suite) unsettled(t *testing.T) {
 		p := providerVersion("some/unsettled", "1.0.0", state.steps...)
 		s.putProvider(t, p)
 		s.wantProvider(t, p)
-		listing, err := s.index.ProviderVersions(t.Context(), p.Address)
+		listing, err := s.index.Listing(t.Context(), p.Address, nil)
 		if state.want == nil {
 			if !errors.Is(err, registry.ErrNotFound) {
 				t.Errorf("after %v: %v, %v, want ErrNotFound", state.steps, listing, err)
@@ -238,10 +238,10 @@ func (s *suite) atOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, m := range states {
 		wg.Go(func() {
-			if err := s.index.PutModuleVersion(t.Context(), m); err != nil {
+			if err := Put(t.Context(), s.index, m); err != nil {
 				t.Error(err)
 			}
-			listing, err := s.index.ModuleVersions(t.Context(), address)
+			listing, err := s.index.Listing(t.Context(), address, nil)
 			listed := slices.ContainsFunc(listing, func(e registry.Listed) bool { return e.Version == m.Version && e.Revision >= m.Revision })
 			if err != nil || !listed {
 				t.Errorf("after %s, revision %d: listing %v, %v", m.Version, m.Revision, listing, err)
@@ -284,23 +284,23 @@ func (s *suite) cancelled(t *testing.T) {
 	newerProvider := providerVersion("some/cancelled", "1.0.0", "linux_amd64", "release", "linux_arm64", "release")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, moduleVersions := s.index.ModuleVersions(ctx, m.Address)
-	_, moduleVersionErr := s.index.ModuleVersion(ctx, m.Address, m.Version)
-	_, providerVersions := s.index.ProviderVersions(ctx, p.Address)
-	_, providerVersionErr := s.index.ProviderVersion(ctx, p.Address, p.Version)
+	_, moduleVersions := s.index.Listing(ctx, m.Address, nil)
+	_, moduleVersionErr := ModuleVersion(ctx, s.index, m.Address, m.Version)
+	_, providerVersions := s.index.Listing(ctx, p.Address, nil)
+	_, providerVersionErr := ProviderVersion(ctx, s.index, p.Address, p.Version)
 	for call, err := range map[string]error{
-		"ModuleVersions":     moduleVersions,
-		"ModuleVersion":      moduleVersionErr,
-		"ProviderVersions":   providerVersions,
-		"ProviderVersion":    providerVersionErr,
-		"PutModuleVersion":   s.index.PutModuleVersion(ctx, newerModule),
-		"PutProviderVersion": s.index.PutProviderVersion(ctx, newerProvider),
+		"Listing of a module":   moduleVersions,
+		"Load of a module":      moduleVersionErr,
+		"Listing of a provider": providerVersions,
+		"Load of a provider":    providerVersionErr,
+		"Put of a module":       Put(ctx, s.index, newerModule),
+		"Put of a provider":     Put(ctx, s.index, newerProvider),
 
-		"ReplaceModuleVersion":   s.index.ReplaceModuleVersion(ctx, newerModule, catalog.Seen{State: 1, Listed: 1}),
-		"ReplaceProviderVersion": s.index.ReplaceProviderVersion(ctx, newerProvider, catalog.Seen{State: 2, Listed: 2}),
-		"RemoveModuleVersion":    s.index.RemoveModuleVersion(ctx, m.Address, m.Version, catalog.Seen{State: 1, Listed: 1}),
-		"RemoveProviderVersion":  s.index.RemoveProviderVersion(ctx, p.Address, p.Version, catalog.Seen{State: 2, Listed: 2}),
-		"Entries":                entriesErr(s.index.Entries(ctx, "")),
+		"Replace of a module":   Replace(ctx, s.index, newerModule, catalog.Seen{State: 1, Listed: 1}),
+		"Replace of a provider": Replace(ctx, s.index, newerProvider, catalog.Seen{State: 2, Listed: 2}),
+		"Remove of a module":    s.index.Remove(ctx, m.Subject(), catalog.Seen{State: 1, Listed: 1}),
+		"Remove of a provider":  s.index.Remove(ctx, p.Subject(), catalog.Seen{State: 2, Listed: 2}),
+		"Entries":               entriesErr(s.index.Entries(ctx, "")),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s = %v, want context.Canceled", call, err)
@@ -326,21 +326,21 @@ func (s *suite) large(t *testing.T) {
 
 func (s *suite) putModule(t *testing.T, m registry.ModuleVersion) {
 	t.Helper()
-	if err := s.index.PutModuleVersion(t.Context(), m); err != nil {
+	if err := Put(t.Context(), s.index, m); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (s *suite) putProvider(t *testing.T, p registry.ProviderVersion) {
 	t.Helper()
-	if err := s.index.PutProviderVersion(t.Context(), p); err != nil {
+	if err := Put(t.Context(), s.index, p); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (s *suite) wantModule(t *testing.T, want registry.ModuleVersion) {
 	t.Helper()
-	got, err := s.index.ModuleVersion(t.Context(), want.Address, want.Version)
+	got, err := ModuleVersion(t.Context(), s.index, want.Address, want.Version)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s %s is %+v, %v, want %+v", want.Address, want.Version, got, err, want)
 	}
@@ -348,23 +348,15 @@ func (s *suite) wantModule(t *testing.T, want registry.ModuleVersion) {
 
 func (s *suite) wantProvider(t *testing.T, want registry.ProviderVersion) {
 	t.Helper()
-	got, err := s.index.ProviderVersion(t.Context(), want.Address, want.Version)
+	got, err := ProviderVersion(t.Context(), s.index, want.Address, want.Version)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s %s is %+v, %v, want %+v", want.Address, want.Version, got, err, want)
 	}
 }
 
-// listing is a module's or a provider's.
-func (s *suite) listing(t *testing.T, address fmt.Stringer) (registry.Listing, error) {
-	if a, ok := address.(registry.ModuleAddress); ok {
-		return s.index.ModuleVersions(t.Context(), a)
-	}
-	return s.index.ProviderVersions(t.Context(), address.(registry.ProviderAddress))
-}
-
-func (s *suite) wantListing(t *testing.T, address fmt.Stringer, want registry.Listing) {
+func (s *suite) wantListing(t *testing.T, address registry.Address, want registry.Listing) {
 	t.Helper()
-	got, err := s.listing(t, address)
+	got, err := s.index.Listing(t.Context(), address, nil)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%T %s is listed as %+v, %v, want %+v", address, address, got, err, want)
 	}

@@ -22,13 +22,13 @@ func (s *suite) replace(t *testing.T) {
 	for _, revision := range []int{5, 2, 7} {
 		m = moduleVersion("some/replace/aws", "1.0.0+other", revision)
 		m.Archive.SHA256 = fmt.Sprint("corrected ", revision)
-		s.done(t, s.index.ReplaceModuleVersion(t.Context(), m, seen))
+		s.done(t, Replace(t.Context(), s.index, m, seen))
 		s.wantModule(t, m)
 		s.wantListing(t, m.Address, registry.Listing{m.Listed(), other.Listed()})
 		seen = catalog.Seen{State: revision, Listed: revision}
 	}
 	absent := moduleVersion("some/replace/gcp", "1.0.0", 2)
-	s.done(t, s.index.ReplaceModuleVersion(t.Context(), absent, catalog.Seen{}))
+	s.done(t, Replace(t.Context(), s.index, absent, catalog.Seen{}))
 	s.wantModule(t, absent)
 	s.wantListing(t, absent.Address, registry.Listing{absent.Listed()})
 
@@ -36,13 +36,13 @@ func (s *suite) replace(t *testing.T) {
 	partial := providerVersion("some/replace", "1.0.0", "linux_amd64", "release")
 	unlisted := providerVersion("some/replace", "1.0.0", "linux_amd64", "manifest", "darwin_arm64")
 	s.putProvider(t, full)
-	s.done(t, s.index.ReplaceProviderVersion(t.Context(), partial, catalog.Seen{State: 4, Listed: 4}))
+	s.done(t, Replace(t.Context(), s.index, partial, catalog.Seen{State: 4, Listed: 4}))
 	s.wantProvider(t, partial)
 	s.wantListing(t, partial.Address, registry.Listing{partial.Listed()})
-	s.done(t, s.index.ReplaceProviderVersion(t.Context(), unlisted, catalog.Seen{State: 2, Listed: 2}))
+	s.done(t, Replace(t.Context(), s.index, unlisted, catalog.Seen{State: 2, Listed: 2}))
 	s.wantProvider(t, unlisted)
 	s.wantNothingListed(t, unlisted.Address)
-	s.done(t, s.index.ReplaceProviderVersion(t.Context(), partial, catalog.Seen{State: 3}))
+	s.done(t, Replace(t.Context(), s.index, partial, catalog.Seen{State: 3}))
 	s.wantProvider(t, partial)
 	s.wantListing(t, partial.Address, registry.Listing{partial.Listed()})
 }
@@ -58,28 +58,28 @@ func (s *suite) remove(t *testing.T) {
 	for range 2 {
 		s.putModule(t, m)
 		s.putModule(t, other)
-		s.done(t, s.index.RemoveModuleVersion(ctx, m.Address, m.Version, catalog.Seen{State: 3, Listed: 3}))
+		s.done(t, s.index.Remove(ctx, m.Subject(), catalog.Seen{State: 3, Listed: 3}))
 		s.wantModuleNotFound(t, m)
 		s.wantModule(t, other)
 		s.wantListing(t, m.Address, registry.Listing{other.Listed()})
-		s.done(t, s.index.RemoveModuleVersion(ctx, other.Address, version("1.1.0+other"), catalog.Seen{State: 1, Listed: 1}))
+		s.done(t, s.index.Remove(ctx, registry.Subject{Address: other.Address, Version: version("1.1.0+other")}, catalog.Seen{State: 1, Listed: 1}))
 		s.wantModuleNotFound(t, other)
 		s.wantNothingListed(t, m.Address)
-		s.done(t, s.index.RemoveModuleVersion(ctx, other.Address, other.Version, catalog.Seen{}))
+		s.done(t, s.index.Remove(ctx, other.Subject(), catalog.Seen{}))
 
 		s.putProvider(t, p)
 		s.putProvider(t, unlisted)
-		s.done(t, s.index.RemoveProviderVersion(ctx, p.Address, unlisted.Version, catalog.Seen{State: 1}))
+		s.done(t, s.index.Remove(ctx, registry.Subject{Address: p.Address, Version: unlisted.Version}, catalog.Seen{State: 1}))
 		s.wantListing(t, p.Address, registry.Listing{p.Listed()})
-		s.done(t, s.index.RemoveProviderVersion(ctx, p.Address, p.Version, catalog.Seen{State: 2, Listed: 2}))
+		s.done(t, s.index.Remove(ctx, p.Subject(), catalog.Seen{State: 2, Listed: 2}))
 		s.wantNothingListed(t, p.Address)
 		for _, removed := range []registry.ProviderVersion{p, unlisted} {
-			if got, err := s.index.ProviderVersion(ctx, p.Address, removed.Version); !errors.Is(err, registry.ErrNotFound) {
+			if got, err := ProviderVersion(ctx, s.index, p.Address, removed.Version); !errors.Is(err, registry.ErrNotFound) {
 				t.Errorf("%s is %+v, %v, want ErrNotFound", removed.Version, got, err)
 			}
 		}
 	}
-	s.done(t, s.index.RemoveModuleVersion(ctx, module("never/there/aws"), m.Version, catalog.Seen{}))
+	s.done(t, s.index.Remove(ctx, registry.Subject{Address: module("never/there/aws"), Version: m.Version}, catalog.Seen{}))
 	s.wantNothingListed(t, module("never/there/aws"))
 }
 
@@ -94,17 +94,17 @@ func (s *suite) changed(t *testing.T) {
 	replacedModule.Revision, replacedProvider.Revision = 4, 4
 	for _, seen := range []catalog.Seen{{}, {State: 3}, {Listed: 3}, {State: 2, Listed: 3}, {State: 3, Listed: 2}, {State: 4, Listed: 4}, {State: 4, Listed: 3}} {
 		for call, err := range map[string]error{
-			"ReplaceModuleVersion":   s.index.ReplaceModuleVersion(ctx, replacedModule, seen),
-			"ReplaceProviderVersion": s.index.ReplaceProviderVersion(ctx, replacedProvider, seen),
-			"RemoveModuleVersion":    s.index.RemoveModuleVersion(ctx, m.Address, m.Version, seen),
-			"RemoveProviderVersion":  s.index.RemoveProviderVersion(ctx, p.Address, p.Version, seen),
+			"Replace of a module":   Replace(ctx, s.index, replacedModule, seen),
+			"Replace of a provider": Replace(ctx, s.index, replacedProvider, seen),
+			"Remove of a module":    s.index.Remove(ctx, m.Subject(), seen),
+			"Remove of a provider":  s.index.Remove(ctx, p.Subject(), seen),
 		} {
 			if !errors.Is(err, catalog.ErrChanged) {
 				t.Errorf("%s with %+v seen = %v, want ErrChanged", call, seen, err)
 			}
 		}
 	}
-	if err := s.index.RemoveModuleVersion(ctx, m.Address, version("1.1.0"), catalog.Seen{State: 1}); !errors.Is(err, catalog.ErrChanged) {
+	if err := s.index.Remove(ctx, registry.Subject{Address: m.Address, Version: version("1.1.0")}, catalog.Seen{State: 1}); !errors.Is(err, catalog.ErrChanged) {
 		t.Errorf("a version that is not there: %v, want ErrChanged", err)
 	}
 	s.wantModule(t, m)
@@ -133,9 +133,9 @@ func (s *suite) correctionsAtOnce(t *testing.T) {
 			wg.Go(func() {
 				var err error
 				if seen := (catalog.Seen{State: 9, Listed: 9}); removed {
-					err = s.index.RemoveModuleVersion(t.Context(), address, numbered(v, 9).Version, seen)
+					err = s.index.Remove(t.Context(), registry.Subject{Address: address, Version: numbered(v, 9).Version}, seen)
 				} else {
-					err = s.index.ReplaceModuleVersion(t.Context(), numbered(v, 1), seen)
+					err = Replace(t.Context(), s.index, numbered(v, 1), seen)
 				}
 				if err == nil {
 					corrected[v].Add(1)
@@ -146,7 +146,7 @@ func (s *suite) correctionsAtOnce(t *testing.T) {
 		}
 		added := numbered(versions+v, 1)
 		wg.Go(func() {
-			if err := s.index.PutModuleVersion(t.Context(), added); err != nil {
+			if err := Put(t.Context(), s.index, added); err != nil {
 				t.Error(err)
 			}
 		})
@@ -179,14 +179,14 @@ func (s *suite) done(t *testing.T, err error) {
 
 func (s *suite) wantModuleNotFound(t *testing.T, m registry.ModuleVersion) {
 	t.Helper()
-	if got, err := s.index.ModuleVersion(t.Context(), m.Address, m.Version); !errors.Is(err, registry.ErrNotFound) {
+	if got, err := ModuleVersion(t.Context(), s.index, m.Address, m.Version); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("%s %s is %+v, %v, want ErrNotFound", m.Address, m.Version, got, err)
 	}
 }
 
-func (s *suite) wantNothingListed(t *testing.T, address fmt.Stringer) {
+func (s *suite) wantNothingListed(t *testing.T, address registry.Address) {
 	t.Helper()
-	if got, err := s.listing(t, address); !errors.Is(err, registry.ErrNotFound) {
+	if got, err := s.index.Listing(t.Context(), address, nil); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("%T %s is listed as %+v, %v, want ErrNotFound", address, address, got, err)
 	}
 }

@@ -69,9 +69,9 @@ func (s *suite) changingEntries(t *testing.T) {
 			}
 			met[entry.Subject.String()]++
 			if entry.Subject.Version.Compare(version("1.2.0")) < 0 {
-				err = s.index.RemoveModuleVersion(t.Context(), entry.Subject.Address.(registry.ModuleAddress), entry.Subject.Version, entry.Seen)
+				err = s.index.Remove(t.Context(), registry.Subject{Address: entry.Subject.Address.(registry.ModuleAddress), Version: entry.Subject.Version}, entry.Seen)
 			} else {
-				err = s.index.ReplaceModuleVersion(t.Context(), moduleVersion(entry.Subject.Address.String(), entry.Subject.Version.String(), 1), entry.Seen)
+				err = Replace(t.Context(), s.index, moduleVersion(entry.Subject.Address.String(), entry.Subject.Version.String(), 1), entry.Seen)
 			}
 			s.done(t, err)
 			if cursor = entry.Cursor; len(met)%3 == 0 {

@@ -93,7 +93,7 @@ func (c *Catalog) RevokeToken(ctx context.Context, id access.ID) error {
 	return c.failed(c.end(ctx, tokenKey(id)), "revoke token "+id.Short())
 }
 
-// NoteUse implements [access.Tokens] and [catalog.Tokens].
+// NoteUse implements [access.Tokens].
 func (c *Catalog) NoteUse(ctx context.Context, id access.ID, day access.Day) error {
 	_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &c.table,

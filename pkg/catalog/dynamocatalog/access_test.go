@@ -15,6 +15,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 var made = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -36,7 +37,7 @@ func TestAccess(t *testing.T) {
 
 func TestBeside(t *testing.T) {
 	c := newTable(t).open(t, nil)
-	catalogtest.Beside(t, catalogtest.BesideDriver{Index: c, Store: c, Tokens: c})
+	catalogtest.Beside(t, catalogtest.BesideDriver{Index: c, Store: c})
 }
 
 // TestAccessItems holds what is stored, and when it may be deleted.
@@ -234,8 +235,8 @@ func TestForeignAccess(t *testing.T) {
 			lookup := access.Lookup{ID: id}
 			_, tokenErr := c.Token(t.Context(), id)
 			_, _, tokensErr := c.Tokens(t.Context(), "")
-			_, listErr := c.Beside(&lookup).ModuleVersions(t.Context(), vpc)
-			_, stateErr := c.Beside(&lookup).ModuleVersion(t.Context(), vpc, version(t, "1.0.0"))
+			_, listErr := c.Listing(t.Context(), vpc, &lookup)
+			_, stateErr := catalogtest.Load(t.Context(), c, registry.ModuleVersion{Address: vpc, Version: version(t, "1.0.0")}, &lookup)
 			for call, err := range map[string]error{"Token": tokenErr, "Tokens": tokensErr, "listing": listErr, "version": stateErr} {
 				if err == nil || !strings.Contains(err.Error(), "upgrade larder") || !strings.Contains(err.Error(), id.Short()) {
 					t.Errorf("%s: %v, want advice", call, err)
@@ -260,7 +261,7 @@ func TestAccessNoTable(t *testing.T) {
 	b := newTable(t)
 	b.name += "-another"
 	c := b.open(t, nil)
-	_, err := c.Beside(&access.Lookup{ID: token(t).ID}).ModuleVersions(t.Context(), vpc)
+	_, err := c.Listing(t.Context(), vpc, &access.Lookup{ID: token(t).ID})
 	for name, err := range map[string]error{"beside": err, "create": c.CreateToken(t.Context(), token(t)), "revoke": c.RevokeToken(t.Context(), token(t).ID)} {
 		if err == nil || !strings.Contains(err.Error(), "there is no table") || errors.Is(err, access.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)

@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"github.com/larder-registry/larder/pkg/access"
-	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -35,7 +34,7 @@ func newBesides(t *testing.T) besides {
 	t.Helper()
 	b := besides{newTable(t), token(t), catalogtest.Provider(widget, 1, 3)[0], vpcVersion(t, "1.0.0", 1)}
 	c := b.open(t, nil)
-	if err := errors.Join(c.CreateToken(t.Context(), b.token), c.PutProviderVersion(t.Context(), b.provider), c.PutModuleVersion(t.Context(), b.module)); err != nil {
+	if err := errors.Join(c.CreateToken(t.Context(), b.token), catalogtest.Put(t.Context(), c, b.provider), catalogtest.Put(t.Context(), c, b.module)); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -47,15 +46,19 @@ func (b besides) ask(t *testing.T, c *dynamocatalog.Catalog, answered func(what 
 	ctx, provider, module := t.Context(), b.provider, b.module
 	for what, ask := range map[string]struct {
 		want any
-		of   func(catalog.Catalog) (any, error)
+		of   func(*access.Lookup) (any, error)
 	}{
-		"modules":   {registry.Listing{module.Listed()}, func(c catalog.Catalog) (any, error) { return c.ModuleVersions(ctx, vpc) }},
-		"module":    {module, func(c catalog.Catalog) (any, error) { return c.ModuleVersion(ctx, vpc, module.Version) }},
-		"providers": {registry.Listing{provider.Listed()}, func(c catalog.Catalog) (any, error) { return c.ProviderVersions(ctx, widget) }},
-		"provider":  {provider, func(c catalog.Catalog) (any, error) { return c.ProviderVersion(ctx, widget, provider.Version) }},
+		"modules": {registry.Listing{module.Listed()}, func(l *access.Lookup) (any, error) { return c.Listing(ctx, vpc, l) }},
+		"module": {module, func(l *access.Lookup) (any, error) {
+			return catalogtest.Load(ctx, c, registry.ModuleVersion{Address: vpc, Version: module.Version}, l)
+		}},
+		"providers": {registry.Listing{provider.Listed()}, func(l *access.Lookup) (any, error) { return c.Listing(ctx, widget, l) }},
+		"provider": {provider, func(l *access.Lookup) (any, error) {
+			return catalogtest.Load(ctx, c, registry.ProviderVersion{Address: widget, Version: provider.Version}, l)
+		}},
 	} {
 		lookup := access.Lookup{ID: b.token.ID}
-		got, err := ask.of(c.Beside(&lookup))
+		got, err := ask.of(&lookup)
 		answered(what, lookup, got, ask.want, err)
 	}
 }
@@ -87,9 +90,9 @@ func TestOneRequestBeside(t *testing.T) {
 	for _, id := range []access.ID{b.token.ID, token(t).ID, {}} {
 		lookup := access.Lookup{ID: id}
 		unknown := registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aw"}
-		_, listErr := c.Beside(&lookup).ModuleVersions(t.Context(), unknown)
+		_, listErr := c.Listing(t.Context(), unknown, &lookup)
 		listFound := lookup.Token != nil
-		_, stateErr := c.Beside(&lookup).ModuleVersion(t.Context(), vpc, version(t, "9.9.9"))
+		_, stateErr := catalogtest.Load(t.Context(), c, registry.ModuleVersion{Address: vpc, Version: version(t, "9.9.9")}, &lookup)
 		for _, err := range []error{listErr, stateErr} {
 			if !errors.Is(err, registry.ErrNotFound) {
 				t.Errorf("unknown: %v, want ErrNotFound", err)
@@ -120,7 +123,7 @@ func TestChunksBeside(t *testing.T) {
 		t.Helper()
 		count.take()
 		lookup := access.Lookup{ID: b.token.ID}
-		got, err := c.Beside(&lookup).ProviderVersions(t.Context(), gadget)
+		got, err := c.Listing(t.Context(), gadget, &lookup)
 		if err == nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("%d versions were read as %d", len(want), len(got))
 		}
@@ -140,7 +143,7 @@ func TestChunksBeside(t *testing.T) {
 		}
 	}
 	lookup := access.Lookup{ID: b.token.ID}
-	if got, err := b.open(t, &lazy{each: 1}).Beside(&lookup).ProviderVersions(t.Context(), gadget); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := b.open(t, &lazy{each: 1}).Listing(t.Context(), gadget, &lookup); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("one chunk at a time, the last one first: %d versions, %v", len(got), err)
 	}
 	wantToken(t, "one chunk at a time", lookup, b.token)
@@ -204,7 +207,7 @@ func TestBesideUnprocessed(t *testing.T) {
 	b := newBesides(t)
 	b.ask(t, b.open(t, &lazy{each: 1}), b.good(t, "one at a time"))
 	nothing := &lazy{}
-	_, err := b.open(t, nothing).Beside(&access.Lookup{ID: b.token.ID}).ModuleVersion(t.Context(), vpc, b.module.Version)
+	_, err := catalogtest.Load(t.Context(), b.open(t, nothing), registry.ModuleVersion{Address: vpc, Version: b.module.Version}, &access.Lookup{ID: b.token.ID})
 	if err == nil || !strings.Contains(err.Error(), "too much to do") || errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("nothing at all: %v", err)
 	}

@@ -68,7 +68,7 @@ func TestChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		count.take()
-		got, err := c.ProviderVersions(t.Context(), widget)
+		got, err := c.Listing(t.Context(), widget, nil)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%d versions were read as %d, %v", len(want), len(got), err)
 		}
@@ -113,7 +113,7 @@ func TestChunksAreSwappedAtOnce(t *testing.T) {
 				return
 			default:
 			}
-			got, err := c.ProviderVersions(t.Context(), widget)
+			got, err := c.Listing(t.Context(), widget, nil)
 			if err != nil || !slices.ContainsFunc(listings, func(l registry.Listing) bool { return reflect.DeepEqual(l, got) }) {
 				t.Errorf("a listing of %d versions, %v", len(got), err)
 			}
@@ -145,7 +145,7 @@ func TestChunksOfTwoRevisions(t *testing.T) {
 	}
 	put := func(revision string) { b.revise(t, widget, "LIST#1", revision) }
 	put("2")
-	if _, err := c.ProviderVersions(t.Context(), widget); err == nil || !strings.Contains(err.Error(), "of different revisions") {
+	if _, err := c.Listing(t.Context(), widget, nil); err == nil || !strings.Contains(err.Error(), "of different revisions") {
 		t.Errorf("ProviderVersions = %v", err)
 	}
 	count.pick = func(number int) (fault, bool) {
@@ -155,7 +155,7 @@ func TestChunksOfTwoRevisions(t *testing.T) {
 		return fault{}, false
 	}
 	count.take()
-	if got, err := c.ProviderVersions(t.Context(), widget); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := c.Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d versions, %v", len(got), err)
 	}
 	if operations := count.take(); !slices.Equal(operations, []string{"Query", "Query, consistent", "Query, consistent"}) {
@@ -178,13 +178,13 @@ func TestChunksManyAtOnce(t *testing.T) {
 		want, _ = want.With(p.Listed())
 		c := b.open(t, nil)
 		wg.Go(func() {
-			if err := c.PutProviderVersion(t.Context(), p); err != nil {
+			if err := catalogtest.Put(t.Context(), c, p); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if got, err := b.open(t, nil).ProviderVersions(t.Context(), widget); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := b.open(t, nil).Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d versions are listed, %v; want %d", len(got), err, len(want))
 	}
 }
@@ -204,11 +204,11 @@ func TestChunksDespiteFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := b.open(t, &transport{pick: f.only(requestsPerPut)})
-		if err := c.PutProviderVersion(t.Context(), p); err != nil {
+		if err := catalogtest.Put(t.Context(), c, p); err != nil {
 			t.Errorf("%s: %v", f.name, err)
 		}
 		want, _ := before.With(p.Listed())
-		if got, err := c.ProviderVersions(t.Context(), p.Address); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := c.Listing(t.Context(), p.Address, nil); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %d versions are listed, %v; want %d", f.name, len(got), err, len(want))
 		}
 	}
@@ -230,10 +230,10 @@ func TestTooLarge(t *testing.T) {
 	}
 	p := catalogtest.Provider(widget, 1, 1)[0]
 	p.Release.Keys[0].ASCIIArmor = noise(600_000, letters)
-	if err := c.PutProviderVersion(t.Context(), p); err == nil || !strings.Contains(err.Error(), "an item of DynamoDB has room for") {
+	if err := catalogtest.Put(t.Context(), c, p); err == nil || !strings.Contains(err.Error(), "an item of DynamoDB has room for") {
 		t.Errorf("a state = %v", err)
 	}
-	if got, err := c.ProviderVersions(t.Context(), widget); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := c.Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d versions are listed, %v; want %d", len(got), err, len(want))
 	}
 }

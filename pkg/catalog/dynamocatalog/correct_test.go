@@ -28,10 +28,10 @@ func wrong(states []registry.ProviderVersion) registry.Listing {
 // takes two requests.
 var corrections = map[string]func(*testing.T, *dynamocatalog.Catalog, []registry.ProviderVersion) error{
 	"replace": func(t *testing.T, c *dynamocatalog.Catalog, states []registry.ProviderVersion) error {
-		return c.ReplaceProviderVersion(t.Context(), states[0], catalog.Seen{State: states[0].Revision, Listed: 9})
+		return catalogtest.Replace(t.Context(), c, states[0], catalog.Seen{State: states[0].Revision, Listed: 9})
 	},
 	"remove": func(t *testing.T, c *dynamocatalog.Catalog, states []registry.ProviderVersion) error {
-		return c.RemoveProviderVersion(t.Context(), widget, states[1].Version, catalog.Seen{Listed: 5})
+		return c.Remove(t.Context(), registry.Subject{Address: widget, Version: states[1].Version}, catalog.Seen{Listed: 5})
 	},
 }
 
@@ -53,7 +53,7 @@ func mistaken(t *testing.T, states []registry.ProviderVersion) table {
 	t.Helper()
 	b := newTable(t)
 	c := b.open(t, nil)
-	if err := errors.Join(c.PutProviderVersion(t.Context(), states[0]), c.Fill(t.Context(), widget, 1, wrong(states))); err != nil {
+	if err := errors.Join(catalogtest.Put(t.Context(), c, states[0]), c.Fill(t.Context(), widget, 1, wrong(states))); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -61,7 +61,7 @@ func mistaken(t *testing.T, states []registry.ProviderVersion) table {
 
 func wantListed(t *testing.T, b table, want registry.Listing) {
 	t.Helper()
-	if got, err := b.open(t, nil).ProviderVersions(t.Context(), widget); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := b.open(t, nil).Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d versions are listed: %.500s, %v; want %d: %.500s", len(got), fmt.Sprint(got), err, len(want), fmt.Sprint(want))
 	}
 }
@@ -135,7 +135,7 @@ func TestCorrectMeanwhile(t *testing.T) {
 				carry := &transport{}
 				carry.pick = func(number int) (fault, bool) {
 					if number == requestsPerCorrection {
-						if err := b.open(t, nil).PutProviderVersion(t.Context(), c.state); err != nil {
+						if err := catalogtest.Put(t.Context(), b.open(t, nil), c.state); err != nil {
 							t.Error(err)
 						}
 					}
@@ -166,7 +166,7 @@ func TestStateMeanwhile(t *testing.T) {
 			dying := fault{code: "AccessDeniedException", status: http.StatusBadRequest}
 			carry := &transport{pick: func(number int) (fault, bool) {
 				if number == requestsPerCorrection {
-					if err := b.open(t, &transport{pick: dying.only(2)}).PutProviderVersion(t.Context(), newer); err == nil {
+					if err := catalogtest.Put(t.Context(), b.open(t, &transport{pick: dying.only(2)}), newer); err == nil {
 						t.Error("the writer did not die")
 					}
 				}
@@ -176,7 +176,7 @@ func TestStateMeanwhile(t *testing.T) {
 				t.Errorf("the correction = %v, want ErrChanged", err)
 			}
 			wantListed(t, b, wrong(states))
-			if p, err := b.open(t, nil).ProviderVersion(t.Context(), widget, newer.Version); err != nil || p.Revision != 20 {
+			if p, err := catalogtest.ProviderVersion(t.Context(), b.open(t, nil), widget, newer.Version); err != nil || p.Revision != 20 {
 				t.Errorf("the state is of revision %d, %v", p.Revision, err)
 			}
 		})
@@ -220,10 +220,10 @@ func TestEmptyListing(t *testing.T) {
 	c := b.open(t, nil)
 	p := catalogtest.Provider(widget, 1, 3)[0]
 	for round := range 2 {
-		if err := c.PutProviderVersion(t.Context(), p); err != nil {
+		if err := catalogtest.Put(t.Context(), c, p); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.RemoveProviderVersion(t.Context(), widget, p.Version, catalog.Seen{State: p.Revision, Listed: p.Revision}); err != nil {
+		if err := c.Remove(t.Context(), registry.Subject{Address: widget, Version: p.Version}, catalog.Seen{State: p.Revision, Listed: p.Revision}); err != nil {
 			t.Fatal(err)
 		}
 		items := b.items(t, "P#"+widget.String())

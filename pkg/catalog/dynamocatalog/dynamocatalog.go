@@ -120,6 +120,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -167,8 +168,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Catalog is a [catalog.Index] in a table. It is an [access.Store] and
-// [catalog.Tokens], too.
+// Catalog is a [catalog.Index] in a table, with its tokens. It is an [access.Store],
+// too.
 type Catalog struct {
 	client *dynamodb.Client
 	table  string
@@ -210,57 +211,47 @@ func (c Config) options() dynamodb.Options {
 	return options
 }
 
-// ModuleVersions implements [catalog.Catalog].
-func (c *Catalog) ModuleVersions(ctx context.Context, a registry.ModuleAddress) (registry.Listing, error) {
-	return c.listing(ctx, layout.Partition(a))
-}
-
-// ModuleVersion implements [catalog.Catalog].
-func (c *Catalog) ModuleVersion(ctx context.Context, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return state[registry.ModuleVersion](ctx, c, c.getItem, layout.Partition(a), v)
-}
-
-// ProviderVersions implements [catalog.Catalog].
-func (c *Catalog) ProviderVersions(ctx context.Context, a registry.ProviderAddress) (registry.Listing, error) {
-	return c.listing(ctx, layout.Partition(a))
-}
-
-// ProviderVersion implements [catalog.Catalog].
-func (c *Catalog) ProviderVersion(ctx context.Context, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return state[registry.ProviderVersion](ctx, c, c.getItem, layout.Partition(a), v)
-}
-
-// PutModuleVersion stores a state and lists the version. When it returns nil,
-// both are durable, here or by a newer state's writer.
-func (c *Catalog) PutModuleVersion(ctx context.Context, m registry.ModuleVersion) error {
-	return c.put(ctx, change{layout.Partition(m.Address), m, m.Listed(), true})
-}
-
-// PutProviderVersion stores a state and lists the version, unless nothing of it
-// can be served yet. When it returns nil, both are durable, here or by a newer
-// state's writer.
-func (c *Catalog) PutProviderVersion(ctx context.Context, p registry.ProviderVersion) error {
-	entry := p.Listed()
-	return c.put(ctx, change{layout.Partition(p.Address), p, entry, len(entry.Platforms) > 0})
-}
-
-// change is a state to store, and its entry in the listing.
-type change struct {
-	partition string
-	state     any
-	entry     registry.Listed
-	list      bool
-}
-
-// put lists a state that is stored already, too: its writer may have died
-// before it came to that.
-func (c *Catalog) put(ctx context.Context, ch change) error {
-	err := c.putState(ctx, ch)
-	if err == nil && ch.list {
-		err = c.enter(ctx, ch.partition, ch.entry)
+// Listing implements [catalog.Catalog].
+func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (registry.Listing, error) {
+	partition := layout.Partition(a)
+	var s stored
+	var err error
+	if lookup == nil {
+		s, err = c.readListing(ctx, partition, false)
+	} else {
+		s, err = c.listingBeside(ctx, partition, lookup)
+	}
+	if err == nil && len(s.listing) == 0 {
+		err = registry.ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("write version %s of %s to the catalog: %w", ch.entry.Version, ch.partition, c.explain(err))
+		return nil, fmt.Errorf("read the listing of %s in the catalog: %w", partition, c.explain(err))
+	}
+	return s.listing, nil
+}
+
+// Load implements [catalog.Catalog].
+func (c *Catalog) Load(ctx context.Context, s registry.State, lookup *access.Lookup) error {
+	version := s.Subject()
+	i, err := c.getItem(ctx, key(layout.Partition(version.Address), layout.Version(version.Version)), lookup)
+	if err == nil {
+		err = decodeState(i, s)
+	}
+	if err != nil {
+		return fmt.Errorf("read version %s of %s in the catalog: %w", version.Version, layout.Partition(version.Address), c.explain(err))
+	}
+	return nil
+}
+
+// Put implements [catalog.Index]. It lists a state that is stored already, too: its
+// writer may have died before it came to that.
+func (c *Catalog) Put(ctx context.Context, s registry.State) error {
+	err := c.putState(ctx, s)
+	if err == nil && s.Listable() {
+		err = c.enter(ctx, layout.Partition(s.Subject().Address), s.Listed())
+	}
+	if err != nil {
+		return fmt.Errorf("write version %s of %s to the catalog: %w", s.Subject().Version, layout.Partition(s.Subject().Address), c.explain(err))
 	}
 	return nil
 }

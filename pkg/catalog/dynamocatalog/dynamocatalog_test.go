@@ -132,27 +132,30 @@ func TestOneRequestPerRead(t *testing.T) {
 	listing := listingOf(states)
 	newest := states[len(states)-1]
 	m := vpcVersion(t, "1.0.0", 1)
-	if err := errors.Join(c.Fill(ctx, widget, 0, listing[:999]), c.PutProviderVersion(ctx, newest), c.PutModuleVersion(ctx, m)); err != nil {
+	if err := errors.Join(c.Fill(ctx, widget, 0, listing[:999]), catalogtest.Put(ctx, c, newest), catalogtest.Put(ctx, c, m)); err != nil {
 		t.Fatal(err)
 	}
 	unknown := version(t, "9.9.9")
 	for name, ask := range map[string]func() (got, want any, err error){
-		"Query: 1,000 versions": func() (any, any, error) { l, err := c.ProviderVersions(ctx, widget); return l, listing, err },
+		"Query: 1,000 versions": func() (any, any, error) { l, err := c.Listing(ctx, widget, nil); return l, listing, err },
 		"GetItem: provider": func() (any, any, error) {
-			p, err := c.ProviderVersion(ctx, widget, newest.Version)
+			p, err := catalogtest.ProviderVersion(ctx, c, widget, newest.Version)
 			return p, newest, err
 		},
 		"Query: one version": func() (any, any, error) {
-			l, err := c.ModuleVersions(ctx, vpc)
+			l, err := c.Listing(ctx, vpc, nil)
 			return l, registry.Listing{m.Listed()}, err
 		},
-		"GetItem: module": func() (any, any, error) { got, err := c.ModuleVersion(ctx, vpc, m.Version); return got, m, err },
+		"GetItem: module": func() (any, any, error) {
+			got, err := catalogtest.ModuleVersion(ctx, c, vpc, m.Version)
+			return got, m, err
+		},
 		"GetItem: unknown version": func() (any, any, error) {
-			_, err := c.ProviderVersion(ctx, widget, unknown)
+			_, err := catalogtest.ProviderVersion(ctx, c, widget, unknown)
 			return errors.Is(err, registry.ErrNotFound), true, nil
 		},
 		"Query: unknown module": func() (any, any, error) {
-			_, err := c.ModuleVersions(ctx, registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aw"})
+			_, err := c.Listing(ctx, registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aw"}, nil)
 			return errors.Is(err, registry.ErrNotFound), true, nil
 		},
 	} {
@@ -186,7 +189,7 @@ func TestRequestsPerPut(t *testing.T) {
 		{"and its release", states[1], []string{"PutItem", "Query, consistent", "PutItem"}},
 	} {
 		count.take()
-		if err := c.PutProviderVersion(t.Context(), step.state); err != nil {
+		if err := catalogtest.Put(t.Context(), c, step.state); err != nil {
 			t.Fatal(err)
 		}
 		if got := count.take(); !slices.Equal(got, step.want) {
@@ -220,7 +223,7 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	p := realistic(t)
-	if err := c.PutProviderVersion(t.Context(), p); err != nil {
+	if err := catalogtest.Put(t.Context(), c, p); err != nil {
 		t.Fatal(err)
 	}
 	got := size(b.items(t, "P#"+widget.String())["V#"+p.Version.Key()])
@@ -258,18 +261,18 @@ func TestSameVersionAtOnce(t *testing.T) {
 		for _, m := range []registry.ModuleVersion{one, other} {
 			c := b.open(t, nil)
 			wg.Go(func() {
-				if err := c.PutModuleVersion(t.Context(), m); err != nil {
+				if err := catalogtest.Put(t.Context(), c, m); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		got, err := b.open(t, nil).ModuleVersion(t.Context(), vpc, one.Version)
+		got, err := catalogtest.ModuleVersion(t.Context(), b.open(t, nil), vpc, one.Version)
 		if err != nil || !reflect.DeepEqual(got, one) && !reflect.DeepEqual(got, other) {
 			t.Errorf("%s is %+v, %v", v, got, err)
 		}
 	}
-	if listing, err := b.open(t, nil).ModuleVersions(t.Context(), vpc); err != nil || len(listing) != 20 {
+	if listing, err := b.open(t, nil).Listing(t.Context(), vpc, nil); err != nil || len(listing) != 20 {
 		t.Errorf("listed: %v, %v", listing, err)
 	}
 }
@@ -295,7 +298,7 @@ func TestManyAtOnce(t *testing.T) {
 				c := b.open(t, count)
 				wg.Go(func() {
 					for _, m := range states {
-						if err := c.PutModuleVersion(t.Context(), m); err != nil {
+						if err := catalogtest.Put(t.Context(), c, m); err != nil {
 							t.Error(err)
 						}
 					}
@@ -303,7 +306,7 @@ func TestManyAtOnce(t *testing.T) {
 			}
 			wg.Wait()
 			t.Logf("%d requests for %d versions", len(count.take()), len(want))
-			if got, err := b.open(t, nil).ModuleVersions(t.Context(), vpc); err != nil || !reflect.DeepEqual(got, want) {
+			if got, err := b.open(t, nil).Listing(t.Context(), vpc, nil); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%d versions are listed, %v; want %d", len(got), err, len(want))
 			}
 		})
@@ -325,10 +328,10 @@ func TestNoTable(t *testing.T) {
 	b := newTable(t)
 	b.name += "-another"
 	c := b.open(t, nil)
-	_, listErr := c.ModuleVersions(t.Context(), vpc)
-	_, stateErr := c.ModuleVersion(t.Context(), vpc, version(t, "1.0.0"))
+	_, listErr := c.Listing(t.Context(), vpc, nil)
+	_, stateErr := catalogtest.ModuleVersion(t.Context(), c, vpc, version(t, "1.0.0"))
 	for name, err := range map[string]error{
-		"listing": listErr, "state": stateErr, "put": c.PutModuleVersion(t.Context(), vpcVersion(t, "1.0.0", 1)),
+		"listing": listErr, "state": stateErr, "put": catalogtest.Put(t.Context(), c, vpcVersion(t, "1.0.0", 1)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("no table %q in region us-east-1", b.name)) || errors.Is(err, registry.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
@@ -366,11 +369,11 @@ func TestForeignItems(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := b.open(t, nil)
-			_, listErr := c.ModuleVersions(t.Context(), vpc)
-			_, stateErr := c.ModuleVersion(t.Context(), vpc, version(t, "1.0.0"))
+			_, listErr := c.Listing(t.Context(), vpc, nil)
+			_, stateErr := catalogtest.ModuleVersion(t.Context(), c, vpc, version(t, "1.0.0"))
 			errs := []error{stateErr}
 			if strings.HasPrefix(tt.sk, "LIST") {
-				errs = []error{listErr, c.PutModuleVersion(t.Context(), vpcVersion(t, "1.0.0", 1))}
+				errs = []error{listErr, catalogtest.Put(t.Context(), c, vpcVersion(t, "1.0.0", 1))}
 			}
 			for _, err := range errs {
 				if err == nil || !strings.Contains(err.Error(), "build the catalog again") {
@@ -392,8 +395,8 @@ func TestCancelledWhileBusy(t *testing.T) {
 		}
 		return busy, number > 1 && number%2 == 1
 	}})
-	if err := c.PutModuleVersion(ctx, vpcVersion(t, "1.0.0", 1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("PutModuleVersion = %v, want context.Canceled", err)
+	if err := catalogtest.Put(ctx, c, vpcVersion(t, "1.0.0", 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Put = %v, want context.Canceled", err)
 	}
 }
 
@@ -404,7 +407,7 @@ func BenchmarkProviderVersions(bench *testing.B) {
 		bench.Fatal(err)
 	}
 	for bench.Loop() {
-		if _, err := c.ProviderVersions(bench.Context(), widget); err != nil {
+		if _, err := c.Listing(bench.Context(), widget, nil); err != nil {
 			bench.Fatal(err)
 		}
 	}

@@ -86,7 +86,7 @@ func TestWalkRequests(t *testing.T) {
 	for _, typ := range []string{"one", "two"} {
 		for _, p := range catalogtest.Provider(registry.ProviderAddress{Namespace: "acme", Type: typ}, 5, 1) {
 			p.Release.Keys[0].ASCIIArmor = noise(480_000, letters)
-			if err := c.PutProviderVersion(t.Context(), p); err != nil {
+			if err := catalogtest.Put(t.Context(), c, p); err != nil {
 				t.Fatal(err)
 			}
 			want = append(want, fmt.Sprintf("acme/%s %s {2 2}", typ, p.Version))
@@ -118,7 +118,7 @@ func TestWalkDespiteForeignItems(t *testing.T) {
 	c := b.open(t, nil)
 	for _, typ := range []string{"broken", "one", "two", "widget"} {
 		for _, p := range catalogtest.Provider(registry.ProviderAddress{Namespace: "acme", Type: typ}, 2, 1) {
-			if err := c.PutProviderVersion(t.Context(), p); err != nil {
+			if err := catalogtest.Put(t.Context(), c, p); err != nil {
 				t.Fatal(err)
 			}
 		}

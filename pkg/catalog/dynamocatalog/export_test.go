@@ -18,7 +18,7 @@ const MaxReads = maxReads
 var Lost = lost
 
 // Fill makes a listing what it would be after many puts.
-func (c *Catalog) Fill(ctx context.Context, a registry.ProviderAddress, revision int, listing registry.Listing) error {
+func (c *Catalog) Fill(ctx context.Context, a registry.Address, revision int, listing registry.Listing) error {
 	return c.replaceListing(ctx, layout.Partition(a), revision, listing)
 }
 

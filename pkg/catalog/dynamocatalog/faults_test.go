@@ -29,7 +29,7 @@ func TestPutDespiteFaults(t *testing.T) {
 				b := newTable(t)
 				seed(t, b)
 				c := b.open(t, &transport{pick: f.only(at)})
-				if err := c.PutProviderVersion(t.Context(), catalogtest.Provider(widget, 2, 3)[1]); err != nil {
+				if err := catalogtest.Put(t.Context(), c, catalogtest.Provider(widget, 2, 3)[1]); err != nil {
 					t.Fatal(err)
 				}
 				if got := b.items(t, "P#"+widget.String()); !reflect.DeepEqual(got, want) {
@@ -46,8 +46,8 @@ func TestReadDespiteFaults(t *testing.T) {
 	seed(t, b)
 	want := catalogtest.Provider(widget, 1, 3)[0]
 	for _, f := range passing {
-		listing, listErr := b.open(t, &transport{pick: f.only(1)}).ProviderVersions(t.Context(), widget)
-		p, err := b.open(t, &transport{pick: f.only(1)}).ProviderVersion(t.Context(), widget, want.Version)
+		listing, listErr := b.open(t, &transport{pick: f.only(1)}).Listing(t.Context(), widget, nil)
+		p, err := catalogtest.ProviderVersion(t.Context(), b.open(t, &transport{pick: f.only(1)}), widget, want.Version)
 		if listErr != nil || err != nil || !reflect.DeepEqual(p, want) || !reflect.DeepEqual(listing, registry.Listing{want.Listed()}) {
 			t.Errorf("%s: %v, %v; %+v, %v", f.name, listing, listErr, p, err)
 		}
@@ -65,14 +65,14 @@ func TestPutAgainAfterFault(t *testing.T) {
 				b := newTable(t)
 				seed(t, b)
 				p := catalogtest.Provider(widget, 2, 3)[1]
-				err := b.open(t, &transport{pick: f.only(at)}).PutProviderVersion(t.Context(), p)
+				err := catalogtest.Put(t.Context(), b.open(t, &transport{pick: f.only(at)}), p)
 				var api smithy.APIError
 				if !errors.As(err, &api) || api.ErrorCode() != f.code {
 					t.Errorf("the put that failed = %v, want %s", err, f.code)
 				}
 				c := b.open(t, nil)
 				readable(t, b)
-				if err := c.PutProviderVersion(t.Context(), p); err != nil {
+				if err := catalogtest.Put(t.Context(), c, p); err != nil {
 					t.Fatal(err)
 				}
 				if got := b.items(t, "P#"+widget.String()); !reflect.DeepEqual(got, want) {
@@ -87,7 +87,7 @@ func TestPutAgainAfterFault(t *testing.T) {
 func TestThrottledForLong(t *testing.T) {
 	count := &transport{pick: func(int) (fault, bool) { return passing[0], true }}
 	c := newTable(t).open(t, count)
-	_, err := c.ProviderVersions(t.Context(), widget)
+	_, err := c.Listing(t.Context(), widget, nil)
 	var api smithy.APIError
 	if !errors.As(err, &api) || api.ErrorCode() != passing[0].code || errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("ProviderVersions = %v, want %s", err, passing[0].code)
@@ -132,7 +132,7 @@ func TestLost(t *testing.T) {
 // seed puts a version that was there before.
 func seed(t *testing.T, b table) {
 	t.Helper()
-	if err := b.open(t, nil).PutProviderVersion(t.Context(), catalogtest.Provider(widget, 2, 3)[0]); err != nil {
+	if err := catalogtest.Put(t.Context(), b.open(t, nil), catalogtest.Provider(widget, 2, 3)[0]); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -142,7 +142,7 @@ func withoutFaults(t *testing.T) any {
 	t.Helper()
 	b := newTable(t)
 	seed(t, b)
-	if err := b.open(t, nil).PutProviderVersion(t.Context(), catalogtest.Provider(widget, 2, 3)[1]); err != nil {
+	if err := catalogtest.Put(t.Context(), b.open(t, nil), catalogtest.Provider(widget, 2, 3)[1]); err != nil {
 		t.Fatal(err)
 	}
 	return b.items(t, "P#"+widget.String())
@@ -152,12 +152,12 @@ func withoutFaults(t *testing.T) any {
 func readable(t *testing.T, b table) {
 	t.Helper()
 	c := b.open(t, nil)
-	listing, err := c.ProviderVersions(t.Context(), widget)
+	listing, err := c.Listing(t.Context(), widget, nil)
 	if err != nil || len(listing) == 0 {
 		t.Errorf("listing: %v, %v", listing, err)
 	}
 	for _, entry := range listing {
-		p, err := c.ProviderVersion(t.Context(), widget, entry.Version)
+		p, err := catalogtest.ProviderVersion(t.Context(), c, widget, entry.Version)
 		if err != nil || p.Revision < entry.Revision {
 			t.Errorf("%s is listed, and is %+v, %v", entry.Version, p, err)
 		}

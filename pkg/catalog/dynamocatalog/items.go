@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -117,21 +118,15 @@ func decompress(data []byte) ([]byte, error) {
 	return document, nil
 }
 
-// state reads the state of one version, by a way to get items.
-func state[T any](ctx context.Context, c *Catalog, get func(ctx context.Context, key item) (item, error), partition string, v registry.Version) (T, error) {
-	var s T
-	i, err := get(ctx, key(partition, layout.Version(v)))
-	if err == nil {
-		err = decodeState(i, &s)
+// getItem is nil where there is no such item, or none that is wanted.
+func (c *Catalog) getItem(ctx context.Context, key item, lookup *access.Lookup) (item, error) {
+	if lookup != nil {
+		items, err := c.getBeside(ctx, lookup, key)
+		if err != nil || len(items) == 0 {
+			return nil, err
+		}
+		return items[0], nil
 	}
-	if err != nil {
-		return s, fmt.Errorf("read version %s of %s in the catalog: %w", v, partition, c.explain(err))
-	}
-	return s, nil
-}
-
-// getItem is nil where there is no such item.
-func (c *Catalog) getItem(ctx context.Context, key item) (item, error) {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.table, Key: key})
 	if err != nil {
 		return nil, err
@@ -140,7 +135,7 @@ func (c *Catalog) getItem(ctx context.Context, key item) (item, error) {
 }
 
 // decodeState is [registry.ErrNotFound] of no item.
-func decodeState(i item, s any) error {
+func decodeState(i item, s registry.State) error {
 	if i == nil {
 		return registry.ErrNotFound
 	}
@@ -155,8 +150,8 @@ func decodeState(i item, s any) error {
 }
 
 // stateItem is the item of a state, which may not fit into one.
-func stateItem(ch change) (item, error) {
-	document, err := json.Marshal(ch.state)
+func stateItem(s registry.State) (item, error) {
+	document, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
@@ -167,12 +162,12 @@ func stateItem(ch change) (item, error) {
 	if len(data) > maxData {
 		return nil, fmt.Errorf("%w: it has %d bytes, and an item of DynamoDB has room for %d: only its public signing keys can be so large, so export them without other people's signatures (gpg --export-options export-minimal)", catalog.ErrNoRoom, len(data), maxData)
 	}
-	return newItem(ch.partition, layout.Version(ch.entry.Version), ch.entry.Revision, data), nil
+	return newItem(layout.Partition(s.Subject().Address), layout.Version(s.Subject().Version), s.Listed().Revision, data), nil
 }
 
 // putState stores a state unless one of its revision or a higher one is there.
-func (c *Catalog) putState(ctx context.Context, ch change) error {
-	i, err := stateItem(ch)
+func (c *Catalog) putState(ctx context.Context, s registry.State) error {
+	i, err := stateItem(s)
 	if err != nil {
 		return err
 	}
@@ -180,7 +175,7 @@ func (c *Catalog) putState(ctx context.Context, ch change) error {
 		TableName:                 &c.table,
 		Item:                      i,
 		ConditionExpression:       aws.String("attribute_not_exists(" + PartitionKey + ") OR " + revisionAttribute + " < :revision"),
-		ExpressionAttributeValues: item{":revision": number(ch.entry.Revision)},
+		ExpressionAttributeValues: item{":revision": number(s.Listed().Revision)},
 	})
 	if known(err) {
 		return nil

@@ -36,23 +36,6 @@ type stored struct {
 	revision int
 }
 
-// listing reads for those who ask.
-func (c *Catalog) listing(ctx context.Context, partition string) (registry.Listing, error) {
-	s, err := c.readListing(ctx, partition, false)
-	return c.told(partition, s, err)
-}
-
-// told is a listing that was read, as those are told who ask.
-func (c *Catalog) told(partition string, s stored, err error) (registry.Listing, error) {
-	if err == nil && len(s.listing) == 0 {
-		err = registry.ErrNotFound
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the listing of %s in the catalog: %w", partition, c.explain(err))
-	}
-	return s.listing, nil
-}
-
 // readListing reads a listing at one revision. That takes one request, unless
 // the listing has several chunks and is being replaced just now.
 func (c *Catalog) readListing(ctx context.Context, partition string, consistent bool) (stored, error) {
