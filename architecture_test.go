@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"pkg/protocol":              {"pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/publish":               {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/blob":                  {},
-	"pkg/blob/s3blob":           {"pkg/registry", "pkg/blob"},
+	"pkg/blob/s3blob":           {"internal/awserror", "pkg/registry", "pkg/blob"},
 	"pkg/blob/blobtest":         {"pkg/registry", "pkg/blob"},
 	"pkg/catalog/internal":      {"pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/catalog/boltcatalog":   {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
@@ -53,6 +53,7 @@ var mayImport = map[string][]string{
 	"internal/templatetest":     {},
 	"internal/awstest":          {"internal/"},
 	"internal/awsconfig":        {},
+	"internal/awserror":         {},
 	"internal/contextio":        {},
 	"internal/hostname":         {},
 	"internal/printable":        {},
@@ -62,7 +63,7 @@ var mayImport = map[string][]string{
 	"internal/ttlcache":         {},
 	"internal/node":             {"pkg/", "internal/node/", "internal/contextio", "internal/hostname", "internal/printable", "internal/progress", "internal/shell", "internal/size", "internal/ttlcache"},
 	"internal/reach":            {"pkg/", "internal/node/datadir", "internal/node/socket", "internal/awsconfig", "internal/printable", "internal/progress", "internal/reach", "internal/size"},
-	"internal/check":            {"pkg/", "internal/check/", "internal/awsconfig", "internal/hostname", "internal/printable", "internal/size"},
+	"internal/check":            {"pkg/", "internal/check/", "internal/awsconfig", "internal/awserror", "internal/hostname", "internal/printable", "internal/size"},
 	"internal/transfer":         {"pkg/", "internal/transfer/", "internal/awsconfig", "internal/contextio", "internal/printable", "internal/progress", "internal/size"},
 	"cmd/larder":                {"pkg/", "internal/"},
 	"e2e":                       {},
@@ -71,8 +72,8 @@ var mayImport = map[string][]string{
 // onlyIn says which rooms may import what of others, directly.
 var onlyIn = map[string][]string{
 	"github.com/aws/aws-lambda-go":                    {"functions"},
-	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "internal/awsconfig", "internal/check/preflight", "internal/node", "internal/reach", "internal/transfer/upload", "internal/s3test", "internal/dynamotest", "internal/awstest"},
-	"github.com/aws/smithy-go":                        {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "internal/check/preflight", "internal/reach", "internal/transfer/upload"},
+	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "internal/awsconfig", "internal/awserror", "internal/check/preflight", "internal/node", "internal/reach", "internal/transfer/upload", "internal/s3test", "internal/dynamotest", "internal/awstest"},
+	"github.com/aws/smithy-go":                        {"pkg/awskms", "internal/awserror", "internal/reach", "internal/transfer/upload"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/klauspost/compress":                   {"pkg/archive"},
 	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test", "internal/oldertest"},
@@ -106,7 +107,7 @@ var mayLink = map[string][]string{
 const (
 	answers = "pkg/registry pkg/catalog pkg/access pkg/protocol internal/ttlcache"
 	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
-	bucket  = "pkg/blob pkg/blob/s3blob"
+	bucket  = "pkg/blob pkg/blob/s3blob internal/awserror"
 )
 
 func allOf(packages ...string) []string { return strings.Fields(strings.Join(packages, " ")) }

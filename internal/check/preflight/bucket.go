@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/larder-registry/larder/internal/awserror"
 )
 
 type bucketAPI interface {
@@ -16,7 +18,7 @@ type bucketAPI interface {
 func (c check) bucket(ctx context.Context, api bucketAPI, who caller) {
 	const name = "s3.bucket"
 	out, err := api.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &c.BucketName, ExpectedBucketOwner: &who.account})
-	status, region := errorStatus(err), errorHeader(err, "X-Amz-Bucket-Region")
+	status, region := awserror.Status(err), errorHeader(err, "X-Amz-Bucket-Region")
 	if err == nil {
 		status, region = http.StatusOK, aws.ToString(out.BucketRegion)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
+
+	"github.com/larder-registry/larder/internal/awserror"
 )
 
 // renewal is how long before its end a certificate should have been renewed:
@@ -30,7 +32,7 @@ func (c check) certificate(ctx context.Context, api certificateAPI) {
 	}
 	out, err := api.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: &c.CertificateArn})
 	switch {
-	case errorCode(err) == "ResourceNotFoundException":
+	case awserror.Code(err) == "ResourceNotFoundException":
 		c.Fail(name, "check the ARN: it must be of this account", "there is no certificate %s", c.CertificateArn)
 	case err != nil:
 		c.unchecked(name, "acm:DescribeCertificate", err)
@@ -78,7 +80,7 @@ func (c check) zone(ctx context.Context, api zoneAPI) {
 	const name = "route53.zone"
 	out, err := api.GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: &c.HostedZoneID})
 	switch {
-	case errorCode(err) == "NoSuchHostedZone":
+	case awserror.Code(err) == "NoSuchHostedZone":
 		c.Fail(name, "check the ID: `aws route53 list-hosted-zones` has those of this account", "there is no hosted zone %s", c.HostedZoneID)
 		return
 	case err != nil:

@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/larder-registry/larder/internal/awserror"
 )
 
 type identityAPI interface {
@@ -58,14 +60,14 @@ func (c check) samRegion(region, standard string) {
 }
 
 func credentialsAdvice(err error) string {
-	switch code := errorCode(err); {
+	switch code := awserror.Code(err); {
 	case strings.HasPrefix(code, "ExpiredToken"):
 		return "sign in again, such as by `aws sso login`: these credentials have expired"
 	case code == "InvalidClientTokenId", code == "UnrecognizedClientException", code == "InvalidAccessKeyId":
 		return "check the access key, and that the account has switched the region on"
 	case code == "SignatureDoesNotMatch":
 		return "check the secret access key, and this machine's clock"
-	case code == "" && errorStatus(err) == 0:
+	case code == "" && awserror.Status(err) == 0:
 		return "set credentials as for the AWS CLI (`aws sts get-caller-identity` must work), check the region's name, and that this machine reaches AWS"
 	}
 	return "see what `aws sts get-caller-identity` says"

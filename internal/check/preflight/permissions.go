@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/larder-registry/larder/internal/awserror"
 )
 
 type policyAPI interface {
@@ -34,7 +36,7 @@ func (c check) permissions(ctx context.Context, api policyAPI, who caller) {
 	checked := 0
 	for _, need := range c.needs(who) {
 		found, err := c.simulate(ctx, api, principal, need)
-		if errorCode(err) == "NoSuchEntity" {
+		if awserror.Code(err) == "NoSuchEntity" {
 			c.Warn(name, lookYourself, "not checked: IAM does not know %s", principal)
 			return
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/smithy-go"
 	"github.com/larder-registry/larder/internal/awsconfig"
+	"github.com/larder-registry/larder/internal/awserror"
 	"github.com/larder-registry/larder/internal/check/findings"
 )
 
@@ -73,29 +73,11 @@ func (c check) unchecked(name, action string, err error) {
 
 // denied says whether AWS refused a question for lack of rights.
 func denied(err error) bool {
-	switch errorCode(err) {
+	switch awserror.Code(err) {
 	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized":
 		return true
 	}
 	return false
-}
-
-// errorCode is AWS's word for an error; empty where it is none of AWS's.
-func errorCode(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode()
-	}
-	return ""
-}
-
-// errorStatus is the HTTP status of an error, 0 where there was no answer.
-func errorStatus(err error) int {
-	var response *awshttp.ResponseError
-	if errors.As(err, &response) {
-		return response.HTTPStatusCode()
-	}
-	return 0
 }
 
 // errorHeader is a header of the answer that an error came in.

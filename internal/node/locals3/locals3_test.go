@@ -22,8 +22,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go"
 
+	"github.com/larder-registry/larder/internal/awserror"
 	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/localca"
@@ -148,18 +148,9 @@ func get(t *testing.T, client *s3.Client, key, version string) string {
 
 func wantCode(t *testing.T, what string, err error, want string) {
 	t.Helper()
-	if code(err) != want {
+	if awserror.Code(err) != want {
 		t.Errorf("%s: got %v, want %s", what, err, want)
 	}
-}
-
-// code is what S3 calls an error, or empty.
-func code(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode()
-	}
-	return ""
 }
 
 // pair is the two keys that there always are.

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/larder-registry/larder/internal/awserror"
 )
 
 // What the disk has no room for is refused in whichever way it comes, with a code after
@@ -76,7 +78,7 @@ func TestNoRoomOnTheDisk(t *testing.T) {
 			e.room.Store(room)
 			err := c.do()
 			want := room < c.room
-			if refused := code(err) == "InsufficientStorage"; refused != want || !want && err != nil {
+			if refused := awserror.Code(err) == "InsufficientStorage"; refused != want || !want && err != nil {
 				t.Errorf("%s, with room for %d bytes: %v", c.name, room, err)
 			}
 			if want && !strings.Contains(fmt.Sprint(err), "StatusCode: 507, ") {
@@ -122,7 +124,7 @@ func TestDeletionTakesNoRoom(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(Bucket, *key)); err != nil || info.Size() != 0 {
 		t.Errorf("the marker's file: %+v, %v", info, err)
 	}
-	if _, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: bucket, Key: key}); code(err) != "NoSuchKey" {
+	if _, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: bucket, Key: key}); awserror.Code(err) != "NoSuchKey" {
 		t.Errorf("a deleted object: %v", err)
 	}
 	if _, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key, VersionId: deleted.VersionId}); err != nil {

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/smithy-go"
+	"github.com/larder-registry/larder/internal/awserror"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -20,7 +19,7 @@ func failed(action, key string, err error) error {
 	switch {
 	case notFound(err):
 		return fmt.Errorf("%s %q in the bucket: %w", action, key, registry.ErrNotFound)
-	case errorStatus(err) == http.StatusInsufficientStorage:
+	case awserror.Status(err) == http.StatusInsufficientStorage:
 		return fmt.Errorf("%s %q in the bucket: %w", action, key, errDiskFull)
 	}
 	return fmt.Errorf("%s %q in the bucket: %w", action, key, err)
@@ -29,47 +28,30 @@ func failed(action, key string, err error) error {
 // notFound looks at the status too, for an answer to HEAD has no code. A
 // delete marker, asked for by its version, is 405.
 func notFound(err error) bool {
-	switch errorCode(err) {
+	switch awserror.Code(err) {
 	case "NoSuchBucket": // a wrong setting, not a missing object
 		return false
 	case "NoSuchKey", "NoSuchVersion", "NotFound":
 		return true
 	}
-	status := errorStatus(err)
+	status := awserror.Status(err)
 	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed
 }
 
 // alreadyExists says that a conditional creation lost.
-func alreadyExists(err error) bool { return errorStatus(err) == http.StatusPreconditionFailed }
+func alreadyExists(err error) bool { return awserror.Status(err) == http.StatusPreconditionFailed }
 
 // inTheWay says that a key cannot be the path of a file beside those there are, as
 // the gateway of a single node says it.
 func inTheWay(err error) bool {
-	code := errorCode(err)
+	code := awserror.Code(err)
 	return code == "ExistingObjectIsDirectory" || code == "ObjectParentIsFile"
 }
 
 // noVersion says that an object has no such version, as the Versity gateway (1.8.0) says
 // it of one that was removed: the ids that it is asked about are its own.
-func noVersion(err error) bool { return errorCode(err) == "InvalidArgument" }
+func noVersion(err error) bool { return awserror.Code(err) == "InvalidArgument" }
 
 // noRoom says that tags and metadata are more than an object's file can have, as the
 // gateway of a single node says it.
-func noRoom(err error) bool { return errorCode(err) == "MetadataTooLarge" }
-
-func errorCode(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode()
-	}
-	return ""
-}
-
-// errorStatus is the HTTP status of S3's answer, 0 where there was none.
-func errorStatus(err error) int {
-	var response *awshttp.ResponseError
-	if errors.As(err, &response) {
-		return response.HTTPStatusCode()
-	}
-	return 0
-}
+func noRoom(err error) bool { return awserror.Code(err) == "MetadataTooLarge" }
