@@ -48,8 +48,8 @@ func (p *Publisher) judgeReleaseFile(ctx context.Context, u upload, object blob.
 	if err := checkForm(file); err != nil {
 		return err
 	}
-	s, err := p.loadProvider(ctx, u.provider, u.version)
-	if err != nil {
+	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	if err := p.load(ctx, s); err != nil {
 		return err
 	}
 	if published, err := releaseFilePublished(s, file); err != nil {

@@ -10,22 +10,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// loadModule is the state of a module version, its whole log included. A
-// version that is not published has revision 0.
-func (p *Publisher) loadModule(ctx context.Context, a registry.ModuleAddress, v registry.Version) (*registry.ModuleVersion, error) {
-	m := &registry.ModuleVersion{Address: a, Version: v}
-	return m, p.load(ctx, m)
-}
-
-// loadProvider is the state of a provider version, its whole log included. A
-// version of which nothing was accepted has revision 0.
-func (p *Publisher) loadProvider(ctx context.Context, a registry.ProviderAddress, v registry.Version) (*registry.ProviderVersion, error) {
-	s := &registry.ProviderVersion{Address: a, Version: v}
-	return s, p.load(ctx, s)
-}
-
 // load fills a state of which nothing is known but the version: with what the
-// catalog has of it, and the records since.
+// catalog has of it, and the records since. Where there are none, it stays at revision 0.
 func (p *Publisher) load(ctx context.Context, s registry.State) error {
 	if err := p.index.Load(ctx, s, nil); err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return fmt.Errorf("catalog: %w", err)

@@ -35,8 +35,8 @@ func (p *Publisher) publishManifest(ctx context.Context, u upload, object blob.O
 	if err != nil {
 		return err
 	}
-	s, err := p.loadProvider(ctx, u.provider, u.version)
-	if err != nil {
+	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	if err := p.load(ctx, s); err != nil {
 		return err
 	}
 	manifest := registry.Manifest{SHA256: o.SHA256, Protocols: protocols}

@@ -89,8 +89,8 @@ func (p *Publisher) readMirrorDocument(ctx context.Context, u upload, object blo
 	if err != nil {
 		return err
 	}
-	s, err := p.loadProvider(ctx, u.provider, u.version)
-	if err != nil {
+	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	if err := p.load(ctx, s); err != nil {
 		return err
 	}
 	differences := []string{"a mirror's documents follow from its packages"}

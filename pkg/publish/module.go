@@ -24,8 +24,8 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object blob.Obj
 	if _, _, failed := conclude(broken); failed != nil {
 		return failed
 	}
-	m, err := p.loadModule(ctx, u.module, u.version)
-	if err != nil {
+	m := &registry.ModuleVersion{Address: u.module, Version: u.version}
+	if err := p.load(ctx, m); err != nil {
 		return err
 	}
 	// What is published may be older than a rule that it breaks.

@@ -27,8 +27,8 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object blob.Ob
 	accept := registry.Package{
 		Platform: u.platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols, Source: file.source,
 	}
-	s, err := p.loadProvider(ctx, u.provider, u.version)
-	if err != nil {
+	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	if err := p.load(ctx, s); err != nil {
 		return err
 	}
 	// What is published may be older than a rule that it breaks.

@@ -275,13 +275,14 @@ func (v verification) isPublished(ctx context.Context, o Outcome) (bool, error) 
 	}
 	switch u.kind {
 	case moduleArchive:
-		m, err := v.loadModule(ctx, u.module, u.version)
+		m := &registry.ModuleVersion{Address: u.module, Version: u.version}
+		err := v.load(ctx, m)
 		return err == nil && m.Archive.UploadSHA256 == o.SHA256, err
 	case authorKeys:
 		return v.holdsUpload(ctx, u.namespace, o)
 	}
-	s, err := v.loadProvider(ctx, u.provider, u.version)
-	if err != nil {
+	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	if err := v.load(ctx, s); err != nil {
 		return false, err
 	}
 	switch u.kind {
