@@ -12,9 +12,12 @@ package oldertest
 
 import (
 	"encoding/json"
+	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,6 +43,29 @@ func Each(t *testing.T, door string, test func(*testing.T, Folder)) {
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(filepath.Dir(folder)), func(t *testing.T) { test(t, Folder(folder)) })
+	}
+}
+
+// Files are those that lie below a folder of the bucket, by their keys, of all doors
+// and versions.
+func Files(t *testing.T, below string) iter.Seq2[string, []byte] {
+	t.Helper()
+	return func(yield func(string, []byte) bool) {
+		found := false
+		if err := filepath.WalkDir(root(), func(path string, d fs.DirEntry, err error) error {
+			_, rest, ok := strings.Cut(filepath.ToSlash(path), "/"+below)
+			if err != nil || !ok || d.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			found = true
+			if err == nil && !yield(below+rest, data) {
+				return fs.SkipAll
+			}
+			return err
+		}); err != nil || !found {
+			t.Errorf("files below %s: %v", below, err)
+		}
 	}
 }
 
