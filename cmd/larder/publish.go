@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"slices"
 	"time"
@@ -89,8 +90,11 @@ func addInboxFlags(command *cobra.Command, o *upload.Options) {
 	addRegionFlag(command, &o.Region)
 }
 
-// openInbox finds the inbox that the flags, or else the environment, name.
+// openInbox finds the inbox that the flags, or else the environment, name. From then on
+// nothing is written to the standard log: AWS's library for uploads logs some of the
+// errors that it also returns, and takes no other logger.
 func openInbox(cmd *cobra.Command, o upload.Options) (*upload.Inbox, error) {
+	log.SetOutput(io.Discard)
 	if o.Bucket == "" {
 		o.Bucket = os.Getenv("LARDER_BUCKET")
 	}

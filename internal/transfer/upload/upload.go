@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"slices"
 	"time"
 
@@ -63,7 +62,6 @@ func Open(ctx context.Context, o Options) (*Inbox, error) {
 		return nil, err
 	}
 	client := awsconfig.S3(cfg)
-	log.SetOutput(io.Discard) // the transfer manager also logs some of the errors that it returns
 	manager := transfermanager.New(client, func(m *transfermanager.Options) {
 		m.Concurrency = partsAtOnce
 		m.FailTimeout = cleanUpTime
