@@ -6,15 +6,14 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/larder-registry/larder/internal/printable"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -155,15 +154,7 @@ func (in *Inbox) document(ctx context.Context, key string) (o publish.Outcome, e
 	defer found.Body.Close()
 	err = json.NewDecoder(io.LimitReader(found.Body, maxOutcome)).Decode(&o)
 	for i, reason := range o.Reasons { // which may quote what was uploaded
-		o.Reasons[i] = strings.Map(printable, reason)
+		o.Reasons[i] = printable.Replace(reason, ' ')
 	}
 	return o, err
-}
-
-// printable keeps what a terminal would take for more than text off it.
-func printable(c rune) rune {
-	if !unicode.IsPrint(c) {
-		return ' '
-	}
-	return c
 }
