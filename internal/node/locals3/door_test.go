@@ -97,7 +97,7 @@ func TestDoorRefuses(t *testing.T) {
 	e := start(t, t.TempDir())
 	put(t, e.Client(e.Root), "registry/blob", "published")
 	host := "Host: " + strings.TrimPrefix(e.url, "https://") + "\r\n"
-	wrong := Credentials{e.Uploader.AccessKeyID, e.Root.SecretAccessKey}
+	wrong := Credentials{e.Operator.AccessKeyID, e.Root.SecretAccessKey}
 	link, err := s3.NewPresignClient(e.Client(e.Root)).PresignGetObject(t.Context(),
 		&s3.GetObjectInput{Bucket: aws.String(Bucket), Key: aws.String("registry/blob")})
 	if err != nil {
@@ -119,7 +119,7 @@ func TestDoorRefuses(t *testing.T) {
 		{"form, encoded", "POST /larder HTTP/1.1\r\n" + host + "Content-Encoding: x\r\n" + anonymous, 501, "NotImplemented"},
 		{"form to anywhere", "POST /anything/at/all HTTP/1.1\r\n" + host + anonymous, 501, "NotImplemented"},
 		{"form in capitals", "PUT / HTTP/1.1\r\n" + host + "Content-Type: Multipart/FORM-data;BOUNDARY=x\r\n" + tooMuch, 501, "NotImplemented"},
-		{"form, signed", e.head(t, e.Uploader, "PUT", "/larder/x", "Content-Type", form) + tooMuch, 501, "NotImplemented"},
+		{"form, signed", e.head(t, e.Operator, "PUT", "/larder/x", "Content-Type", form) + tooMuch, 501, "NotImplemented"},
 		{"encoded", "POST /larder HTTP/1.1\r\n" + host + "Content-Encoding: x\r\n" + tooMuch, 403, "AccessDenied"},
 		{"wrong secret", e.head(t, wrong, "PUT", "/larder/x") + tooMuch, 403, "SignatureDoesNotMatch"},
 		{"wrong secret, would wait", e.head(t, wrong, "PUT", "/larder/x") + "Expect: 100-continue\r\n" + tooMuch, 403, "SignatureDoesNotMatch"},
@@ -127,33 +127,33 @@ func TestDoorRefuses(t *testing.T) {
 		{"unknown key", e.head(t, newCredentials(), "PUT", "/larder/x") + tooMuch, 403, "InvalidAccessKeyId"},
 		{"a bearer", "GET /larder/x HTTP/1.1\r\n" + host + "Authorization: Bearer x\r\n", 400, "InvalidRequest"},
 		{"a link and a bearer", linked + "Authorization: Bearer x\r\n", 400, "InvalidArgument"},
-		{"a link and a signature", linked + strings.SplitN(e.head(t, e.Uploader, "GET", "/larder/x"), "\r\n", 3)[2], 400, "InvalidArgument"},
+		{"a link and a signature", linked + strings.SplitN(e.head(t, e.Operator, "GET", "/larder/x"), "\r\n", 3)[2], 400, "InvalidArgument"},
 		{"absolute", "GET " + e.url + "/larder/registry/blob HTTP/1.1\r\n" + host, 400, "InvalidURI"},
 		{"no bucket", "GET //larder/registry/blob HTTP/1.1\r\n" + host, 400, "InvalidURI"},
-		{"a NUL", e.head(t, e.Uploader, "GET", "/larder/a%00b"), 400, "InvalidURI"},
-		{"an upload that no listing can name", e.head(t, e.Uploader, "PUT", "/larder/a%1B%5Bb") + tooMuch, 400, "InvalidURI"},
-		{"a copy to where no listing can name it", e.head(t, e.Uploader, "PUT", "/larder/a%EF%BF%BF", copySource, "larder/a"), 400, "InvalidURI"},
-		{"an upload that listings leave out", e.head(t, e.Uploader, "PUT", "/larder/modules/acme/.sgwtmp/x.zip") + tooMuch, 400, "InvalidArgument"},
-		{"the same, encoded", e.head(t, e.Uploader, "PUT", "/larder/modules/%2Esgwtmp") + tooMuch, 400, "InvalidArgument"},
-		{"the same, in parts", e.head(t, e.Uploader, "POST", "/larder/modules/acme/.sgwtmp/x.zip?uploads="), 400, "InvalidArgument"},
-		{"an upload with a NUL", e.head(t, e.Uploader, "PUT", "/larder/a%00b") + tooMuch, 400, "InvalidURI"},
-		{"an upload in parts with a NUL", e.head(t, e.Uploader, "POST", "/larder/a%00b?uploads="), 400, "InvalidURI"},
-		{"a copy of a NUL", e.head(t, e.Uploader, "PUT", "/larder/x", copySource, "larder/a%00b"), 400, "InvalidURI"},
-		{"not UTF-8", e.head(t, e.Uploader, "PUT", "/larder/%FF") + tooMuch, 400, "InvalidURI"},
-		{"an upload without a length", e.head(t, e.Uploader, "PUT", "/larder/x"), 411, "MissingContentLength"},
-		{"a part without a length", e.head(t, e.Uploader, "PUT", "/larder/x?partNumber=1&uploadId=x"), 411, "MissingContentLength"},
+		{"a NUL", e.head(t, e.Operator, "GET", "/larder/a%00b"), 400, "InvalidURI"},
+		{"an upload that no listing can name", e.head(t, e.Operator, "PUT", "/larder/a%1B%5Bb") + tooMuch, 400, "InvalidURI"},
+		{"a copy to where no listing can name it", e.head(t, e.Operator, "PUT", "/larder/a%EF%BF%BF", copySource, "larder/a"), 400, "InvalidURI"},
+		{"an upload that listings leave out", e.head(t, e.Operator, "PUT", "/larder/modules/acme/.sgwtmp/x.zip") + tooMuch, 400, "InvalidArgument"},
+		{"the same, encoded", e.head(t, e.Operator, "PUT", "/larder/modules/%2Esgwtmp") + tooMuch, 400, "InvalidArgument"},
+		{"the same, in parts", e.head(t, e.Operator, "POST", "/larder/modules/acme/.sgwtmp/x.zip?uploads="), 400, "InvalidArgument"},
+		{"an upload with a NUL", e.head(t, e.Operator, "PUT", "/larder/a%00b") + tooMuch, 400, "InvalidURI"},
+		{"an upload in parts with a NUL", e.head(t, e.Operator, "POST", "/larder/a%00b?uploads="), 400, "InvalidURI"},
+		{"a copy of a NUL", e.head(t, e.Operator, "PUT", "/larder/x", copySource, "larder/a%00b"), 400, "InvalidURI"},
+		{"not UTF-8", e.head(t, e.Operator, "PUT", "/larder/%FF") + tooMuch, 400, "InvalidURI"},
+		{"an upload without a length", e.head(t, e.Operator, "PUT", "/larder/x"), 411, "MissingContentLength"},
+		{"a part without a length", e.head(t, e.Operator, "PUT", "/larder/x?partNumber=1&uploadId=x"), 411, "MissingContentLength"},
 		{"anonymous, without a length", "PUT /larder/x HTTP/1.1\r\n" + host, 403, "AccessDenied"},
-		{"a body signed by another algorithm", e.head(t, e.Uploader, "PUT", "/larder/x", "X-Amz-Content-Sha256", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD",
+		{"a body signed by another algorithm", e.head(t, e.Operator, "PUT", "/larder/x", "X-Amz-Content-Sha256", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD",
 			"X-Amz-Decoded-Content-Length", "5") + tooMuch, 400, "AuthorizationHeaderMalformed"},
 		{"asterisk", "OPTIONS * HTTP/1.1\r\n" + host, 400, "InvalidURI"},
 		{"options", "OPTIONS /larder/x HTTP/1.1\r\n" + host + "Origin: https://example.com\r\nAccess-Control-Request-Method: PUT\r\n", 403, "AccessDenied"},
 		{"connect", "CONNECT 127.0.0.1:1 HTTP/1.1\r\n" + host, 405, "MethodNotAllowed"},
 		{"trace", "TRACE /larder HTTP/1.1\r\n" + host, 405, "MethodNotAllowed"},
 		{"the endpoint's administration", e.head(t, e.Root, "PATCH", "/list-users"), 405, "MethodNotAllowed"},
-		{"upgrade", e.head(t, e.Uploader, "GET", "/larder/registry/blob") + "Connection: upgrade\r\nUpgrade: websocket\r\n", 400, "InvalidRequest"},
-		{"a large document", e.head(t, e.Uploader, "POST", "/larder?delete=") + tooMuch, 400, "EntityTooLarge"},
-		{"a large document about an object", e.head(t, e.Uploader, "PUT", "/larder/x?tagging=") + tooMuch, 400, "EntityTooLarge"},
-		{"a large document about a bucket", e.head(t, e.Uploader, "PUT", "/larder") + tooMuch, 400, "EntityTooLarge"},
+		{"upgrade", e.head(t, e.Operator, "GET", "/larder/registry/blob") + "Connection: upgrade\r\nUpgrade: websocket\r\n", 400, "InvalidRequest"},
+		{"a large document", e.head(t, e.Operator, "POST", "/larder?delete=") + tooMuch, 400, "EntityTooLarge"},
+		{"a large document about an object", e.head(t, e.Operator, "PUT", "/larder/x?tagging=") + tooMuch, 400, "EntityTooLarge"},
+		{"a large document about a bucket", e.head(t, e.Operator, "PUT", "/larder") + tooMuch, 400, "EntityTooLarge"},
 	}
 	for _, tt := range tests {
 		w := e.connect(t)
@@ -184,7 +184,7 @@ func TestDoorBoundsDocuments(t *testing.T) {
 		status int
 	}{{maxDocument, 400}, {maxDocument + 1, 400}} {
 		w := e.connect(t)
-		w.send(t, e.head(t, e.Uploader, "POST", "/larder?delete=")+"Transfer-Encoding: chunked\r\n\r\n"+
+		w.send(t, e.head(t, e.Operator, "POST", "/larder?delete=")+"Transfer-Encoding: chunked\r\n\r\n"+
 			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", tt.size, strings.Repeat(" ", tt.size)))
 		response, body := w.receive(t, "POST")
 		if large := strings.Contains(body, "EntityTooLarge"); response.StatusCode != tt.status || large != (tt.size > maxDocument) {
@@ -204,7 +204,7 @@ func TestDoorKeepsConnections(t *testing.T) {
 			t.Fatalf("anonymous: %s", response.Status)
 		}
 	}
-	w.send(t, e.head(t, e.Uploader, "PUT", "/larder/x")+"Expect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+	w.send(t, e.head(t, e.Operator, "PUT", "/larder/x")+"Expect: 100-continue\r\nContent-Length: 5\r\n\r\n")
 	if line, err := w.answers.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
 		t.Fatalf("no leave to send: %q, %v", line, err)
 	}
@@ -216,7 +216,7 @@ func TestDoorKeepsConnections(t *testing.T) {
 		t.Fatalf("upload: %s %s", response.Status, body)
 	}
 	smuggled := "GET /larder/registry/secret HTTP/1.1\r\nHost: h\r\n\r\n"
-	w.send(t, e.head(t, e.Uploader, "PUT", "/larder/y")+fmt.Sprintf("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(smuggled), smuggled))
+	w.send(t, e.head(t, e.Operator, "PUT", "/larder/y")+fmt.Sprintf("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(smuggled), smuggled))
 	if response, body := w.receive(t, "PUT"); response.StatusCode != 411 {
 		t.Errorf("two lengths: %s %s", response.Status, body)
 	}
@@ -241,7 +241,7 @@ func (e *endpoint) size(t *testing.T, key string) int64 {
 // however they are sent.
 func TestDoorPassesOn(t *testing.T) {
 	e := start(t, t.TempDir())
-	up := e.Client(e.Uploader)
+	up := e.Client(e.Operator)
 	for _, key := range []string{
 		"a b", "a+b", "a%2Bb", "a=b&c;d", "ü/ö", "a!$'()*,:@~-._", "100%", "a//b", `a"b<c>`, "a?b#c", "モジュール", "a\\b", "a%00b", "a%ffb",
 	} {
@@ -269,7 +269,7 @@ func TestDoorPassesOn(t *testing.T) {
 		t.Errorf("a copy: %v", err)
 	}
 	w := e.connect(t)
-	w.send(t, e.head(t, e.Uploader, "PUT", "/larder/copy", copySource, Bucket+"/a%2500b")+"\r\n")
+	w.send(t, e.head(t, e.Operator, "PUT", "/larder/copy", copySource, Bucket+"/a%2500b")+"\r\n")
 	if response, body := w.receive(t, "PUT"); response.StatusCode != 200 {
 		t.Errorf("a copy that says no length: %s %s", response.Status, body)
 	}
@@ -312,7 +312,7 @@ func TestDoorPassesOn(t *testing.T) {
 func TestDoorBrokenUpload(t *testing.T) {
 	e := start(t, t.TempDir())
 	w := e.connect(t)
-	w.send(t, e.head(t, e.Uploader, "PUT", "/larder/x")+"Content-Length: 1000000\r\n\r\n"+strings.Repeat("x", 500_000))
+	w.send(t, e.head(t, e.Operator, "PUT", "/larder/x")+"Content-Length: 1000000\r\n\r\n"+strings.Repeat("x", 500_000))
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestDoorMakesRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := wire{conn, bufio.NewReader(conn)}
-		w.send(t, e.head(t, e.Uploader, method, "/larder/large", comeFrom, from)+rest)
+		w.send(t, e.head(t, e.Operator, method, "/larder/large", comeFrom, from)+rest)
 		return w
 	}
 	beginUpload := func(from string) wire {
@@ -425,7 +425,7 @@ func TestSocketIsPrivate(t *testing.T) {
 func TestRefusedUploadIsAnsweredAtOnce(t *testing.T) {
 	e := start(t, t.TempDir())
 	conn := e.connect(t)
-	conn.send(t, e.head(t, e.Uploader, "PUT", "/larder/registry/x")+"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n")
+	conn.send(t, e.head(t, e.Operator, "PUT", "/larder/registry/x")+"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n")
 	response, body := conn.receive(t, "PUT")
 	if response.StatusCode == http.StatusContinue {
 		response, body = conn.receive(t, "PUT")

@@ -84,7 +84,7 @@ func TestRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := pair{e.Keys.Root(), e.Keys.Operator()}
-	if now.root == e.Root || now.operator == e.Uploader || now.root == now.operator {
+	if now.root == e.Root || now.operator == e.Operator || now.root == now.operator {
 		t.Fatal("there are no two new keys")
 	}
 	check := func() {
@@ -92,7 +92,7 @@ func TestRotate(t *testing.T) {
 		put(t, e.Client(now.root), "registry/blob", "served")
 		put(t, e.Client(now.operator), "modules/acme/x", "upload")
 		put(t, e.Client(uploader), "modules/acme/x", "upload")
-		_, err := e.Client(e.Uploader).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(Bucket)})
+		_, err := e.Client(e.Operator).ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(Bucket)})
 		wantCode(t, "the operator's old key", err, "InvalidAccessKeyId")
 		download("a link of the new root", link(now.root, "registry/blob"), http.StatusOK)
 		download("a link of the old root", link(e.Root, "registry/blob"), http.StatusOK)
@@ -108,17 +108,17 @@ func TestRotate(t *testing.T) {
 		wantCode(t, "the old root lists", err, "AccessDenied")
 	}
 	check()
-	before := pair{e.Root, e.Uploader}
+	before := pair{e.Root, e.Operator}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
 	e.dir.Close()
 
 	e = start(t, path)
-	if got := (pair{e.Root, e.Uploader}); got != now {
+	if got := (pair{e.Root, e.Operator}); got != now {
 		t.Error("other keys after a restart")
 	}
-	e.Root, e.Uploader = before.root, before.operator
+	e.Root, e.Operator = before.root, before.operator
 	check()
 	second := link(now.root, "registry/blob")
 	if err := e.Keys.Rotate(0); err != nil {

@@ -33,7 +33,7 @@ import (
 // clients do: through the door.
 type endpoint struct {
 	*Server
-	Root, Uploader Credentials // the keys as they were at the start
+	Root, Operator Credentials // the keys as they were at the start
 	url            string
 	outside        *http.Client
 	dir            *datadir.Dir
@@ -102,7 +102,7 @@ func start(t *testing.T, path string) *endpoint {
 		t.Fatal(err)
 	}
 	e.Server = server
-	e.Root, e.Uploader = server.Keys.Root(), server.Keys.Operator()
+	e.Root, e.Operator = server.Keys.Root(), server.Keys.Operator()
 	e.url = fmt.Sprintf("https://127.0.0.1:%d", server.Port)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -162,14 +162,14 @@ func TestRestart(t *testing.T) {
 	root := first.Client(first.Root)
 	version := put(t, root, "registry/blob", "one")
 	put(t, root, "registry/blob", "two")
-	keys := pair{first.Root, first.Uploader}
+	keys := pair{first.Root, first.Operator}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	first.dir.Close()
 
 	again := start(t, path)
-	if got := (pair{again.Root, again.Uploader}); got != keys {
+	if got := (pair{again.Root, again.Operator}); got != keys {
 		t.Error("other access keys after a restart")
 	}
 	root = again.Client(again.Root)
@@ -188,7 +188,7 @@ func TestRestart(t *testing.T) {
 func TestLostCredentials(t *testing.T) {
 	path := t.TempDir()
 	first := start(t, path)
-	lost := pair{first.Root, first.Uploader}
+	lost := pair{first.Root, first.Operator}
 	put(t, first.Client(first.Root), "registry/blob", "one")
 	if err := errors.Join(first.Close(), os.Remove(first.dir.Path(datadir.S3Credentials))); err != nil {
 		t.Fatal(err)
@@ -204,8 +204,8 @@ func TestLostCredentials(t *testing.T) {
 			t.Errorf("the object is now %q", got)
 		}
 		put(t, again.Client(again.Root), "registry/other", "two")
-		put(t, again.Client(again.Uploader), "modules/acme/vpc/aws/1.0.0.zip", "three")
-		_, err := again.Client(again.Uploader).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("registry/blob"), Body: strings.NewReader("x")})
+		put(t, again.Client(again.Operator), "modules/acme/vpc/aws/1.0.0.zip", "three")
+		_, err := again.Client(again.Operator).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("registry/blob"), Body: strings.NewReader("x")})
 		wantCode(t, "the new uploader changes what is published", err, "AccessDenied")
 		for _, key := range []Credentials{lost.root, lost.operator} {
 			_, err := again.Client(key).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String("modules/x"), Body: strings.NewReader("x")})
@@ -251,7 +251,7 @@ func TestStartRefusesOccupiedAddress(t *testing.T) {
 
 func TestNotify(t *testing.T) {
 	e := start(t, t.TempDir())
-	up := e.Client(e.Uploader)
+	up := e.Client(e.Operator)
 	put(t, up, "modules//a/./b.zip", "x")
 	_, err := up.CopyObject(t.Context(), &s3.CopyObjectInput{
 		Bucket: aws.String(Bucket), Key: aws.String("copy"), CopySource: aws.String(Bucket + "/modules/a/b.zip")})

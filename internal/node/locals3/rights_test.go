@@ -92,7 +92,7 @@ func currentVersion(t *testing.T, client *s3.Client, key string) *string {
 
 func TestUploaderWritesInTheInboxOnly(t *testing.T) {
 	e := start(t, t.TempDir())
-	root, up := e.Client(e.Root), e.Client(e.Uploader)
+	root, up := e.Client(e.Root), e.Client(e.Operator)
 	put(t, root, "source", "source")
 	for _, w := range writes {
 		published := put(t, root, "registry/blob", "published")
@@ -111,7 +111,7 @@ func TestUploaderWritesInTheInboxOnly(t *testing.T) {
 // whatever error.
 func TestNoSpellingGetsAround(t *testing.T) {
 	e := start(t, t.TempDir())
-	root, up := e.Client(e.Root), e.Client(e.Uploader)
+	root, up := e.Client(e.Root), e.Client(e.Operator)
 	put(t, root, "registry/blob", "published")
 	for _, key := range []string{
 		"registry", "registry/", "registry//blob", "registry/./blob", "./registry/blob", "//registry/blob",
@@ -145,7 +145,7 @@ func TestNoSpellingGetsAround(t *testing.T) {
 // An upload ID is a path for the storage.
 func TestUploadIDsLeadNowhere(t *testing.T) {
 	e := start(t, t.TempDir())
-	root, up := e.Client(e.Root), e.Client(e.Uploader)
+	root, up := e.Client(e.Root), e.Client(e.Operator)
 	put(t, root, "registry/blob/1", "published")
 	beginUpload(t, up, "large") // there is a folder from which to lead away
 	key := aws.String("large")
@@ -173,7 +173,7 @@ func TestUploadIDsLeadNowhere(t *testing.T) {
 // The ID of a version is a path for the storage, which looks at its length alone.
 func TestVersionIDsLeadNowhere(t *testing.T) {
 	e := start(t, t.TempDir())
-	up, bucket, key := e.Client(e.Uploader), aws.String(Bucket), aws.String("modules/blob")
+	up, bucket, key := e.Client(e.Operator), aws.String(Bucket), aws.String("modules/blob")
 	version := put(t, up, *key, "one")
 	put(t, up, *key, "two") // there is a folder of versions from which to lead away
 	const secret = "AWS_SECRET_ACCESS_KEY"
@@ -240,7 +240,7 @@ func TestVersionIDsLeadNowhere(t *testing.T) {
 
 func TestNothingOutsideOfTheBucketIsReached(t *testing.T) {
 	e := start(t, t.TempDir())
-	up := e.Client(e.Uploader)
+	up := e.Client(e.Operator)
 	for _, out := range []string{"../../../" + datadir.CA, "../../../" + datadir.S3Credentials} {
 		if _, err := up.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: &out}); err == nil {
 			t.Errorf("read %s", out)
@@ -263,7 +263,7 @@ func TestNothingOutsideOfTheBucketIsReached(t *testing.T) {
 func TestUploaderReads(t *testing.T) {
 	e := start(t, t.TempDir())
 	version := put(t, e.Client(e.Root), "registry/blob", "published")
-	up := e.Client(e.Uploader)
+	up := e.Client(e.Operator)
 	if got := get(t, up, "registry/blob", version); got != "published" {
 		t.Errorf("got %q", got)
 	}
@@ -282,7 +282,7 @@ func TestUploaderReads(t *testing.T) {
 
 func TestUploaderHasNoRightsOnTheBucket(t *testing.T) {
 	e := start(t, t.TempDir())
-	up := e.Client(e.Uploader)
+	up := e.Client(e.Operator)
 	bucket := aws.String(Bucket)
 	_, err := up.DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: bucket})
 	wantCode(t, "delete the bucket", err, "AccessDenied")
@@ -307,8 +307,8 @@ func TestStrangersGetNothing(t *testing.T) {
 		return err
 	}
 	wantCode(t, "an unknown key", head(newCredentials()), "InvalidAccessKeyId")
-	wantCode(t, "a wrong secret", head(Credentials{e.Uploader.AccessKeyID, e.Root.SecretAccessKey}), "SignatureDoesNotMatch")
-	wantCode(t, "the node's key with a wrong secret", head(Credentials{e.Root.AccessKeyID, e.Uploader.SecretAccessKey}), "SignatureDoesNotMatch")
+	wantCode(t, "a wrong secret", head(Credentials{e.Operator.AccessKeyID, e.Root.SecretAccessKey}), "SignatureDoesNotMatch")
+	wantCode(t, "the node's key with a wrong secret", head(Credentials{e.Root.AccessKeyID, e.Operator.SecretAccessKey}), "SignatureDoesNotMatch")
 	if status, body := e.request(t, "GET", e.url+"/"+Bucket+"/registry/blob"); status != 403 {
 		t.Errorf("anonymous: status %d: %s", status, body)
 	}

@@ -20,7 +20,7 @@ import (
 // which clients do not try again; what the registry notes of the rest is not.
 func TestNoRoomOnTheDisk(t *testing.T) {
 	e := start(t, t.TempDir())
-	client, own := e.Client(e.Uploader), e.Server.Client(e.Root)
+	client, own := e.Client(e.Operator), e.Server.Client(e.Root)
 	bucket := aws.String(Bucket)
 	put := func(c *s3.Client, key string) func() error {
 		return func() error {
@@ -114,7 +114,7 @@ func TestRefusalIsRead(t *testing.T) {
 // removed, and can be uploaded again.
 func TestDeletionTakesNoRoom(t *testing.T) {
 	e := start(t, t.TempDir())
-	client := e.Client(e.Uploader)
+	client := e.Client(e.Operator)
 	bucket, key := aws.String(Bucket), aws.String("modules/a")
 	put(t, client, *key, "its content")
 	deleted, err := client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key})

@@ -144,7 +144,7 @@ func TestWhoAsksForKeys(t *testing.T) {
 			t.Errorf("%q: %d %s", other, status, body)
 		}
 	}
-	if status, body := e.raw(t, e.Uploader, "GET", "/"); status != http.StatusOK || !strings.Contains(body, "ListAllMyBucketsResult") {
+	if status, body := e.raw(t, e.Operator, "GET", "/"); status != http.StatusOK || !strings.Contains(body, "ListAllMyBucketsResult") {
 		t.Errorf("signed: %d %s", status, body)
 	}
 }

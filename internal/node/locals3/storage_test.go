@@ -73,7 +73,7 @@ func TestAttributeRoom(t *testing.T) {
 // there are.
 func TestNoRoomForTags(t *testing.T) {
 	e := start(t, t.TempDir())
-	up := e.Client(e.Uploader)
+	up := e.Client(e.Operator)
 	put(t, up, "a", "x")
 	var tags []types.Tag
 	header := url.Values{}

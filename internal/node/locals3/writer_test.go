@@ -36,7 +36,7 @@ func TestWrittenBy(t *testing.T) {
 	path := t.TempDir()
 	e := start(t, path)
 	ci := e.uploader(t, "acme-ci", "acme")
-	as := map[string]*s3.Client{"operator": e.Client(e.Uploader), "acme-ci": e.Client(ci), "registry": e.Client(e.Root)}
+	as := map[string]*s3.Client{"operator": e.Client(e.Operator), "acme-ci": e.Client(ci), "registry": e.Client(e.Root)}
 	bucket := aws.String(Bucket)
 	for name, client := range as {
 		for _, claim := range []map[string]string{nil, {"larder-by": "mallory"}, {"Larder-By": "mallory", "source": "https://example.com"}, {"LARDER-BY": "mallory"}} {
@@ -83,7 +83,7 @@ func TestWrittenBy(t *testing.T) {
 // A copy is its maker's, whatever else it takes over from its source.
 func TestCopiesAreTheirMakers(t *testing.T) {
 	e := start(t, t.TempDir())
-	ci, operator, bucket := e.Client(e.uploader(t, "acme-ci", "acme")), e.Client(e.Uploader), aws.String(Bucket)
+	ci, operator, bucket := e.Client(e.uploader(t, "acme-ci", "acme")), e.Client(e.Operator), aws.String(Bucket)
 	source := map[string]string{"source": "https://example.com"}
 	in := &s3.PutObjectInput{Bucket: bucket, Key: aws.String("modules/acme/a"), Body: strings.NewReader("x"), Metadata: source,
 		ContentType: aws.String("application/x"), ContentEncoding: aws.String("e"), ContentDisposition: aws.String("d"), ContentLanguage: aws.String("l"), CacheControl: aws.String("c"), Expires: nil}
