@@ -39,8 +39,9 @@ var mayImport = map[string][]string{
 	"pkg/login":                 {"internal/printable", "pkg/access", "pkg/identity", "pkg/protocol"},
 	"pkg/awskms":                {},
 	"pkg/upstream":              {"internal/printable", "internal/ttlcache", "pkg/registry", "pkg/blob", "pkg/shasums", "pkg/signing"},
-	"functions":                 {"functions/internal/", "pkg/"},
-	"functions/internal":        {"functions/internal/", "pkg/", "internal/ttlcache"},
+	"functions":                 {"functions/internal/", "internal/assembly/", "pkg/"},
+	"functions/internal":        {"functions/internal/", "internal/assembly/", "pkg/", "internal/ttlcache"},
+	"internal/assembly":         {"pkg/"},
 	"internal/archivetest":      {},
 	"internal/s3test":           {},
 	"internal/enginetest":       {},
@@ -61,7 +62,7 @@ var mayImport = map[string][]string{
 	"internal/shell":            {},
 	"internal/size":             {},
 	"internal/ttlcache":         {},
-	"internal/node":             {"pkg/", "internal/node/", "internal/contextio", "internal/hostname", "internal/printable", "internal/progress", "internal/shell", "internal/size", "internal/ttlcache"},
+	"internal/node":             {"pkg/", "internal/node/", "internal/assembly/", "internal/contextio", "internal/hostname", "internal/printable", "internal/progress", "internal/shell", "internal/size", "internal/ttlcache"},
 	"internal/reach":            {"pkg/", "internal/node/datadir", "internal/node/socket", "internal/awsconfig", "internal/printable", "internal/progress", "internal/reach", "internal/size"},
 	"internal/check":            {"pkg/", "internal/check/", "internal/awsconfig", "internal/awserror", "internal/hostname", "internal/printable", "internal/size"},
 	"internal/transfer":         {"pkg/", "internal/transfer/", "internal/awsconfig", "internal/contextio", "internal/printable", "internal/progress", "internal/size"},
@@ -95,19 +96,19 @@ var onlyIn = map[string][]string{
 // what a function has no need of is not deployed with it.
 var mayLink = map[string][]string{
 	"functions/discovery": allOf(answers, "functions/internal/gateway", "functions/internal/jsonlog"),
-	"functions/versions":  allOf(answers, table, "functions/internal/gateway"),
-	"functions/download":  allOf(answers, table, bucket, "functions/internal/gateway"),
-	"functions/login":     allOf(answers, table, "pkg/access/admin", "pkg/identity", "pkg/login", "internal/printable", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
-	"functions/fetch":     allOf(answers, table, bucket, "pkg/pullthrough", "pkg/upstream", "internal/printable", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
-	"functions/publish": allOf(table, bucket, "pkg/publish", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
+	"functions/versions":  allOf(answers, table, "functions/internal/reading", "functions/internal/gateway"),
+	"functions/download":  allOf(answers, table, bucket, "functions/internal/reading", "functions/internal/gateway"),
+	"functions/login":     allOf(answers, table, "internal/assembly/tokens", "pkg/access/admin", "pkg/identity", "pkg/login", "internal/printable", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
+	"functions/fetch":     allOf(answers, table, bucket, "functions/internal/reading", "internal/assembly/fetching", "pkg/pullthrough", "pkg/upstream", "internal/printable", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
+	"functions/publish": allOf(table, bucket, "internal/assembly/publishing", "internal/assembly/ownkey", "pkg/publish", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
 		"functions/internal/publishevents", "functions/internal/queue", "functions/internal/signingkey", "functions/internal/topic"),
 }
 
 // What several functions link.
 const (
-	answers = "pkg/registry pkg/catalog pkg/access pkg/protocol internal/ttlcache"
+	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol internal/ttlcache"
 	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
-	bucket  = "pkg/blob pkg/blob/s3blob internal/awserror"
+	bucket  = "functions/internal/bucket pkg/blob pkg/blob/s3blob internal/awserror"
 )
 
 func allOf(packages ...string) []string { return strings.Fields(strings.Join(packages, " ")) }

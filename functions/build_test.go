@@ -28,7 +28,7 @@ func TestBuild(t *testing.T) {
 	}
 	first, second := t.TempDir(), t.TempDir()
 	elsewhere := t.TempDir()
-	for _, part := range []string{"go.mod", "go.sum", "functions", "pkg"} {
+	for _, part := range []string{"go.mod", "go.sum", "functions", "internal", "pkg", "scripts"} {
 		if out, err := exec.Command("cp", "-R", filepath.Join(root, part), elsewhere).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/larder-registry/larder/functions/internal/gateway"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
-	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/internal/assembly/clients"
 )
 
 func main() {
-	gateway.Serve(protocol.New(protocol.Config{Login: os.Getenv("LARDER_LOGIN_ISSUER") != "", Logger: jsonlog.Start()}))
+	gateway.Serve(clients.New(clients.Config{LoginIssuer: os.Getenv("LARDER_LOGIN_ISSUER"), Logger: jsonlog.Start()}))
 }

@@ -7,11 +7,12 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/larder-registry/larder/functions/internal/bucket"
 	"github.com/larder-registry/larder/functions/internal/gateway"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/functions/internal/reading"
 	"github.com/larder-registry/larder/functions/internal/variables"
-	"github.com/larder-registry/larder/pkg/blob/s3blob"
-	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/internal/assembly/clients"
 )
 
 func main() {
@@ -29,18 +30,12 @@ func newHandler(logger *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := env.Reader(logger)
+	answers, err := reading.New(env, logger)
 	if err != nil {
 		return nil, err
 	}
-	bucket, err := s3blob.New(s3blob.Config{
-		Bucket: env.Bucket, Region: env.Region, Credentials: env.Credentials,
-		Endpoint: env.S3Endpoint, PathStyle: env.S3Endpoint != "", URLLifetime: env.URLLifetime,
-	})
-	if err != nil {
+	if answers.Presigner, err = bucket.Open(env); err != nil {
 		return nil, err
 	}
-	return protocol.New(protocol.Config{
-		Reader: reader, Presigner: bucket, Hostname: env.Hostname, Open: env.Open, Login: env.LoginIssuer != "", Logger: logger,
-	}), nil
+	return clients.New(answers), nil
 }

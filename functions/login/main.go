@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"log/slog"
-	"net/url"
 	"os"
 	"strings"
 
@@ -14,11 +13,9 @@ import (
 	"github.com/larder-registry/larder/functions/internal/parameter"
 	"github.com/larder-registry/larder/functions/internal/signin"
 	"github.com/larder-registry/larder/functions/internal/variables"
-	"github.com/larder-registry/larder/pkg/access"
-	"github.com/larder-registry/larder/pkg/access/admin"
+	"github.com/larder-registry/larder/internal/assembly/clients"
+	"github.com/larder-registry/larder/internal/assembly/tokens"
 	"github.com/larder-registry/larder/pkg/identity"
-	"github.com/larder-registry/larder/pkg/login"
-	"github.com/larder-registry/larder/pkg/protocol"
 )
 
 func main() {
@@ -41,35 +38,28 @@ func newFunction(logger *slog.Logger) (*signin.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	verifier := identity.NewVerifier(identity.Config{})
-	signIn := login.Config{Store: store, Identities: verifier, Host: env.Host, Logger: logger}
-	if env.LoginIssuer != "" {
-		if err := setProvider(&signIn, verifier, env); err != nil {
-			return nil, err
-		}
+	provider, err := provider(env)
+	if err != nil {
+		return nil, err
+	}
+	given, err := tokens.New(tokens.Config{Store: store, Host: env.Host, Provider: provider, Logger: logger})
+	if err != nil {
+		return nil, err
 	}
 	return signin.New(signin.Config{
-		Handler: protocol.New(protocol.Config{SignIn: login.New(signIn), Login: env.LoginIssuer != "", Logger: logger}),
-		Answer:  admin.New(store, access.LogTo(logger)).Handle,
+		Handler: clients.New(clients.Config{SignIn: given.SignIn, LoginIssuer: env.LoginIssuer, Logger: logger}),
+		Answer:  given.Operators.Handle,
 	}), nil
 }
 
-// setProvider says with whom people log in.
-func setProvider(c *login.Config, verifier *identity.Verifier, env variables.Values) error {
-	issuer, err := url.Parse(env.LoginIssuer)
-	if err != nil {
-		return err
-	}
-	if env.LoginClientID == "" {
-		return errors.New("LARDER_LOGIN_CLIENT_ID is not set: LARDER_LOGIN_ISSUER needs it")
-	}
-	provider := identity.ProviderConfig{
-		Issuer: env.LoginIssuer, ClientID: env.LoginClientID, Scopes: strings.Fields(env.LoginScopes),
-		RedirectURL: "https://" + env.Host + protocol.LoginCallbackPath,
+// provider is whom people log in with.
+func provider(env variables.Values) (identity.ProviderConfig, error) {
+	p := identity.ProviderConfig{Issuer: env.LoginIssuer, ClientID: env.LoginClientID, Scopes: strings.Fields(env.LoginScopes)}
+	if p.Issuer != "" && p.ClientID == "" {
+		return p, errors.New("LARDER_LOGIN_CLIENT_ID is not set: LARDER_LOGIN_ISSUER needs it")
 	}
 	if env.LoginSecretName != "" {
-		provider.Secret = parameter.New(env, env.LoginSecretName).Value
+		p.Secret = parameter.New(env, env.LoginSecretName).Value
 	}
-	c.Provider, c.ProviderName = verifier.Provider(provider), issuer.Host
-	return nil
+	return p, nil
 }

@@ -6,17 +6,17 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/larder-registry/larder/functions/internal/bucket"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/publishevents"
 	"github.com/larder-registry/larder/functions/internal/queue"
 	"github.com/larder-registry/larder/functions/internal/signingkey"
 	"github.com/larder-registry/larder/functions/internal/topic"
 	"github.com/larder-registry/larder/functions/internal/variables"
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/awskms"
-	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/publish"
 )
@@ -31,12 +31,6 @@ func main() {
 	lambda.Start(function.Handle)
 }
 
-// attended is a publisher that operators can ask, too.
-type attended struct {
-	*publish.Publisher
-	*control.Handler
-}
-
 func newFunction(logger *slog.Logger) (*publishevents.Function, error) {
 	env, err := variables.Read(os.Getenv, variables.Table, variables.Bucket, variables.Hostname, variables.SigningKey, variables.QueueURL, variables.Topic)
 	if err != nil {
@@ -46,25 +40,21 @@ func newFunction(logger *slog.Logger) (*publishevents.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	bucket, err := s3blob.New(s3blob.Config{
-		Bucket: env.Bucket, Region: env.Region, Credentials: env.Credentials,
-		Endpoint: env.S3Endpoint, PathStyle: env.S3Endpoint != "", URLLifetime: time.Minute, // it makes no URLs
-	})
+	blobs, err := bucket.Open(env)
 	if err != nil {
 		return nil, err
 	}
 	open := func(ctx context.Context) (publishevents.Publisher, error) {
-		key, err := signingkey.Open(ctx, bucket, awskms.Config{
+		key, err := signingkey.Open(ctx, blobs, awskms.Config{
 			KeyARN: env.SigningKey, Credentials: env.Credentials, Endpoint: env.KMSEndpoint,
 		})
 		if err != nil {
 			return nil, err
 		}
-		publisher := publish.New(publish.Config{
-			Bucket: bucket, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger,
+		return publishing.New(publish.Config{
+			Bucket: blobs, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger,
 			Hostname: env.Hostname, Announce: topic.New(env).Announce,
-		})
-		return attended{publisher, control.New(control.Config{Publisher: publisher})}, nil // a deployment changes the key
+		}, control.Config{}), nil // a deployment changes the key
 	}
 	uploads := queue.New(env, env.QueueURL)
 	return publishevents.New(publishevents.Config{Bucket: env.Bucket, Open: open, Send: uploads.Send, Postpone: uploads.Postpone, Log: logger}), nil

@@ -8,8 +8,9 @@ import (
 
 	"github.com/larder-registry/larder/functions/internal/gateway"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/functions/internal/reading"
 	"github.com/larder-registry/larder/functions/internal/variables"
-	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/internal/assembly/clients"
 )
 
 func main() {
@@ -27,11 +28,9 @@ func newHandler(logger *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := env.Reader(logger)
+	answers, err := reading.New(env, logger)
 	if err != nil {
 		return nil, err
 	}
-	return protocol.New(protocol.Config{
-		Reader: reader, Hostname: env.Hostname, Open: env.Open, Login: env.LoginIssuer != "", Logger: logger,
-	}), nil
+	return clients.New(answers), nil
 }

@@ -9,25 +9,21 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/larder-registry/larder/internal/assembly/ownkey"
 	"github.com/larder-registry/larder/pkg/awskms"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-const (
-	// userID is part of the public key, so it never changes.
-	userID = "Larder registry signing key"
-
-	// maxPublicKey is the largest public key that is read, in bytes. One of
-	// RSA_4096 has some 1,700.
-	maxPublicKey = 64 << 10
-)
+// maxPublicKey is the largest public key that is read, in bytes. One of RSA_4096 has
+// some 1,700.
+const maxPublicKey = 64 << 10
 
 // Bucket is what keeps the public key.
 type Bucket interface {
+	ownkey.Bucket
 	Open(ctx context.Context, key, version string) (io.ReadCloser, blob.Object, error)
-	Create(ctx context.Context, key string, body []byte) error
 }
 
 // Open opens the key.
@@ -64,15 +60,12 @@ func establish(ctx context.Context, bucket Bucket, cfg awskms.Config, stored str
 	if err != nil {
 		return nil, err
 	}
-	key, err := signing.NewKey(ctx, signer, signer.Created(), userID)
+	key, err := ownkey.New(ctx, signer, signer.Created())
 	if err != nil {
 		return nil, err
 	}
-	public := key.PublicKey()
-	for _, name := range []string{registry.OwnKeyKey(public.Fingerprint), stored} {
-		if err := bucket.Create(ctx, name, []byte(public.ASCIIArmor)); err != nil && !errors.Is(err, blob.ErrExists) {
-			return nil, fmt.Errorf("keep the public key: %w", err)
-		}
+	if err := ownkey.Keep(ctx, bucket, key, stored); err != nil {
+		return nil, err
 	}
 	return key, nil
 }

@@ -5,14 +5,12 @@ package variables
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -225,17 +223,6 @@ func endpoint(to *string, value string) error {
 		return fmt.Errorf("is %q: it must be a URL of http or https", value)
 	}
 	return nil
-}
-
-// Reader reads from the table for whoever may, by the tokens that are in it. A
-// token is looked up in the request that reads, and then not for a while. It
-// sends no request.
-func (v Values) Reader(log *slog.Logger) (*catalog.Reader, error) {
-	index, err := v.Catalog()
-	if err != nil {
-		return nil, err
-	}
-	return catalog.NewReader(catalog.ReaderConfig{Catalog: index, Tokens: index, Remember: catalog.MaxRemember, Logger: log}), nil
 }
 
 // Catalog uses the table. It sends no request.

@@ -1,0 +1,19 @@
+// Package bucket opens the bucket that a function was told of.
+package bucket
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/larder-registry/larder/functions/internal/variables"
+	"github.com/larder-registry/larder/pkg/blob/s3blob"
+)
+
+// Open is the bucket. It sends no request. A function that asks for no URLLifetime makes
+// no URLs.
+func Open(v variables.Values) (*s3blob.Bucket, error) {
+	return s3blob.New(s3blob.Config{
+		Bucket: v.Bucket, Region: v.Region, Credentials: v.Credentials,
+		Endpoint: v.S3Endpoint, PathStyle: v.S3Endpoint != "", URLLifetime: cmp.Or(v.URLLifetime, time.Minute),
+	})
+}

@@ -1,0 +1,23 @@
+// Package reading is what the functions that answer from the table have in common.
+package reading
+
+import (
+	"log/slog"
+
+	"github.com/larder-registry/larder/functions/internal/variables"
+	"github.com/larder-registry/larder/internal/assembly/clients"
+	"github.com/larder-registry/larder/pkg/catalog"
+)
+
+// New answers clients from the table, by the tokens that are in it. A token is looked up
+// in the request that reads, and then not for a while. It sends no request.
+func New(v variables.Values, log *slog.Logger) (clients.Config, error) {
+	table, err := v.Catalog()
+	if err != nil {
+		return clients.Config{}, err
+	}
+	return clients.Config{
+		Catalog: table, Tokens: table, Remember: catalog.MaxRemember,
+		Hostname: v.Hostname, Open: v.Open, LoginIssuer: v.LoginIssuer, Logger: log,
+	}, nil
+}

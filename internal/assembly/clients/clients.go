@@ -1,0 +1,54 @@
+// Package clients puts together what clients talk to: Terraform and OpenTofu, browsers
+// and pipelines.
+package clients
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/protocol"
+)
+
+// Config is what a handler works with. One that leaves out what some routes need has
+// nothing at those routes.
+type Config struct {
+	// Catalog is what is read, with Tokens and Remember as [catalog.ReaderConfig] has
+	// them. Nil: nothing is read.
+	Catalog  catalog.Catalog
+	Tokens   catalog.TokenUses
+	Remember time.Duration
+
+	// Presigner, Origins and SignIn are those of [protocol.Config].
+	Presigner protocol.Presigner
+	Origins   protocol.Origins
+	SignIn    http.Handler
+
+	// Hostname is the registry's own, under which its mirror has the registry's own
+	// providers. Empty, it has none of them.
+	Hostname string
+
+	// Open lets everybody read.
+	Open bool
+
+	// LoginIssuer is the URL of the provider that people log in with. Empty: nobody can.
+	LoginIssuer string
+
+	// Logger gets a line for every request and for every decision. Required.
+	Logger *slog.Logger
+}
+
+// New answers clients.
+func New(c Config) http.Handler {
+	answers := protocol.Config{
+		Presigner: c.Presigner, Origins: c.Origins, SignIn: c.SignIn,
+		Hostname: c.Hostname, Open: c.Open, Login: c.LoginIssuer != "", Logger: c.Logger,
+	}
+	if c.Catalog != nil {
+		answers.Reader = catalog.NewReader(catalog.ReaderConfig{
+			Catalog: c.Catalog, Tokens: c.Tokens, Remember: c.Remember, Logger: c.Logger,
+		})
+	}
+	return protocol.New(answers)
+}

@@ -1,0 +1,40 @@
+// Package ownkey is the registry's own OpenPGP key, which signs SHA256SUMS: made from a
+// private half, wherever that is kept, and with its public half in the bucket.
+package ownkey
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// userID is part of the public key, so it never changes.
+const userID = "Larder registry signing key"
+
+// Bucket is what keeps public keys: a [blob.Bucket].
+type Bucket interface {
+	Create(ctx context.Context, key string, body []byte) error
+}
+
+// New is the key with a private half, which was created at a time.
+func New(ctx context.Context, private crypto.Signer, created time.Time) (*signing.Key, error) {
+	return signing.NewKey(ctx, private, created, userID)
+}
+
+// Keep keeps the key's public half in the bucket, where those of all times are kept, and
+// then under other names. What is there already stays.
+func Keep(ctx context.Context, bucket Bucket, key *signing.Key, names ...string) error {
+	public := key.PublicKey()
+	for _, name := range append([]string{registry.OwnKeyKey(public.Fingerprint)}, names...) {
+		if err := bucket.Create(ctx, name, []byte(public.ASCIIArmor)); err != nil && !errors.Is(err, blob.ErrExists) {
+			return fmt.Errorf("keep the public key: %w", err)
+		}
+	}
+	return nil
+}
