@@ -257,7 +257,7 @@ func TestOlderDeployments(t *testing.T) {
 		folder.CheckKnown(t, o.operator())
 		o.take(oldertest.Beside(t, folder.Author(t)))
 		o.operator().CheckWhole(t)
-		oldertest.CheckBeside(t, o.door())
+		folder.CheckBeside(t, o.door())
 	})
 }
 
@@ -290,11 +290,11 @@ func TestWriteOlderDeployment(t *testing.T) {
 	oldertest.NewPrivateKey(t, folder.Path(olderKey), 4096)
 	dir := t.TempDir()
 	o := startOlder(t, folder, s3test.StartIn(t, dir))
-	operator := o.operator()
+	operator, distrusted := o.operator(), folder.Distrusted(t)
 	o.secrets = oldertest.NewSecrets(t, operator)
 	folder.Write(t, olderSecrets, o.secrets)
-	o.take(oldertest.Uploads(t, folder.Author(t)))
-	for _, request := range oldertest.Standings() {
+	o.take(oldertest.Uploads(t, folder.Author(t), distrusted))
+	for _, request := range oldertest.Changes(distrusted) {
 		operator.Ask(request)
 	}
 	o.take(oldertest.Later(t))

@@ -100,6 +100,20 @@ func (f Folder) CheckAnswers(t *testing.T, d Door, whose ...string) {
 	}
 }
 
+// answer is what a question was answered then.
+func (f Folder) answer(t *testing.T, q Question) Answer {
+	t.Helper()
+	var answers []Answer
+	f.Read(t, answersName, &answers)
+	for _, a := range answers {
+		if a.Question == q {
+			return a
+		}
+	}
+	t.Fatalf("nobody asked %+v", q)
+	return Answer{}
+}
+
 // NewAnswer is an answer as it is.
 func NewAnswer(status int, header func(string) string, body string) Answer {
 	a := Answer{Status: status, Header: map[string]string{}, Body: body}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ func widget(version, platform string) (name string) {
 
 // Uploads are those of the time before anything else, in the order in which they are
 // made: each has its status before the next comes.
-func Uploads(t *testing.T, author Author) []Upload {
+func Uploads(t *testing.T, author, distrusted Author) []Upload {
 	t.Helper()
 	module := func(content string) []byte { return archivetest.Module(t, content) }
 	provider := func(content string) []byte {
@@ -95,6 +96,7 @@ func Uploads(t *testing.T, author Author) []Upload {
 		{"mirror/registry.terraform.io/hashicorp/time/index.json", []byte(`{"versions":{"0.14.2":{}}}`), "", publish.Ignored},
 		{"mirror/" + Hostname + "/acme/widget/" + widget("9.0.0", "linux_amd64"), provider("10"), "", publish.Rejected},
 		{"keys/acme/author.asc", []byte(author.key.PublicKey().ASCIIArmor), "", publish.Published},
+		{"keys/acme/distrusted.asc", []byte(distrusted.key.PublicKey().ASCIIArmor), "", publish.Published},
 	}
 	uploads = append(uploads, author.Release(t, "1.0.0")...)
 	waiting := author.Release(t, "2.0.0")[1]
@@ -128,7 +130,17 @@ type Author struct{ key *signing.Key }
 // Author is the folder's, whom it makes at first.
 func (f Folder) Author(t *testing.T) Author {
 	t.Helper()
-	const name = "author-key.pem"
+	return f.author(t, "author-key.pem")
+}
+
+// Distrusted is an author of the folder whose key is not trusted any more.
+func (f Folder) Distrusted(t *testing.T) Author {
+	t.Helper()
+	return f.author(t, "distrusted-key.pem")
+}
+
+func (f Folder) author(t *testing.T, name string) Author {
+	t.Helper()
 	if _, err := os.Stat(f.Path(name)); errors.Is(err, fs.ErrNotExist) {
 		NewPrivateKey(t, f.Path(name), 2048)
 	}
@@ -164,9 +176,9 @@ func (a Author) Release(t *testing.T, version string) []Upload {
 	return files
 }
 
-// Standings are what operators ask for between Uploads and Later.
-func Standings() []control.Request {
-	var all []control.Request
+// Changes are what operators ask for between Uploads and Later.
+func Changes(distrusted Author) []control.Request {
+	all := []control.Request{{Distrust: &control.Distrust{Fingerprint: distrusted.key.PublicKey().Fingerprint}}}
 	for _, s := range []control.Standing{
 		{Address: "acme/vpc/aws", Version: "1.0.0", State: registry.Deprecated, Message: "use 1.1.0"},
 		{Address: "acme/vpc/aws", Version: "1.3.0", State: registry.Withdrawn},
@@ -192,19 +204,27 @@ const (
 	Everything = "everything" // who may read all
 	modules    = "modules"
 	revoked    = "revoked"
+	expires    = "expires" // in the time of others
 )
+
+// century is the lifetime of a token that does not expire before the test does.
+const century = 100 * 365 * 24 * time.Hour
 
 // NewSecrets has an operator make tokens and rules of trust.
 func NewSecrets(t *testing.T, o Operator) Secrets {
 	t.Helper()
 	s := Secrets{Tokens: map[string]string{}}
-	for name, scope := range map[string]string{Everything: "read *", modules: "read modules:acme/*", revoked: "read *"} {
+	for name, scope := range map[string]string{Everything: "read *", modules: "read modules:acme/*", revoked: "read *", expires: "read *"} {
 		secret, id := access.NewToken()
 		scope, err := access.ParseScope(scope)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Access(admin.Request{CreateToken: &admin.CreateToken{ID: id, Name: name, Owner: "a test", Scopes: access.Scopes{scope}, Forever: true}})
+		create := &admin.CreateToken{ID: id, Name: name, Owner: "a test", Scopes: access.Scopes{scope}, Forever: name != expires}
+		if name == expires {
+			create.Lifetime = access.Duration(century)
+		}
+		o.Access(admin.Request{CreateToken: create})
 		s.Tokens[name] = secret
 	}
 	o.Access(admin.Request{RevokeToken: &admin.RevokeToken{Which: revoked}})
@@ -240,7 +260,7 @@ func questions() (all []Question) {
 		all = append(all, Question{Path: path, Who: Everything})
 	}
 	for _, path := range []string{"/v1/modules/acme/vpc/aws/versions", "/v1/providers/acme/widget/versions"} {
-		for _, who := range []string{modules, revoked, ""} {
+		for _, who := range []string{modules, revoked, expires, ""} {
 			all = append(all, Question{Path: path, Who: who})
 		}
 	}
@@ -248,21 +268,22 @@ func questions() (all []Question) {
 }
 
 // CheckBeside holds that what [Beside] has is listed beside what was there.
-func CheckBeside(t *testing.T, d Door) {
+func (f Folder) CheckBeside(t *testing.T, d Door) {
 	t.Helper()
-	for path, want := range map[string]string{
-		"/v1/modules/acme/vpc/aws/versions":  "1.0.0 1.1.0 1.2.0-beta.1 7.0.0",
-		"/v1/providers/acme/widget/versions": "1.0.0 1.1.0+build.5 1.2.0 1.4.0 1.6.0 7.0.0",
-		"/v1/providers/acme/signed/versions": "1.0.0 7.0.0",
-	} {
-		got := d.Ask(Question{Path: path, Who: Everything})
-		var versions []string
-		for _, part := range strings.Split(got.Body, `"version":"`)[1:] {
-			version, _, _ := strings.Cut(part, `"`)
-			versions = append(versions, version)
-		}
-		if strings.Join(versions, " ") != want {
+	for _, path := range []string{"/v1/modules/acme/vpc/aws/versions", "/v1/providers/acme/widget/versions", "/v1/providers/acme/signed/versions"} {
+		q := Question{Path: path, Who: Everything}
+		want := append(versions(f.answer(t, q)), "7.0.0")
+		if got := d.Ask(q); !slices.Equal(versions(got), want) {
 			t.Errorf("%s: %s, want %s", path, got.Body, want)
 		}
 	}
+}
+
+// versions are those that a listing has.
+func versions(a Answer) (all []string) {
+	for _, part := range strings.Split(a.Body, `"version":"`)[1:] {
+		version, _, _ := strings.Cut(part, `"`)
+		all = append(all, version)
+	}
+	return all
 }

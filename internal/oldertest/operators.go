@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/control"
@@ -73,9 +74,9 @@ func (o Operator) known() (lines []string) {
 	}, func(w *control.Walked) {
 		for _, u := range w.Uploads {
 			if u.Status == publish.Pending { // it is decided again, and may be told in other words
-				u.Reasons = nil
+				u.Reasons, u.Time = nil, time.Time{}
 			}
-			tell("upload %s is %s: %s, sha256 %s, by %s, %q, %q", u.Key, u.Status, u.Subject, u.SHA256, u.By, u.Reasons, u.Warnings)
+			tell("upload %s is %s: %s, sha256 %s, by %s, %q, %q, at %v", u.Key, u.Status, u.Subject, u.SHA256, u.By, u.Reasons, u.Warnings, u.Time)
 		}
 	})
 	for _, k := range o.keys() {

@@ -217,7 +217,7 @@ func checkOlderNode(t *testing.T, folder oldertest.Folder, set settings.Settings
 
 	rebuilt.publish(t, oldertest.Beside(t, folder.Author(t)), secrets.AccessKeyID, secrets.SecretAccessKey)
 	rebuilt.operator(t).CheckWhole(t)
-	oldertest.CheckBeside(t, rebuilt.door(t, secrets))
+	folder.CheckBeside(t, rebuilt.door(t, secrets))
 }
 
 // TestWriteOlderNode writes what a node of the present version does, for later ones.
@@ -229,14 +229,14 @@ func TestWriteOlderNode(t *testing.T) {
 		oldertest.NewPrivateKey(t, filepath.Join(set.Data, name), 2048)
 	}
 	o := startOlder(t, set)
-	operator := o.operator(t)
+	operator, distrusted := o.operator(t), folder.Distrusted(t)
 	secrets := oldertest.NewSecrets(t, operator)
 	uploader := operator.Ask(control.Request{CreateUploader: &control.CreateUploader{Name: "acme-ci", Namespaces: []string{"acme"}}}).UploaderCreated
 	secrets.AccessKeyID, secrets.SecretAccessKey = uploader.AccessKeyID, uploader.SecretAccessKey
 	folder.Write(t, olderSecrets, secrets)
 
-	o.publish(t, oldertest.Uploads(t, folder.Author(t)), "", "")
-	for _, request := range oldertest.Standings() {
+	o.publish(t, oldertest.Uploads(t, folder.Author(t), distrusted), "", "")
+	for _, request := range oldertest.Changes(distrusted) {
 		operator.Ask(request)
 	}
 	operator.Ask(control.Request{Rotate: &control.Rotate{}})
