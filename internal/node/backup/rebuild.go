@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/larder-registry/larder/internal/node/datadir"
-	"github.com/larder-registry/larder/internal/node/ownkey"
+	"github.com/larder-registry/larder/internal/node/keyfile"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/publish"
 )
@@ -30,7 +30,7 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 	if err := access.Close(); err != nil {
 		return err
 	}
-	signer, err := ownkey.Open(ctx, r.dir.Path(datadir.SigningKey), r.bucket)
+	signer, err := keyfile.Open(ctx, r.dir.Path(datadir.SigningKey), r.bucket)
 	if err != nil {
 		return err
 	}

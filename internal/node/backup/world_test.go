@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/larder-registry/larder/internal/node/keyfile"
 	"github.com/larder-registry/larder/internal/node/locals3"
-	"github.com/larder-registry/larder/internal/node/ownkey"
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
@@ -54,7 +54,7 @@ var signingKey = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "key")
-	if _, err := ownkey.Load(context.Background(), path); err != nil {
+	if _, err := keyfile.Load(context.Background(), path); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
@@ -82,7 +82,7 @@ func open(t *testing.T, path string) *world {
 	if w.bucket, err = w.server.Connection().Bucket(); err != nil {
 		t.Fatal(err)
 	}
-	signer, err := ownkey.Open(ctx, dir.Path(datadir.SigningKey), w.bucket)
+	signer, err := keyfile.Open(ctx, dir.Path(datadir.SigningKey), w.bucket)
 	if err != nil {
 		t.Fatal(err)
 	}

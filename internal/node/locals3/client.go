@@ -122,13 +122,32 @@ func Reach(ctx context.Context, data string, logger *slog.Logger) (c Connection,
 
 // Bucket is the bucket as the registry sees it.
 func (c Connection) Bucket() (*s3blob.Bucket, error) {
+	return c.bucket(time.Minute) // there are no URLs
+}
+
+// bucket is the bucket, whose URLs are good for so long.
+func (c Connection) bucket(urlLifetime time.Duration) (*s3blob.Bucket, error) {
 	return s3blob.New(s3blob.Config{
 		Bucket: Bucket, Region: Region, Endpoint: c.Endpoint, PathStyle: true,
 		Credentials: c.keys,
-		URLLifetime: time.Minute, // there are none
+		URLLifetime: urlLifetime,
 		Transport:   c.HTTPClient.Transport,
 		Retryable:   c.changed,
 	})
+}
+
+// Links is the bucket at the URL at which clients reach it who download, for so long: it
+// signs their URLs, with the key that is the registry's then, and nothing is asked of it.
+func (s *Server) Links(endpoint string, lifetime time.Duration) (*s3blob.Bucket, error) {
+	return Connection{Endpoint: endpoint, HTTPClient: s.HTTPClient, keys: signer{s.Keys}}.bucket(lifetime)
+}
+
+// signer is the registry's own access key as it is just then.
+type signer struct{ keys *Keys }
+
+// Retrieve implements aws.CredentialsProvider.
+func (s signer) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	return fixed(s.keys.Root()).Retrieve(ctx)
 }
 
 // Client returns an S3 client.

@@ -6,53 +6,41 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/internal/assembly/tokens"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/pkg/identity"
 	"github.com/larder-registry/larder/pkg/login"
-	"github.com/larder-registry/larder/pkg/protocol"
 )
 
-// newSignIn gives tokens to pipelines, and to people where they can log in. It has
-// the bucket give access keys to pipelines.
-func (n *node) newSignIn() (http.Handler, error) {
-	identities := identity.NewVerifier(identity.Config{Transport: n.toIssuers})
-	c := login.Config{
-		Store:      n.access,
-		Identities: identities,
-		Host:       n.settings.WebHost(n.listener.Addr().(*net.TCPAddr).Port),
-		Admit:      admission(),
-		Logger:     n.logger,
-	}
-	n.bucket.IssueBy(login.NewSTS(c, sessions{n.bucket.Keys}))
+// openTokens gives tokens to pipelines, and to people where they can log in.
+func (n *node) openTokens() (tokens.Tokens, error) {
 	at := n.settings.Login
-	if at.Issuer == "" {
-		return login.New(c), nil
-	}
-	provider := identity.ProviderConfig{
-		Issuer:      at.Issuer,
-		ClientID:    at.ClientID,
-		RedirectURL: "https://" + c.Host + protocol.LoginCallbackPath,
-		Scopes:      at.Scopes,
-	}
+	provider := identity.ProviderConfig{Issuer: at.Issuer, ClientID: at.ClientID, Scopes: at.Scopes}
 	if at.SecretFile != "" {
 		if _, err := readSecret(at.SecretFile); err != nil {
-			return nil, err
+			return tokens.Tokens{}, err
 		}
 		// At each login, so that it can be changed while the node serves.
 		provider.Secret = func(context.Context) (string, error) { return readSecret(at.SecretFile) }
 	}
-	c.Provider = identities.Provider(provider)
-	if issuer, err := url.Parse(at.Issuer); err == nil {
-		c.ProviderName = issuer.Host
+	return tokens.New(tokens.Config{
+		Store: n.access, Host: n.webHost(), Provider: provider,
+		Admit: admission(), Sessions: sessions{n.bucket.Keys}, Transport: n.toIssuers, Logger: n.logger,
+	})
+}
+
+// webHost is the registry's host as browsers send it.
+func (n *node) webHost() string { return n.settings.WebHost(n.listener.Addr().(*net.TCPAddr).Port) }
+
+// sayWhoLogsIn says what the provider has to know, where people can log in.
+func (n *node) sayWhoLogsIn() {
+	if at := n.settings.Login; at.Issuer != "" {
+		n.logger.Info("people can log in", "issuer", at.Issuer, "client_id", at.ClientID, "redirect_uri", tokens.RedirectURL(n.webHost()))
 	}
-	n.logger.Info("people can log in", "issuer", at.Issuer, "client_id", at.ClientID, "redirect_uri", provider.RedirectURL)
-	return login.New(c), nil
 }
 
 // maxSecret is how large the file with the client's secret may be, in bytes.

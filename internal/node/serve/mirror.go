@@ -1,9 +1,9 @@
 package serve
 
 import (
+	"github.com/larder-registry/larder/internal/assembly/fetching"
 	"github.com/larder-registry/larder/pkg/pullthrough"
 	"github.com/larder-registry/larder/pkg/registry"
-	"github.com/larder-registry/larder/pkg/upstream"
 )
 
 // mirror fetches from other registries what clients ask for.
@@ -17,19 +17,12 @@ func (n *node) openMirror(scratch string) *mirror {
 	if len(n.settings.MirrorUpstreams) == 0 {
 		return nil
 	}
-	origins := upstream.New(upstream.Config{Transport: n.toOrigins})
-	fetcher := &pullthrough.Fetcher{Source: origins, Inbox: n.blobs, Scratch: scratch, Log: n.logger}
+	fetcher := fetching.New(fetching.Config{
+		Patterns: n.settings.MirrorUpstreams, Platforms: n.settings.MirrorPlatforms,
+		Inbox: n.blobs, Scratch: scratch, Transport: n.toOrigins, Log: n.logger,
+	})
 	worker := pullthrough.NewWorker(fetcher.Fetch, n.logger)
-	return &mirror{
-		puller: pullthrough.New(pullthrough.Config{
-			Origins:   origins,
-			Patterns:  n.settings.MirrorUpstreams,
-			Platforms: n.settings.MirrorPlatforms,
-			Want:      worker.Want,
-			Log:       n.logger,
-		}),
-		worker: worker,
-	}
+	return &mirror{puller: fetcher.Puller(worker.Want), worker: worker}
 }
 
 // mirrorHostname is the registry's hostname as clients name it to a mirror, or

@@ -3,9 +3,6 @@ package serve
 import (
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/socket"
-	"github.com/larder-registry/larder/pkg/access"
-	"github.com/larder-registry/larder/pkg/access/admin"
-	"github.com/larder-registry/larder/pkg/control"
 )
 
 // answerOperators answers operators' commands, until the function that it
@@ -16,12 +13,6 @@ func (n *node) answerOperators() (stop func() error) {
 		n.logger.Warn("operators' commands, such as larder verify, cannot reach this server", "error", err)
 		return func() error { return nil }
 	}
-	handler := control.New(control.Config{
-		Publisher:  n.publisher,
-		Rotate:     n.rotate,
-		Access:     admin.New(n.access, access.LogTo(n.logger)),
-		AccessKeys: accessKeys{n},
-	})
 	files := socket.Files{datadir.Access: n.access.CopyTo}
-	return socket.Serve(listener, handler, files, n.logger).Close
+	return socket.Serve(listener, n.publisher.Handler, files, n.logger).Close
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/node/datadir"
-	"github.com/larder-registry/larder/internal/node/ownkey"
+	"github.com/larder-registry/larder/internal/node/keyfile"
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -224,7 +224,7 @@ func publicKey(t *testing.T, data []byte) signing.PublicKey {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	key, err := ownkey.Load(t.Context(), path)
+	key, err := keyfile.Load(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,16 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
+	"github.com/larder-registry/larder/internal/assembly/clients"
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/node/datadir"
-	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/internal/node/uploadqueue"
-	"github.com/larder-registry/larder/pkg/blob/s3blob"
-	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
-	"github.com/larder-registry/larder/pkg/protocol"
+	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -32,10 +29,10 @@ const urlLifetime = 15 * time.Minute
 // the catalog up to what the bucket says before anybody can ask.
 func (n *node) openRegistry(ctx context.Context) error {
 	var err error
-	if n.blobs, err = n.openBucket(n.bucket.Endpoint, func() locals3.Credentials { return n.bucket.Node }); err != nil {
+	if n.blobs, err = n.bucket.Connection().Bucket(); err != nil {
 		return err
 	}
-	if n.links, err = n.openBucket(n.settings.S3Endpoint(n.bucket.Port), n.bucket.Keys.Root); err != nil {
+	if n.links, err = n.bucket.Links(n.settings.S3Endpoint(n.bucket.Port), urlLifetime); err != nil {
 		return err
 	}
 	if err := n.warnOfLostFiles(ctx); err != nil {
@@ -47,6 +44,9 @@ func (n *node) openRegistry(ctx context.Context) error {
 	if n.access, err = boltcatalog.OpenAccess(n.dir.Path(datadir.Access)); err != nil {
 		return err
 	}
+	if n.tokens, err = n.openTokens(); err != nil {
+		return err
+	}
 	signer, err := n.openSigner(ctx, datadir.SigningKey)
 	if err != nil {
 		return err
@@ -56,10 +56,10 @@ func (n *node) openRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.publisher = publish.New(publish.Config{
+	n.publisher = publishing.New(publish.Config{
 		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
 		Hostname: n.mirrorHostname(), KeysAreFiles: true, WrittenBy: n.bucket.WrittenBy,
-	})
+	}, control.Config{Rotate: n.rotate, Access: n.tokens.Operators, AccessKeys: accessKeys{n}})
 	n.mirror = n.openMirror(scratch)
 	return n.publisher.Recover(ctx)
 }
@@ -85,22 +85,6 @@ func (n *node) warnOfLostFiles(ctx context.Context) error {
 		return nil
 	}
 	return nil
-}
-
-// openBucket is the bucket at an address, with a key that may change.
-func (n *node) openBucket(endpoint string, key func() locals3.Credentials) (*s3blob.Bucket, error) {
-	return s3blob.New(s3blob.Config{
-		Bucket: locals3.Bucket,
-		Region: locals3.Region,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			now := key()
-			return aws.Credentials{AccessKeyID: now.AccessKeyID, SecretAccessKey: now.SecretAccessKey}, nil
-		}),
-		Endpoint:    endpoint,
-		PathStyle:   true,
-		URLLifetime: urlLifetime,
-		Transport:   n.bucket.HTTPClient.Transport,
-	})
 }
 
 // newUploadQueue is the queue between the bucket and the publisher.
@@ -155,33 +139,24 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	}
 }
 
-// newReader reads the catalog. It looks a token up at every request, for that
-// takes no time: so one that is revoked is not good any more.
-func (n *node) newReader() *catalog.Reader {
-	return catalog.NewReader(catalog.ReaderConfig{
-		Catalog: n.catalog.WithTokens(n.access),
-		Tokens:  n.access,
-		Logger:  n.logger,
-	})
-}
-
-// newHandler is what clients talk to.
-func (n *node) newHandler() (http.Handler, error) {
-	signIn, err := n.newSignIn()
-	if err != nil {
-		return nil, err
-	}
-	c := protocol.Config{
-		Reader:    n.newReader(),
-		Presigner: n.links,
-		Hostname:  n.mirrorHostname(),
-		Open:      n.settings.Auth == settings.AuthOpen,
-		Login:     n.settings.Login.Issuer != "",
-		SignIn:    signIn,
-		Logger:    n.logger,
+// newHandler is what clients talk to. A token is looked up at every request, for that
+// takes no time: so one that is revoked is not good any more. It has the bucket give access
+// keys to pipelines.
+func (n *node) newHandler() http.Handler {
+	n.bucket.IssueBy(n.tokens.STS)
+	n.sayWhoLogsIn()
+	c := clients.Config{
+		Catalog:     n.catalog.WithTokens(n.access),
+		Tokens:      n.access,
+		Presigner:   n.links,
+		SignIn:      n.tokens.SignIn,
+		Hostname:    n.mirrorHostname(),
+		Open:        n.settings.Auth == settings.AuthOpen,
+		LoginIssuer: n.settings.Login.Issuer,
+		Logger:      n.logger,
 	}
 	if n.mirror != nil {
 		c.Origins = n.mirror.puller
 	}
-	return n.newHealth(n.ownKey, protocol.New(c)), nil
+	return n.newHealth(n.ownKey, clients.New(c))
 }

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
+	"github.com/larder-registry/larder/internal/assembly/tokens"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/disk"
 	"github.com/larder-registry/larder/internal/node/envfile"
@@ -29,7 +31,6 @@ import (
 	"github.com/larder-registry/larder/internal/shell"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
-	"github.com/larder-registry/larder/pkg/publish"
 )
 
 // certificateCheck is how often the server's certificates are looked after.
@@ -49,7 +50,8 @@ type node struct {
 	access   *boltcatalog.Access
 	disk     *disk.Watch
 
-	publisher *publish.Publisher
+	publisher publishing.Publisher
+	tokens    tokens.Tokens
 	uploads   *uploadqueue.Queue
 	mirror    *mirror // nil where it has what is uploaded alone
 
@@ -99,10 +101,7 @@ func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	if err := n.openRegistry(ctx); err != nil {
 		return err
 	}
-	handler, err := n.newHandler()
-	if err != nil {
-		return err
-	}
+	handler := n.newHandler()
 	defer n.startPublishing(ctx)()
 	stop := n.answerOperators()
 	defer func() { err = errors.Join(err, stop()) }()

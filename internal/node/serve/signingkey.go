@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/larder-registry/larder/internal/node/datadir"
-	"github.com/larder-registry/larder/internal/node/ownkey"
+	"github.com/larder-registry/larder/internal/node/keyfile"
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
 // openSigner opens the signing key in a file of the data folder, or makes it.
 func (n *node) openSigner(ctx context.Context, file string) (*signing.Key, error) {
-	return ownkey.Open(ctx, n.dir.Path(file), n.blobs)
+	return keyfile.Open(ctx, n.dir.Path(file), n.blobs)
 }
 
 // rotate makes a new signing key, and signs with it from then on. The old
