@@ -67,17 +67,27 @@ func openLock(bucket, key string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(folder, fmt.Sprintf("%02x", shard[0])), os.O_RDWR|os.O_CREATE, 0o600)
 }
 
-// DeleteObject implements backend.Backend.
-func (g guarded) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
-	if err := checkVersionID(in.VersionId); err != nil {
-		return nil, err
+// locked does something to a version of a key, or to the key, while no upload is put in its
+// place there.
+func locked(ctx context.Context, bucket, key, version *string, do func() error) error {
+	if err := checkVersionID(version); err != nil {
+		return err
 	}
-	unlock, err := lock(ctx, aws.ToString(in.Bucket), aws.ToString(in.Key))
+	unlock, err := lock(ctx, aws.ToString(bucket), aws.ToString(key))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer unlock()
-	return g.Backend.DeleteObject(ctx, in)
+	return do()
+}
+
+// DeleteObject implements backend.Backend.
+func (g guarded) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (out *s3.DeleteObjectOutput, err error) {
+	err = locked(ctx, in.Bucket, in.Key, in.VersionId, func() (err error) {
+		out, err = g.Backend.DeleteObject(ctx, in)
+		return err
+	})
+	return out, err
 }
 
 // DeleteObjects implements backend.Backend. With a version that can be none, nothing
@@ -103,55 +113,38 @@ func (g guarded) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (
 }
 
 // deleteOne deletes one of the objects of a request.
-func (g guarded) deleteOne(ctx context.Context, in s3.DeleteObjectsInput, object types.ObjectIdentifier) (s3response.DeleteResult, error) {
-	unlock, err := lock(ctx, aws.ToString(in.Bucket), aws.ToString(object.Key))
-	if err != nil {
-		return s3response.DeleteResult{}, err
-	}
-	defer unlock()
+func (g guarded) deleteOne(ctx context.Context, in s3.DeleteObjectsInput, object types.ObjectIdentifier) (out s3response.DeleteResult, err error) {
 	in.Delete = &types.Delete{Objects: []types.ObjectIdentifier{object}, Quiet: in.Delete.Quiet}
-	return g.Backend.DeleteObjects(ctx, &in)
+	err = locked(ctx, in.Bucket, object.Key, object.VersionId, func() (err error) {
+		out, err = g.Backend.DeleteObjects(ctx, &in)
+		return err
+	})
+	return out, err
 }
 
 // PutObjectTagging implements backend.Backend.
 func (g guarded) PutObjectTagging(ctx context.Context, bucket, object, version string, tags map[string]string) error {
-	if err := checkVersionID(&version); err != nil {
-		return err
-	}
-	unlock, err := lock(ctx, bucket, object)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return plain(g.Backend.PutObjectTagging(ctx, bucket, object, version, tags))
+	return locked(ctx, &bucket, &object, &version, func() error {
+		return plain(g.Backend.PutObjectTagging(ctx, bucket, object, version, tags))
+	})
 }
 
 // DeleteObjectTagging implements backend.Backend.
 func (g guarded) DeleteObjectTagging(ctx context.Context, bucket, object, version string) error {
-	if err := checkVersionID(&version); err != nil {
-		return err
-	}
-	unlock, err := lock(ctx, bucket, object)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return g.Backend.DeleteObjectTagging(ctx, bucket, object, version)
+	return locked(ctx, &bucket, &object, &version, func() error {
+		return g.Backend.DeleteObjectTagging(ctx, bucket, object, version)
+	})
 }
 
 // GetObject implements backend.Backend. What it returns is open, and stays what it is when the
 // lock is given up.
-func (g guarded) GetObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
+func (g guarded) GetObject(ctx context.Context, in *s3.GetObjectInput) (out *s3.GetObjectOutput, err error) {
 	if aws.ToString(in.VersionId) == "" { // whatever is there
 		return g.Backend.GetObject(ctx, in)
 	}
-	if err := checkVersionID(in.VersionId); err != nil {
-		return nil, err
-	}
-	unlock, err := lock(ctx, aws.ToString(in.Bucket), aws.ToString(in.Key))
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	return g.Backend.GetObject(ctx, in)
+	err = locked(ctx, in.Bucket, in.Key, in.VersionId, func() (err error) {
+		out, err = g.Backend.GetObject(ctx, in)
+		return err
+	})
+	return out, err
 }
