@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -26,10 +25,28 @@ type releaseFile struct {
 	data   []byte
 }
 
+// release is an author's release. The file that is not in the inbox is nil.
+type release struct {
+	sums, signature *releaseFile
+}
+
+// releaseEnds says how it ended for each file of a release, as [conclude] takes it.
+type releaseEnds struct {
+	sums, signature error
+}
+
+// of is the end of one of the files.
+func (e releaseEnds) of(f *releaseFile) error {
+	if f.upload.kind == releaseSignature {
+		return e.signature
+	}
+	return e.sums
+}
+
 // publishReleaseFile takes an author's SHA256SUMS or signature, and looks again at the
 // packages that wait for what becomes of it.
-func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
-	end := p.judgeReleaseFile(ctx, u, object, o)
+func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object blob.Object, d *decision) error {
+	end := p.decideReleaseFile(ctx, u, object, d)
 	if _, _, failed := conclude(end); failed != nil {
 		return failed
 	}
@@ -39,12 +56,14 @@ func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object blo
 	return end
 }
 
-func (p *Publisher) judgeReleaseFile(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
+// decideReleaseFile judges a file and its counterpart together, and notes in d what
+// becomes of both.
+func (p *Publisher) decideReleaseFile(ctx context.Context, u upload, object blob.Object, d *decision) error {
 	file, err := p.readReleaseFile(ctx, u, object)
 	if err != nil {
 		return gone(err)
 	}
-	o.SHA256 = hexSHA256(file.data)
+	d.SHA256 = hexSHA256(file.data)
 	if err := checkForm(file); err != nil {
 		return err
 	}
@@ -52,10 +71,29 @@ func (p *Publisher) judgeReleaseFile(ctx context.Context, u upload, object blob.
 	if err := p.load(ctx, s); err != nil {
 		return err
 	}
-	if published, err := releaseFilePublished(s, file); err != nil {
+	if err := p.checkCurrent(ctx, s, object); err != nil {
 		return err
-	} else if published {
-		return p.finishRelease(ctx, s, file)
+	}
+	counterpart, err := p.findCounterpart(ctx, file)
+	if err != nil {
+		return err
+	}
+	ends, err := p.judgeRelease(ctx, s, &file, counterpart)
+	if err != nil {
+		return err
+	}
+	if counterpart != nil {
+		other := counterpart.outcome(ends.of(counterpart))
+		d.counterpart = &other
+	}
+	return ends.of(&file)
+}
+
+// checkCurrent ignores a file that a newer upload has replaced, as long as the author's
+// release is not served.
+func (p *Publisher) checkCurrent(ctx context.Context, s *registry.ProviderVersion, object blob.Object) error {
+	if servesAuthors(s) {
+		return nil
 	}
 	current, err := p.bucket.Head(ctx, object.Key)
 	if err != nil {
@@ -64,32 +102,40 @@ func (p *Publisher) judgeReleaseFile(ctx context.Context, u upload, object blob.
 	if current.Version != object.Version {
 		return ignore("a newer upload took its place before the release was complete")
 	}
-	counterpart, err := p.findCounterpart(ctx, file)
-	if err != nil {
-		return err
-	}
-	return p.adopt(ctx, s, file, counterpart)
+	return nil
 }
 
-// finishRelease does what an earlier try may have died before: the release is
-// made to be served, and its other file is told of it.
-func (p *Publisher) finishRelease(ctx context.Context, s *registry.ProviderVersion, file releaseFile) error {
+// judgeRelease says what becomes of the files of a release, after it did all that can
+// be done to serve it. The counterpart is nil where it is not in the inbox.
+func (p *Publisher) judgeRelease(ctx context.Context, s *registry.ProviderVersion, file, counterpart *releaseFile) (releaseEnds, error) {
+	r := release{file, counterpart}
+	if file.upload.kind == releaseSignature {
+		r = release{counterpart, file}
+	}
+	if !servesAuthors(s) {
+		if ends, err := p.adopt(ctx, s, file.upload, r); err != nil || !servesAuthors(s) {
+			return ends, err
+		}
+	}
+	// An author's release is served: this one, or one that another publisher adopted first.
+	ends := releaseEnds{checkServed(s, r.sums), checkServed(s, r.signature)}
+	if ends.of(file) != nil {
+		return ends, nil
+	}
 	if err := p.settle(ctx, s); err != nil {
-		return err
+		return releaseEnds{}, err
 	}
-	if err := p.completeManifest(ctx, file.upload); err != nil {
-		return err
+	return ends, p.completeManifest(ctx, file.upload)
+}
+
+// outcome is the outcome of a file whose publishing ended with a verdict or without an
+// error.
+func (f *releaseFile) outcome(end error) Outcome {
+	status, reasons, _ := conclude(end)
+	return Outcome{
+		Key: f.object.Key, Version: f.object.Version, Status: status, Reasons: reasons,
+		Subject: f.upload.String(), SHA256: hexSHA256(f.data), By: f.object.By, Time: now(),
 	}
-	counterpart, err := p.findCounterpart(ctx, file)
-	if err != nil || counterpart == nil {
-		return err
-	}
-	last, err := p.LastOutcome(ctx, counterpart.object.Key)
-	if err != nil || last.Status == Published && last.Version == counterpart.object.Version {
-		return err
-	}
-	_, end := releaseFilePublished(s, *counterpart)
-	return p.reportCounterpart(ctx, s, *counterpart, end)
 }
 
 func (p *Publisher) readReleaseFile(ctx context.Context, u upload, object blob.Object) (releaseFile, error) {
@@ -114,20 +160,22 @@ func checkForm(f releaseFile) error {
 	return err
 }
 
-// releaseFilePublished says whether the version is served with this very file.
-// Another one by its author is a rejection.
-func releaseFilePublished(s *registry.ProviderVersion, f releaseFile) (bool, error) {
-	if s.Release == nil || !s.Release.Author {
-		return false, nil
+// servesAuthors says whether a version is served with an author's release.
+func servesAuthors(s *registry.ProviderVersion) bool { return s.Release != nil && s.Release.Author }
+
+// checkServed rejects a file that is not the one of the author's release that is served.
+func checkServed(s *registry.ProviderVersion, f *releaseFile) error {
+	if f == nil {
+		return nil
 	}
-	published, name := s.Release.SHA256, "SHA256SUMS"
+	served, name := s.Release.SHA256, "SHA256SUMS"
 	if f.upload.kind == releaseSignature {
-		published, name = s.Release.Signature, "signature"
+		served, name = s.Release.Signature, "signature"
 	}
-	if sum := hexSHA256(f.data); sum != published {
-		return false, reject("provider %s %s is published already with another %s by its author (sha256 %s; this file: %s): a published version never changes", s.Address, s.Version, name, published, sum)
+	if sum := hexSHA256(f.data); sum != served {
+		return reject("provider %s %s is published already with another %s by its author (sha256 %s; this file: %s): a published version never changes", s.Address, s.Version, name, served, sum)
 	}
-	return true, nil
+	return nil
 }
 
 // findCounterpart finds a SHA256SUMS's signature or a signature's SHA256SUMS:
@@ -170,117 +218,86 @@ func (p *Publisher) findReleaseFile(ctx context.Context, u upload, want kind, fo
 	return nil, nil
 }
 
-// adopt makes a SHA256SUMS and its signature the ones that are served, if they
-// and the key are all here and right. It returns what becomes of file, and
-// writes the outcome of its counterpart itself.
-func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, file releaseFile, counterpart *releaseFile) error {
-	if counterpart == nil {
-		missing := "SHA256SUMS"
-		if file.upload.kind == releaseSHA256SUMS {
-			missing = "SHA256SUMS.sig"
-		}
-		return wait("its %s is not here yet; until it comes, the registry's own SHA256SUMS is served", missing)
+// adopt makes a release the one that is served, if both files and the key are here and
+// right. If not, it says how that ends for each file.
+func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, u upload, r release) (releaseEnds, error) {
+	switch {
+	case r.sums == nil:
+		return releaseEnds{signature: missing("SHA256SUMS")}, nil
+	case r.signature == nil:
+		return releaseEnds{sums: missing("SHA256SUMS.sig")}, nil
 	}
-	sums, signature := file, *counterpart
-	if file.upload.kind == releaseSignature {
-		sums, signature = signature, sums
+	if err := checkForm(*r.sums); err != nil {
+		return sumsRejected(err)
 	}
-	sumsEnd, signatureEnd := p.adoptPair(ctx, s, file.upload, sums, signature)
-	mine, other := sumsEnd, signatureEnd
-	if file.upload.kind == releaseSignature {
-		mine, other = signatureEnd, sumsEnd
+	if err := checkForm(*r.signature); err != nil {
+		return signatureRejected(err)
 	}
-	if err := p.reportCounterpart(ctx, s, *counterpart, other); err != nil {
-		return err
+	key, err := p.verify(ctx, u.provider.Namespace, r.sums.data, r.signature.data)
+	if err != nil {
+		return notVerified(u, err)
 	}
-	return mine
+	err = p.extend(ctx, s, func() (*registry.Record, error) { return p.decideRelease(ctx, s, u.version, r, key) })
+	if err != nil {
+		return sumsRejected(err)
+	}
+	return releaseEnds{}, nil
 }
 
-// reportCounterpart writes the outcome of a file that another one was judged
-// with. Meanwhile somebody else may have made a release the one that is served,
-// and have reported what that means for this file first: then that stands.
-func (p *Publisher) reportCounterpart(ctx context.Context, s *registry.ProviderVersion, f releaseFile, end error) error {
-	status, reasons, err := conclude(end)
-	if err != nil {
-		return err
-	}
-	o := Outcome{
-		Key: f.object.Key, Version: f.object.Version, Status: status, Reasons: reasons,
-		Subject: f.upload.String(), SHA256: hexSHA256(f.data), By: f.object.By, Time: now(),
-	}
-	if err := p.report(ctx, o); err != nil {
-		return err
-	}
-	if err := p.catchUp(ctx, s); err != nil {
-		return err
-	}
-	published, err := releaseFilePublished(s, f)
-	if !published && err == nil {
-		return nil
-	}
-	if o.Status, o.Reasons, err = conclude(err); err != nil || o.Status == status {
-		return err
-	}
-	return p.report(ctx, o)
+func missing(name string) error {
+	return wait("its %s is not here yet; until it comes, the registry's own SHA256SUMS is served", name)
 }
 
-// adoptPair is adopt for a pair that is complete. It returns what becomes of
-// each.
-func (p *Publisher) adoptPair(ctx context.Context, s *registry.ProviderVersion, u upload, sums, signature releaseFile) (sumsEnd, signatureEnd error) {
-	for _, f := range []releaseFile{sums, signature} {
-		if err := checkForm(f); err != nil && f.upload.kind == releaseSHA256SUMS {
-			return err, wait("its SHA256SUMS was rejected: upload a right one")
-		} else if err != nil {
-			return wait("its signature was rejected: upload a right one"), err
-		}
+// sumsRejected is how a release ends whose SHA256SUMS is rejected by a verdict. Another
+// error stays one.
+func sumsRejected(end error) (releaseEnds, error) {
+	_, _, failed := conclude(end)
+	return releaseEnds{sums: end, signature: wait("its SHA256SUMS was rejected: upload a right one")}, failed
+}
+
+// signatureRejected is the same for its signature.
+func signatureRejected(end error) (releaseEnds, error) {
+	_, _, failed := conclude(end)
+	return releaseEnds{sums: wait("its signature was rejected: upload a right one"), signature: end}, failed
+}
+
+// notVerified is how a release ends whose signature is not verified by a key that is
+// trusted.
+func notVerified(u upload, err error) (releaseEnds, error) {
+	var unknown *signing.UnknownIssuerError
+	var invalid *signing.InvalidSignatureError
+	switch {
+	case errors.As(err, &unknown):
+		err = wait("the signature is by key %s, which is not under %s%s/ yet; until it comes, the registry's own SHA256SUMS is served", unknown.KeyID, keysFolder, u.provider.Namespace)
+	case errors.As(err, &invalid):
+		err = reject("%v", err)
 	}
-	key, err := p.verify(ctx, u.provider.Namespace, sums.data, signature.data)
-	if unknown := (*signing.UnknownIssuerError)(nil); errors.As(err, &unknown) {
-		pending := wait("the signature is by key %s, which is not under %s%s/ yet; until it comes, the registry's own SHA256SUMS is served", unknown.KeyID, keysFolder, u.provider.Namespace)
-		return pending, pending
+	if status, _, failed := conclude(err); status != Pending || failed != nil {
+		return signatureRejected(err)
 	}
-	if invalid := (*signing.InvalidSignatureError)(nil); errors.As(err, &invalid) {
-		return wait("its signature was rejected: upload a right one"), reject("%v", err)
-	}
-	if status, _, _ := conclude(err); status == Rejected {
-		return wait("its signature was rejected: upload a right one"), err
-	}
-	if err != nil {
-		return err, err
-	}
-	err = p.extend(ctx, s, func() (*registry.Record, error) { return p.decideRelease(ctx, s, u.version, sums, signature, key) })
-	if err == nil {
-		err = p.settle(ctx, s)
-	}
-	if err == nil {
-		err = p.completeManifest(ctx, u)
-	}
-	if status, _, failed := conclude(err); failed == nil && status == Rejected {
-		return err, wait("its SHA256SUMS was rejected: upload a right one")
-	}
-	return err, err
+	return releaseEnds{sums: err, signature: err}, nil
 }
 
 // decideRelease is the record that makes the author's release the one that is
 // served.
-func (p *Publisher) decideRelease(ctx context.Context, s *registry.ProviderVersion, v registry.Version, sums, signature releaseFile, key signing.PublicKey) (*registry.Record, error) {
+func (p *Publisher) decideRelease(ctx context.Context, s *registry.ProviderVersion, v registry.Version, r release, key signing.PublicKey) (*registry.Record, error) {
 	if s.Revision > 0 && s.Version != v {
 		return nil, rejectMetadata(s.Address, s.Version, v)
 	}
-	if published, err := releaseFilePublished(s, sums); published || err != nil {
+	if servesAuthors(s) {
+		return nil, nil
+	}
+	if err := checkCovers(s, r.sums.data); err != nil {
 		return nil, err
 	}
-	if err := checkCovers(s, sums.data); err != nil {
-		return nil, err
-	}
-	release, err := p.storeRelease(ctx, s, sums.data, signature.data, registry.Release{
+	release, err := p.storeRelease(ctx, s, r.sums.data, r.signature.data, registry.Release{
 		Author: true,
 		Keys:   []registry.SigningKey{{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &registry.Record{Kind: registry.KindRelease, Version: v, Upload: sums.object.Key, By: sums.object.By, Release: &release}, nil
+	return &registry.Record{Kind: registry.KindRelease, Version: v, Upload: r.sums.object.Key, By: r.sums.object.By, Release: &release}, nil
 }
 
 // checkCovers rejects an author's SHA256SUMS that contradicts what is published
@@ -311,81 +328,4 @@ func checkListed(sums shasums.Sums, name, sha256 string, must bool) error {
 	default:
 		return nil
 	}
-}
-
-// checkBeside has a package wait that contradicts the SHA256SUMS beside it in the inbox,
-// which its author has signed and which can still be served for the version: its key may
-// be missing, or its event be late. Were the package published, then neither that
-// SHA256SUMS nor the right package ever could be: docs/decisions/0026-contradictions.md.
-func (p *Publisher) checkBeside(ctx context.Context, u upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
-	if u.provider.Mirrored() || s.Release != nil && s.Release.Author {
-		return nil
-	}
-	file, err := p.findReleaseFile(ctx, u, releaseSHA256SUMS, []string{path.Dir(object.Key)})
-	if err != nil || file == nil {
-		return err
-	}
-	sums, err := shasums.Parse(file.data)
-	if err != nil {
-		return nil // it is rejected, and says nothing
-	}
-	contradiction := checkListed(sums, s.Address.PackageFilename(u.version, u.platform), sha256, true)
-	if contradiction == nil || checkCovers(s, file.data) != nil {
-		return nil
-	}
-	signature, err := p.findCounterpart(ctx, *file)
-	if err != nil || signature == nil {
-		return err
-	}
-	if signed, err := p.mayBeAuthors(ctx, u.provider.Namespace, *file, *signature); !signed {
-		return err
-	}
-	return wait("upload the right package, or the SHA256SUMS and signature that are of this one: %v. Until then neither is published", contradiction)
-}
-
-// mayBeAuthors says whether a signature makes a SHA256SUMS its author's, or will, once
-// its key is here and can be trusted.
-func (p *Publisher) mayBeAuthors(ctx context.Context, namespace string, sums, signature releaseFile) (bool, error) {
-	if checkForm(signature) != nil {
-		return false, nil
-	}
-	_, err := p.verify(ctx, namespace, sums.data, signature.data)
-	var unknown *signing.UnknownIssuerError
-	var invalid *signing.InvalidSignatureError
-	switch {
-	case errors.As(err, &unknown):
-		return true, nil
-	case errors.As(err, &invalid):
-		return false, nil
-	}
-	status, _, failed := conclude(err)
-	return failed == nil && status != Rejected, failed
-}
-
-// completePackages publishes or rejects the packages of a version that have waited for
-// another SHA256SUMS, or for the key of the one that is there.
-func (p *Publisher) completePackages(ctx context.Context, u upload) error {
-	for _, folder := range u.folders() {
-		prefix := folder + "/" + strings.TrimSuffix(u.provider.SHA256SUMSFilename(u.version), "SHA256SUMS")
-		for object, err := range p.bucket.List(ctx, prefix, "") {
-			if err != nil {
-				return fmt.Errorf("list the packages of %s %s: %w", u.provider, u.version, err)
-			}
-			if err := p.completePackage(ctx, object.Key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (p *Publisher) completePackage(ctx context.Context, key string) error {
-	if u, err := parseKey(key); err != nil || u.kind != providerPackage {
-		return nil
-	}
-	last, err := p.LastOutcome(ctx, key)
-	if err != nil || last.Status != Pending {
-		return err
-	}
-	return p.PublishKey(ctx, key)
 }

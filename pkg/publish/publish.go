@@ -109,23 +109,61 @@ func New(c Config) *Publisher {
 // Errors are those of storage, catalog and signer: nothing is lost, nothing
 // half-done is listed, and the same call goes on where this one stopped.
 func (p *Publisher) Publish(ctx context.Context, object blob.Object) (Outcome, error) {
-	outcome, err := p.decide(ctx, object)
-	if err != nil {
-		return Outcome{}, err
-	}
+	var reported decision
 	for {
-		if err := p.report(ctx, outcome); err != nil || !passing(outcome) {
-			return outcome, err
+		d, err := p.decide(ctx, object)
+		if err != nil || d.repeats(reported) {
+			return reported.Outcome, err
 		}
-		// What it waited for, or was wrong beside, may have come or been
-		// replaced since, and what came of that may have been reported before
-		// this was: look again. Whatever comes from now on reports later.
-		again, err := p.decide(ctx, object)
-		if err != nil || again.Status == outcome.Status {
-			return outcome, err
+		if err := p.reportDecision(ctx, d, reported); err != nil || !passing(d.Outcome) {
+			return d.Outcome, err
 		}
-		outcome = again
+		// Another upload, which may change this outcome, may have come before the
+		// report, and its own report too: so look again. What comes from now on is
+		// reported after this.
+		reported = d
 	}
+}
+
+// decision is the outcome of an upload. A file of an author's release is judged together
+// with its counterpart, and the decision has the outcomes of both.
+type decision struct {
+	Outcome
+	counterpart *Outcome // nil where the upload was judged alone
+}
+
+// repeats says whether a decision has no other status for any file than an earlier one.
+func (d decision) repeats(last decision) bool {
+	return d.Status == last.Status && d.repeatsCounterpart(last)
+}
+
+func (d decision) repeatsCounterpart(last decision) bool {
+	return d.counterpart == nil || last.counterpart != nil &&
+		d.counterpart.Version == last.counterpart.Version && d.counterpart.Status == last.counterpart.Status
+}
+
+// reportDecision reports the outcomes that a decision changes. That of the upload comes
+// last: an upload without one is tried again.
+func (p *Publisher) reportDecision(ctx context.Context, d, last decision) error {
+	if !d.repeatsCounterpart(last) {
+		if err := p.reportCounterpart(ctx, *d.counterpart); err != nil {
+			return err
+		}
+	}
+	if d.Status == last.Status {
+		return nil
+	}
+	return p.report(ctx, d.Outcome)
+}
+
+// reportCounterpart reports the outcome of a file that was judged together with an
+// upload, unless it is known to be published.
+func (p *Publisher) reportCounterpart(ctx context.Context, o Outcome) error {
+	last, err := p.LastOutcome(ctx, o.Key)
+	if err != nil || last.Status == Published && last.Version == o.Version {
+		return err
+	}
+	return p.report(ctx, o)
 }
 
 // passing says whether another upload can change an outcome: a file of an
@@ -139,17 +177,17 @@ func passing(o Outcome) bool {
 }
 
 // decide takes an upload as far as it can go.
-func (p *Publisher) decide(ctx context.Context, object blob.Object) (Outcome, error) {
-	outcome := Outcome{Key: object.Key, Version: object.Version, By: object.By}
-	err := p.publish(ctx, object, &outcome)
-	if outcome.Status, outcome.Reasons, err = conclude(err); err != nil {
-		return Outcome{}, fmt.Errorf("publish %s: %w", object.Key, err)
+func (p *Publisher) decide(ctx context.Context, object blob.Object) (decision, error) {
+	d := decision{Outcome: Outcome{Key: object.Key, Version: object.Version, By: object.By}}
+	err := p.publish(ctx, object, &d)
+	if d.Status, d.Reasons, err = conclude(err); err != nil {
+		return decision{}, fmt.Errorf("publish %s: %w", object.Key, err)
 	}
-	outcome.Time = now()
-	return outcome, nil
+	d.Time = now()
+	return d, nil
 }
 
-func (p *Publisher) publish(ctx context.Context, object blob.Object, o *Outcome) error {
+func (p *Publisher) publish(ctx context.Context, object blob.Object, d *decision) error {
 	if strings.HasPrefix(object.Key, registry.Prefix) {
 		return fmt.Errorf("%s is the registry's own, not an upload", object.Key)
 	}
@@ -157,24 +195,24 @@ func (p *Publisher) publish(ctx context.Context, object blob.Object, o *Outcome)
 	if err != nil {
 		return err
 	}
-	o.Subject = u.String()
+	d.Subject = u.String()
 	if u.provider.Mirrored() && u.provider.Hostname == p.hostname {
 		own := registry.ProviderAddress{Namespace: u.provider.Namespace, Type: u.provider.Type}
 		return reject("%s is this registry itself: upload its providers to %s%s/, and the mirror has them, too", p.hostname, providersFolder, own)
 	}
 	switch u.kind {
 	case moduleArchive:
-		return p.publishModule(ctx, u, object, o)
+		return p.publishModule(ctx, u, object, &d.Outcome)
 	case providerPackage:
-		return p.publishPackage(ctx, u, object, o)
+		return p.publishPackage(ctx, u, object, &d.Outcome)
 	case releaseManifest:
-		return p.publishManifest(ctx, u, object, o)
+		return p.publishManifest(ctx, u, object, &d.Outcome)
 	case authorKeys:
-		return p.publishKeys(ctx, u, object, o)
+		return p.publishKeys(ctx, u, object, &d.Outcome)
 	case mirrorDocument:
-		return p.readMirrorDocument(ctx, u, object, o)
+		return p.readMirrorDocument(ctx, u, object, &d.Outcome)
 	default:
-		return p.publishReleaseFile(ctx, u, object, o)
+		return p.publishReleaseFile(ctx, u, object, d)
 	}
 }
 

@@ -1,0 +1,91 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/shasums"
+	"github.com/larder-registry/larder/pkg/signing"
+)
+
+// checkBeside has a package wait that contradicts the SHA256SUMS beside it in the inbox,
+// which its author has signed and which can still be served for the version: its key may
+// be missing, or its event be late. Were the package published, then neither that
+// SHA256SUMS nor the right package ever could be: docs/decisions/0026-contradictions.md.
+func (p *Publisher) checkBeside(ctx context.Context, u upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
+	if u.provider.Mirrored() || s.Release != nil && s.Release.Author {
+		return nil
+	}
+	file, err := p.findReleaseFile(ctx, u, releaseSHA256SUMS, []string{path.Dir(object.Key)})
+	if err != nil || file == nil {
+		return err
+	}
+	sums, err := shasums.Parse(file.data)
+	if err != nil {
+		return nil // it is rejected, and says nothing
+	}
+	contradiction := checkListed(sums, s.Address.PackageFilename(u.version, u.platform), sha256, true)
+	if contradiction == nil || checkCovers(s, file.data) != nil {
+		return nil
+	}
+	signature, err := p.findCounterpart(ctx, *file)
+	if err != nil || signature == nil {
+		return err
+	}
+	if signed, err := p.mayBeAuthors(ctx, u.provider.Namespace, *file, *signature); !signed {
+		return err
+	}
+	return wait("upload the right package, or the SHA256SUMS and signature that are of this one: %v. Until then neither is published", contradiction)
+}
+
+// mayBeAuthors says whether a signature makes a SHA256SUMS its author's, or will, once
+// its key is here and can be trusted.
+func (p *Publisher) mayBeAuthors(ctx context.Context, namespace string, sums, signature releaseFile) (bool, error) {
+	if checkForm(signature) != nil {
+		return false, nil
+	}
+	_, err := p.verify(ctx, namespace, sums.data, signature.data)
+	var unknown *signing.UnknownIssuerError
+	var invalid *signing.InvalidSignatureError
+	switch {
+	case errors.As(err, &unknown):
+		return true, nil
+	case errors.As(err, &invalid):
+		return false, nil
+	}
+	status, _, failed := conclude(err)
+	return failed == nil && status != Rejected, failed
+}
+
+// completePackages publishes or rejects the packages of a version that have waited for
+// another SHA256SUMS, or for the key of the one that is there.
+func (p *Publisher) completePackages(ctx context.Context, u upload) error {
+	for _, folder := range u.folders() {
+		prefix := folder + "/" + strings.TrimSuffix(u.provider.SHA256SUMSFilename(u.version), "SHA256SUMS")
+		for object, err := range p.bucket.List(ctx, prefix, "") {
+			if err != nil {
+				return fmt.Errorf("list the packages of %s %s: %w", u.provider, u.version, err)
+			}
+			if err := p.completePackage(ctx, object.Key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Publisher) completePackage(ctx context.Context, key string) error {
+	if u, err := parseKey(key); err != nil || u.kind != providerPackage {
+		return nil
+	}
+	last, err := p.LastOutcome(ctx, key)
+	if err != nil || last.Status != Pending {
+		return err
+	}
+	return p.PublishKey(ctx, key)
+}
