@@ -80,7 +80,7 @@ func TestTrust(t *testing.T) {
 	n := newNode(t)
 	n.must(t, `larder trust add main --github --audience https://registry.example --claim repository_owner=acme --scope "read *"
 		larder trust add platform --login --claim groups=platform --scope "read modules:acme/*" --lifetime 12h`,
-		"the rule main gives pipelines tokens", "the rule platform gives people tokens that are good for 12h")
+		"the rule main gives pipelines tokens", "the rule platform gives people tokens that are valid for 12h")
 	n.mustFail(t, `larder trust add main --login --claim a=b --scope "read *"`, "another rule of the name main")
 	n.stop()
 	n.start(t)

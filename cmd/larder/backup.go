@@ -17,13 +17,13 @@ import (
 	"github.com/larder-registry/larder/internal/shell"
 )
 
-// standardStream is the name that stands for standard input and output.
+// standardStream is the name of standard input and output.
 const standardStream = "-"
 
 func newBackupCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "backup",
-		Short: "Copy all that a single node has, and make a data folder of the copy",
+		Short: "Copy all data of a single node, and make a data folder of the copy",
 		Args:  cobra.NoArgs,
 		RunE:  showHelp,
 	}
@@ -36,19 +36,19 @@ func newBackupCreateCommand() *cobra.Command {
 	var withoutKeys bool
 	command := &cobra.Command{
 		Use:   "create DIR|-",
-		Short: "Copy all that a single node has to a folder, or to a tar stream",
-		Long: `Copy all that a single node has to the folder DIR, or as a tar stream to standard
-output: what is published, what became of uploads, uploads that are not published yet,
-tokens, rules of trust and keys. The server may run meanwhile, or be stopped. What is
-uploaded after the backup has begun may be missing in it.
+		Short: "Copy all data of a single node to a folder, or to a tar stream",
+		Long: `Copy all data of a single node to the folder DIR, or as a tar stream to standard
+output: what is published, the outcomes of uploads, uploads that are not published yet,
+tokens, rules of trust and keys. The server may run meanwhile, or be stopped. The backup
+may lack what is uploaded after it has begun.
 
 At the end every file is compared with its checksum, and all of them with what was
-published. A backup that does not get so far cannot be restored. A folder that has a
-backup gets what is new, and the old backup stays whole until the new one is.
+published. A backup that was interrupted before that cannot be restored. A folder that
+has a backup gets what is new. The old backup stays whole until the new one is whole.
 
 A backup holds the signing key, the local CA's key and the access keys of the bucket:
-whoever reads it can sign as the registry does. With --without-keys it has none of
-them, and the restored registry makes new ones.`,
+anyone who reads it can sign as the registry. With --without-keys it has no keys, and
+the restored registry makes new ones.`,
 		Example: `  larder backup create /mnt/backup/larder
   larder backup create - | ssh backup.example.com 'cat > larder.tar'`,
 		Args: arguments(1, 1),
@@ -90,9 +90,9 @@ func newBackupVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR|-",
 		Short: "Read a backup, and say whether it can be restored",
-		Long: `Read the backup in the folder DIR, or the tar stream on standard input, and compare
-every file with its checksum, and what there is with what was published. Nothing is
-written. The exit status is 0 if the backup can be restored.`,
+		Long: `Read the backup in the folder DIR, or the tar stream on standard input. Compare every
+file with its checksum, and all files with what was published. Nothing is written. The
+exit status is 0 if the backup can be restored.`,
 		Example: `  larder backup verify /mnt/backup/larder
   larder backup verify - < larder.tar`,
 		Args: arguments(1, 1),
@@ -120,11 +120,11 @@ under another name beside its place, verified as "larder verify" does, and renam
 at the end. If anything fails before that, there is no data folder.
 
 Then "larder serve --data" starts with it, also on another machine: it has the same
-archives, hashes and signatures, and tokens go on working. Under the same host name so
-do lock files.
+archives, hashes and signatures, and tokens still work. Lock files still work, too, if
+the host name is the same.
 
-With --plain, DIR has registry/ as "aws s3 sync" has copied it from the bucket of any
-registry, and nothing else. Tokens, rules of trust and keys are not in that.`,
+With --plain, DIR has only registry/, copied by "aws s3 sync" from the bucket of any
+registry. That has no tokens, rules of trust and keys.`,
 		Example: `  larder backup restore /mnt/backup/larder --data /srv/larder
   ssh backup.example.com 'cat larder.tar' | larder backup restore - --data /srv/larder
   larder backup restore copied --plain --data /srv/larder`,
@@ -140,7 +140,7 @@ registry, and nothing else. Tokens, rules of trust and keys are not in that.`,
 		},
 	}
 	addDataFlag(command, &data)
-	command.Flags().BoolVar(&plain, "plain", false, "DIR is no backup, but has a copy of registry/ of a bucket")
+	command.Flags().BoolVar(&plain, "plain", false, "DIR is not a backup, but has a copy of registry/ of a bucket")
 	return command
 }
 
@@ -163,7 +163,7 @@ func restoreBackup(ctx context.Context, o backup.RestoreOptions, from string, pl
 
 const wasVerified = "all of it was verified"
 
-// writeSummary says what a backup has, and what was done with it, unless that failed.
+// writeSummary prints what a backup has, and what was done with it, unless that failed.
 func writeSummary(out io.Writer, of string, summary backup.Summary, done string, err error) error {
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func writeSummary(out io.Writer, of string, summary backup.Summary, done string,
 	return err
 }
 
-// quietLogger logs what a person at the command must know, and not how it goes on.
+// quietLogger logs warnings and errors, and no progress.
 func quietLogger(cmd *cobra.Command) *slog.Logger {
 	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

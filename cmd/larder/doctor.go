@@ -20,22 +20,21 @@ func newDoctorCommand() *cobra.Command {
 		Long: `Visit a live registry as Terraform and OpenTofu do, and say what is wrong,
 where, and what to do. HOST is the registry's host name, with its port unless
 that is 443, or its URL. It reads, and changes nothing: POST, PUT and DELETE,
-which a registry must refuse, go to its discovery document and to addresses at
-which there is nothing.
+which a registry must refuse, go to its discovery document and to addresses that
+do not exist.
 
-Looked at are the certificate, service discovery, and how the registry answers
-to what is not there and to what can be no address. With --module or --provider
-the whole way of an installation is walked, too: the list of versions, the
-answer to a download, the archive with its checksum, and for a provider its
-SHA256SUMS, signature and signing keys.
+It checks the certificate, service discovery, and the answers to addresses that
+do not exist or are malformed. With --module or --provider it checks a whole
+installation, too: the list of versions, the answer to a download, the archive
+with its checksum, and for a provider its SHA256SUMS, signature and signing keys.
 
-A token is read from TF_TOKEN_<host>, where "_" stands for a dot and "__" for a
-hyphen, as the clients do. The certificates of SSL_CERT_FILE are trusted, as the
-clients do on Linux.
+A token is read from TF_TOKEN_<host>, with "_" for a dot and "__" for a hyphen,
+as the clients read it. The certificates of SSL_CERT_FILE are trusted, as by the
+clients on Linux.
 
 Each check is one line: ok; warn, for what works but should be looked at; or
-FAIL, for what the clients stumble over, with advice. The exit status is 0 when
-none fails.`,
+FAIL, for what the clients fail at, with advice. The exit status is 0 when no
+check fails.`,
 		Example: `  larder doctor registry.example.com
   larder doctor registry.example.com --module acme/network/aws --provider acme/widget@1.2.3 --platform linux_arm64
   TF_TOKEN_registry_example_com=... larder doctor https://registry.example.com --provider acme/widget

@@ -19,12 +19,12 @@ func newEnvCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "env",
 		Short: "Print what a shell needs to publish to this machine's registry, or what undoes it",
-		Long: `Print the file env of the data folder, for a shell to evaluate: it sets the AWS
-CLI, Terraform and OpenTofu to the registry that "larder serve" runs from there. It
-replaces the AWS settings that the shell has.
+		Long: `Print the file env of the data folder, for a shell to evaluate. It sets the AWS CLI,
+Terraform and OpenTofu to the registry that "larder serve" runs from there. It
+replaces the AWS settings of the shell.
 
-With --unset, print what undoes that: in the shell that has evaluated or sourced the
-file, the settings are as they were before that. It needs no registry.`,
+With --unset, print what undoes that: a shell that has evaluated or sourced the file
+gets back its settings of before. This needs no registry.`,
 		Example: `  eval "$(larder env)"
   eval "$(larder env --unset)"`,
 		Args: arguments(0, 0),
@@ -45,7 +45,7 @@ file, the settings are as they were before that. It needs no registry.`,
 	return command
 }
 
-// readEnv reads the file of the registry that serves from a data folder.
+// readEnv reads the file env of the registry that serves from a data folder.
 func readEnv(cmd *cobra.Command, data string) (string, error) {
 	data, err := namedData(cmd, data)
 	if err != nil {

@@ -22,11 +22,10 @@ func newKeysCommand() *cobra.Command {
 		Use:   "keys",
 		Short: "Say which key signed which versions",
 		Long: `Say which signing keys there are, and how many versions of providers each of them
-signed. The registry's own are the current one, which signs what is published from
-now on, and those that it replaced; an author's key signed a release that came
-with a signature. Of authors' keys it is said whether new releases may be signed
-with them: "trusted", which an expired key is, too; "revoked", by its owner; or
-"distrusted", by "larder keys distrust".
+signed. The registry's own keys are the current one, which signs what is published
+from now on, and the ones before it. An author's key signed a release that was
+uploaded with a signature. An author's key is "trusted" for new releases, even if it
+has expired; "revoked", by its owner; or "distrusted", by "larder keys distrust".
 ` + whichRegistry,
 		Example: `  larder keys
   larder keys --versions --stack acme-registry`,
@@ -49,7 +48,7 @@ with them: "trusted", which an expired key is, too; "revoked", by its owner; or
 	return command
 }
 
-// listKeys is all keys, and the versions that each signed.
+// listKeys lists all keys, and the versions that each signed.
 func listKeys(cmd *cobra.Command, o reach.Options) (keys []control.Key, totals walk.Totals, err error) {
 	request := func(after string) control.Request {
 		return control.Request{Keys: &control.Part{After: after}}
@@ -58,7 +57,7 @@ func listKeys(cmd *cobra.Command, o reach.Options) (keys []control.Key, totals w
 	return keys, totals, err
 }
 
-// mergeKeys adds what another part says of keys.
+// mergeKeys adds the keys of another part of the list.
 func mergeKeys(keys, part []control.Key) []control.Key {
 	at := map[string]int{}
 	for i, key := range keys {

@@ -16,11 +16,11 @@ func newDistrustCommand() *cobra.Command {
 		Use:   "distrust FINGERPRINT",
 		Short: "End the trust in an author's key, for new releases",
 		Long: `End the trust in an author's key, for new releases, in every namespace and for good:
-as when its owner cannot revoke it. What it signed before goes on being served;
-"larder verify" names it, and "larder withdraw" takes it off the lists.
+for example, when its owner cannot revoke it. Releases that it signed before are still
+served; "larder verify" names them, and "larder withdraw" takes them off the lists.
 
-The fingerprint is as "gpg --fingerprint" or "larder keys" prints it. The author
-goes on with a new key, uploaded in the place of this one.
+"gpg --fingerprint" and "larder keys" print the fingerprint. The author uploads a new
+key in the place of this one.
 ` + whichRegistry,
 		Example: `  larder keys distrust 4F819F9572CA00E0A842483CE29C0AF441B1C040
   larder keys distrust 4F819F9572CA00E0A842483CE29C0AF441B1C040 --stack acme-registry`,

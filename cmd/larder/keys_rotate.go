@@ -17,9 +17,9 @@ func newRotateCommand() *cobra.Command {
 		Use:   "rotate",
 		Short: "Make a new signing key, and sign with it from now on",
 		Long: `Make a new signing key on a single node, and sign with it what is published from
-now on. What is published keeps its signatures, and the key that made them, which
-the clients go on being given; "larder keys resign" signs it anew. The old private
-key stays in the data folder, under a name with its key ID.
+now on. Versions that are published already keep their signatures, and clients still
+get the key that made them; "larder keys resign" signs them anew. The old private key
+stays in the data folder, under a name with its key ID.
 
 A deployment on AWS signs with a key in KMS, which is changed by deploying:
 docs/operations.md says how.
@@ -46,12 +46,12 @@ func newRotateAccessCommand() *cobra.Command {
 		Use:   "rotate-access",
 		Short: "Make a new access key for the operator's uploads, in the place of the old one",
 		Long: `Make new access keys of the bucket on a single node, without a restart: the operator's
-own, which stands in the file "env" of the data folder, and the registry's. The
-operator's old key is good for nothing from then on. The registry's old key goes on
-for 15 minutes, and for downloads alone: for as long as links live that were signed
-with it. Uploaders keep their keys: "larder uploader revoke" ends them.
+own, in the file "env" of the data folder, and the registry's. The operator's old key
+ends at once. The registry's old key works for 15 more minutes, for downloads only:
+until the links that it signed have expired. Uploaders keep their keys: "larder
+uploader revoke" ends them.
 
-On AWS, access keys are those of IAM's users and roles.
+On AWS, IAM's users and roles have the access keys.
 ` + whichNode,
 		Example: `  larder keys rotate-access`,
 		Args:    arguments(0, 0),
@@ -60,7 +60,7 @@ On AWS, access keys are those of IAM's users and roles.
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the operator's access key is %s from now on, and the old one is good for nothing; "+
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the operator's access key is %s from now on, and the old one does not work any more; "+
 				"in every shell that uploads, source the new one:\n\n  . %s\n", answer.AccessRotated.AccessKeyID, shell.Quote(answer.AccessRotated.Env))
 			return err
 		},
@@ -74,13 +74,13 @@ func newResignCommand() *cobra.Command {
 	var after string
 	command := &cobra.Command{
 		Use:   "resign",
-		Short: "Sign anew, with the current key, what the registry signed with another",
-		Long: `Sign anew, with the current key, the versions that the registry signed with one of
-the keys that it replaced. What authors signed stays.
+		Short: "Sign anew, with the current key, what the registry signed with an older one",
+		Long: `Sign anew, with the current key, the versions that the registry signed with an older
+key. Signatures of authors stay.
 
-It goes on while the registry serves, and no download fails: a client is given the
-old signature and key, or the new ones. No lock file has to change, for packages
-and checksums are the same.
+The registry serves meanwhile, and no download fails: a client gets the old signature
+and key, or the new ones. No lock file has to change: packages and checksums stay the
+same.
 ` + whichRegistry,
 		Example: `  larder keys resign
   larder keys resign --stack acme-registry`,

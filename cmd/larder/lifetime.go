@@ -9,22 +9,22 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// maxLifetime bounds lifetimes to what is not a mistake, and a [time.Duration].
+// maxLifetime is the longest lifetime: a longer one is a mistake, or no [time.Duration].
 const maxLifetime = 100 * 366 * 24 * time.Hour
 
-// parseLifetime reads how long something is to be good: a number and d, h or m.
+// parseLifetime reads a lifetime: a number and d, h or m.
 func parseLifetime(text string) (access.Duration, error) {
 	units := map[string]time.Duration{"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute}
 	number := strings.TrimRight(text, "dhm")
 	unit := units[strings.TrimPrefix(text, number)]
 	n, err := strconv.ParseUint(number, 10, 32)
 	if err != nil || n == 0 || unit == 0 || n > uint64(maxLifetime/unit) {
-		return 0, fmt.Errorf("%.100q is not how long something lasts: write a number of days, hours or minutes, like 90d, 12h or 30m", text)
+		return 0, fmt.Errorf("%.100q is not a lifetime: write a number of days, hours or minutes, like 90d, 12h or 30m", text)
 	}
 	return access.Duration(time.Duration(n) * unit), nil
 }
 
-// formatExpiry is when something expires, which is never for the zero time.
+// formatExpiry says when something expires: "never" for the zero time.
 func formatExpiry(t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -34,8 +34,8 @@ func formatExpiry(t time.Time) string {
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// formatLifetime is a lifetime as [parseLifetime] reads it, or, where that takes
-// more than one unit, as any duration is written.
+// formatLifetime writes a lifetime as [parseLifetime] reads it, or as a
+// [time.Duration] if that takes more than one unit.
 func formatLifetime(d access.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration

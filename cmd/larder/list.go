@@ -24,14 +24,14 @@ func newListCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [NAMESPACE|ADDRESS|HOSTNAME]",
 		Short: "List what a registry has",
-		Long: `List what a registry has: every version of its modules and providers, and of those
-that it mirrors, with how it stands and with the platforms that there are packages
-for. With a namespace, an address or the hostname of a mirrored registry, it lists
-the versions of that alone.
+		Long: `List what a registry has: every version of its modules, its providers and the
+providers that it mirrors, with its state and the platforms of its packages. With a
+namespace, an address or the hostname of a mirrored registry, it lists only the
+versions of that.
 
-A version that is "listed" is offered to the clients; one that is "deprecated" is,
-too, with a warning; one that is "withdrawn" is not. A version is "unlisted" when
-nothing of it can be served: "larder verify" says why.
+Clients are offered a version that is "listed", and with a warning a version that is
+"deprecated"; not a version that is "withdrawn". A version is "unlisted" when nothing
+of it can be served: "larder verify" says why.
 ` + whichRegistry,
 		Example: `  larder list
   larder list acme/widget
@@ -54,7 +54,7 @@ nothing of it can be served: "larder verify" says why.
 	return command
 }
 
-// listVersions is every version, sorted by what it is of and then by precedence.
+// listVersions lists every version, sorted by address and then by precedence.
 func listVersions(cmd *cobra.Command, o reach.Options, of string) (versions []control.Version, totals walk.Totals, err error) {
 	request := func(after string) control.Request {
 		return control.Request{List: &control.List{Part: control.Part{After: after}, Of: of}}

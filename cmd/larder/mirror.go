@@ -13,14 +13,14 @@ import (
 	"github.com/larder-registry/larder/pkg/upstream"
 )
 
-// inboxNeeds is what the help of a command says that uploads to a mirror.
+// inboxNeeds says what a command needs that uploads to a mirror.
 const inboxNeeds = `
 It needs s3:PutObject, s3:GetObjectTagging and s3:GetObjectVersionTagging on the
 inbox's mirror/, and nothing else. Region and credentials are found as the AWS CLI
-finds them; AWS_ENDPOINT_URL_S3 leads to another server. What the mirror has already
-is uploaded again and published as it was.
+finds them; AWS_ENDPOINT_URL_S3 sets another server. Packages that the mirror has
+already are uploaded again, and published as they were.
 
-The exit status is 0 unless something could not be had, was rejected, could not be
+The exit status is 0 unless something could not be fetched, was rejected, could not be
 uploaded or had no outcome in time.`
 
 func newMirrorCommand() *cobra.Command {
@@ -43,15 +43,15 @@ func newMirrorAddCommand() *cobra.Command {
 		Long: `Bring a provider from its origin registry into a registry's mirror, ahead of time,
 and say what became of each package.
 
-ADDRESS is [hostname/]namespace/type; without a hostname it is that of Terraform's
+ADDRESS is [hostname/]namespace/type. Without a hostname, the origin is Terraform's
 public registry, registry.terraform.io. Write registry.opentofu.org/namespace/type for
-OpenTofu's. Of the versions, all are taken that the constraint allows, as the clients
-read it; without one, the newest release.
+OpenTofu's. It takes all versions that the constraint allows, read as the clients read
+it; without one, the newest release.
 
 What the origin offers is verified before anything is uploaded: the signature over
-SHA256SUMS with the keys that the origin names, and every package with SHA256SUMS.
-Only public addresses are connected to. One version after another lies in the folder
-for temporary files (TMPDIR) meanwhile.
+SHA256SUMS with the keys that the origin names, and every package with SHA256SUMS. It
+connects to public addresses only. One version at a time is kept in the folder for
+temporary files (TMPDIR).
 ` + inboxNeeds,
 		Example: `  larder mirror add hashicorp/time
   larder mirror add hashicorp/time '>= 0.9, < 1.0' --platform linux_amd64 --platform darwin_arm64
@@ -91,23 +91,23 @@ func newMirrorExportCommand() *cobra.Command {
 	var platforms []string
 	command := &cobra.Command{
 		Use:   "export FILE ADDRESS[@VERSION-CONSTRAINT]... --from HOST",
-		Short: "Write a part of a mirror to one file, for where no network leads",
-		Long: `Take providers from a network mirror and write them to one file, to be carried to
-where no network leads and imported there.
+		Short: "Write a part of a mirror to one file, for a place without a network",
+		Long: `Take providers from a network mirror and write them to one file, to be carried to a
+place without a network and imported there.
 
-HOST is that of a registry, whose own providers are in its mirror, too, under its own
-hostname; or the URL of any network mirror. An ADDRESS is [hostname/]namespace/type,
-as for "larder mirror add", and so are constraints; without one, it is the newest
-release.
+HOST is the host name of a registry, or the URL of any network mirror. A registry's own
+providers are in its mirror, too, under its own hostname. An ADDRESS is
+[hostname/]namespace/type, as for "larder mirror add". Constraints are the same, too;
+without one, it takes the newest release.
 
 Every package is compared with the hashes that the mirror names. The same packages
 give the same file, to the byte. It is an uncompressed tar with the layout of
 "terraform providers mirror" and a manifest, larder-mirror.json: unpacked, it can be
-synced to any bucket. There is no file until it is whole; beside it there must be
-room for it twice.
+synced to any bucket. There is no file until it is whole. Its folder must have room
+for it twice.
 
-A token is read from TF_TOKEN_<host>, where "_" stands for a dot and "__" for a
-hyphen, as the clients do. The certificates of SSL_CERT_FILE are trusted.`,
+A token is read from TF_TOKEN_<host>, with "_" for a dot and "__" for a hyphen, as the
+clients read it. The certificates of SSL_CERT_FILE are trusted.`,
 		Example: `  larder mirror export carry.tar hashicorp/time --from registry.example.com
   larder mirror export carry.tar 'hashicorp/time@>= 0.9' registry.example.com/acme/widget@1.2.3 --platform all --from registry.example.com`,
 		Args: arguments(2, manyArguments),
@@ -128,7 +128,7 @@ hyphen, as the clients do. The certificates of SSL_CERT_FILE are trusted.`,
 		},
 	}
 	addPlatformFlag(command, &platforms)
-	command.Flags().StringVar(&from, "from", "", "the `host` of the registry whose mirror it is, or the URL of any mirror")
+	command.Flags().StringVar(&from, "from", "", "the `host` of the mirror's registry, or the URL of any mirror")
 	command.Flags().StringVar(&tokenEnv, "token-env", "", "read the token from the environment variable `NAME`")
 	checkFlags(command, needed("from"))
 	return command
@@ -166,15 +166,15 @@ func newMirrorImportCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Bring what was exported into a registry's mirror",
-		Long: `Upload what "larder mirror export" has written to a registry's mirror, and say what
-became of each package.
+		Long: `Upload a file of "larder mirror export" to a registry's mirror, and say what became of
+each package.
 
-First the whole file is read: every name, size and SHA-256 must be as its manifest
-says, every document must follow from the packages, and every package must be one that
-a registry takes. If anything does not hold, that is told and nothing is uploaded.
+First the whole file is read. Every name, size and SHA-256 must be as the manifest
+says, every document must match the packages, and a registry must be able to take every
+package. If anything is wrong, it is reported and nothing is uploaded.
 
-The providers keep their addresses. Those of the registry that the file comes from are
-mirrored here under its hostname.
+The providers keep their addresses. The own providers of the registry that the file
+comes from are mirrored here under its hostname.
 ` + inboxNeeds,
 		Example: `  larder mirror import carry.tar --bucket acme-registry
   (. .larder/env && larder mirror import carry.tar)`,

@@ -24,15 +24,15 @@ whether the certificate is issued, in the API's region and for the domain,
 whether the hosted zone is the domain's, and which rights are missing to deploy
 with SAM, or with Terraform or OpenTofu (--with terraform).
 
-Region and credentials are found as the AWS CLI finds them. The flags have the
-values of the template's parameters, whose names stand in brackets. Nothing is
-changed. What the credentials may not look at is said to be unchecked; the rights
-it takes to look at everything are sts:GetCallerIdentity,
-lambda:GetAccountSettings, s3:ListBucket, acm:DescribeCertificate,
-route53:GetHostedZone, iam:GetRole and iam:SimulatePrincipalPolicy.
+Region and credentials are found as the AWS CLI finds them. The flags take the
+values of the template's parameters, whose names are in brackets. Nothing is
+changed. What the credentials may not read is reported as unchecked. To check
+everything they need sts:GetCallerIdentity, lambda:GetAccountSettings,
+s3:ListBucket, acm:DescribeCertificate, route53:GetHostedZone, iam:GetRole and
+iam:SimulatePrincipalPolicy.
 
 Each check is one line: ok; warn, for what should be looked at; or FAIL, for what
-would fail, with advice. The exit status is 0 when none fails.`,
+would fail, with advice. The exit status is 0 when no check fails.`,
 		Example: `  larder preflight --bucket-name acme-registry
   larder preflight --bucket-name acme-registry --region eu-central-1 --domain-name registry.example.com \
     --certificate-arn arn:aws:acm:eu-central-1:123456789012:certificate/... --hosted-zone-id Z0123456789

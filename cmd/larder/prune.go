@@ -21,14 +21,14 @@ func newPruneCommand() *cobra.Command {
 		Use:   "prune",
 		Short: "Remove from a single node's inbox what nobody needs any more",
 		Long: fmt.Sprintf(`Remove from the inbox of a single node what nobody needs any more: uploads that are
-published, of which the registry has its own copy; files that were ignored, for they
-are no uploads; versions that were overwritten; and what "aws s3 rm" leaves of what it
-deletes. What is served stays as it is.
+published, because the registry has its own copy; files that were ignored, because they
+are not uploads; versions that were overwritten; and what "aws s3 rm" leaves of deleted
+files. What is served stays as it is.
 
-The server does this by itself, once a day, with what is older than LARDER_INBOX_DAYS.
+The server does this itself, once a day, with what is older than LARDER_INBOX_DAYS.
 This command does it now, whether the server runs or not. --older-than 0 removes all of
-it. But uploads that were rejected or are pending are kept for %d days at least, and
-those that the server has not looked at yet are always kept.`, prune.OthersDays),
+it. But uploads that were rejected or are pending are kept for at least %d days. Uploads
+that the server has not looked at yet are always kept.`, prune.OthersDays),
 		Example: `  larder prune --dry-run --older-than 0
   larder prune --older-than 7`,
 		Args: arguments(0, 0),

@@ -17,7 +17,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// outcomeTimeout is how long an outcome is waited for. It takes seconds.
+// outcomeTimeout is how long a command waits for outcomes, which take seconds.
 const outcomeTimeout = 5 * time.Minute
 
 func newPublishCommand() *cobra.Command {
@@ -29,31 +29,31 @@ func newPublishCommand() *cobra.Command {
 published, and say what became of each file.
 
 With --to, the files are those of a provider's release: packages, SHA256SUMS, its
-signature, the registry manifest. They are named as GoReleaser names them, and
-what else lies in its dist folder is skipped. The folder itself will do, too.
+signature, the registry manifest. They are named as GoReleaser names them. Other
+files of its dist folder are skipped. The folder itself may be named, too.
 
 With --module, it is a module's archive, or its folder, which is packed first:
 without what its .terraformignore excludes (and without .git/ and .terraform/),
 and always to the same bytes.
 
-With --source, the version says where it was made: the URL of its repository, in
-which tools look for release notes. It stays with what is published first.
+With --source, the version names the URL of its repository, in which tools look
+for release notes. The URL that is published first stays.
 
 Before anything is uploaded, all files are checked by the registry's own rules, and
 compared with one another: packages and manifest with SHA256SUMS, and with
---author-key the signature with it. If one breaks a rule, all its violations are
-told and nothing is uploaded. What may be a mistake is warned of. What only
-the registry can know, such as that a version is published already with other
-bytes, it says in the tags of the upload, which are waited for.
+--author-key the signature with it. If a file breaks a rule, all violations are
+reported and nothing is uploaded. Possible mistakes are warnings. Some things only
+the registry knows: for example, that a version is published already with other
+bytes. It says them in the tags of the upload, and the command waits for these.
 
 It needs s3:PutObject, s3:GetObjectTagging and s3:GetObjectVersionTagging on the
 inbox, and nothing else. Region and credentials are found as the AWS CLI finds
-them; AWS_ENDPOINT_URL_S3 leads to another server.
+them; AWS_ENDPOINT_URL_S3 sets another server.
 
 The exit status is 0 unless a file was rejected, could not be uploaded or had no
 outcome in time, a package waits for another file, or an author's signature was not
-taken, as when its key is not in the registry yet. Another file that waits (pending)
-is no failure.`,
+taken, for example because its key is not in the registry yet. Another file that
+waits (pending) is not a failure.`,
 		Example: `  larder publish dist --to acme/widget
   larder publish dist/* --to acme/widget --author-key acme.asc --json
   larder publish --module acme/network/aws --version 1.2.3 ./network
@@ -101,7 +101,7 @@ func openInbox(cmd *cobra.Command, o upload.Options) (*upload.Inbox, error) {
 	return upload.Open(cmd.Context(), o)
 }
 
-// publication is what is published, and how it is checked and told of.
+// publication is what is published, how it is checked, and how the outcome is printed.
 type publication struct {
 	upload.Options
 	provider, module, version string // the provider, or else the module and its version
@@ -122,7 +122,7 @@ func (p publication) publishRelease(cmd *cobra.Command, paths []string) error {
 // publishModule publishes a module's folder or archive.
 func (p publication) publishModule(cmd *cobra.Command, paths []string) error {
 	if len(paths) != 1 {
-		return fmt.Errorf("a module is one folder or one archive, and these are %d", len(paths))
+		return fmt.Errorf("a module is one folder or one archive, not %d", len(paths))
 	}
 	file, cleanUp, err := upload.Module(cmd.Context(), p.module, p.version, paths[0])
 	if err != nil {
@@ -164,7 +164,7 @@ func (p publication) publish(cmd *cobra.Command, files []upload.File) error {
 	return err
 }
 
-// merge puts what became of files in the place of what was said of them before.
+// merge replaces the reports of files that were uploaded since.
 func merge(reports, done []upload.Report) []upload.Report {
 	for _, d := range done {
 		at := slices.IndexFunc(reports, func(r upload.Report) bool { return r.Key == d.Key && r.File == d.File })
@@ -174,7 +174,7 @@ func merge(reports, done []upload.Report) []upload.Report {
 	return reports
 }
 
-// newProgress tells how files go up and come down beside the command's output.
+// newProgress shows the progress of uploads and downloads beside the command's output.
 func newProgress(cmd *cobra.Command) *progress.Progress {
 	return progress.New(cmd.ErrOrStderr(), isTerminal(os.Stderr))
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/larder-registry/larder/pkg/control"
 )
 
-// whichRegistry is what the help of a command says that asks a registry.
+// whichRegistry says which registry a command asks.
 const whichRegistry = `
 The registry is the one that "larder serve" runs from the data folder, as the same
 user; or with --stack a deployment on AWS, by the name of its bucket. A deployment
-is asked with your own credentials, found as the AWS CLI finds them, which need
-lambda:InvokeFunction on its function <name>-publish, as its policy <name>-operate
-allows it. AWS_ENDPOINT_URL_LAMBDA leads to another server.`
+is asked with your own credentials, found as the AWS CLI finds them. They need
+lambda:InvokeFunction on the function <name>-publish; the policy <name>-operate of the
+deployment allows it. AWS_ENDPOINT_URL_LAMBDA sets another server.`
 
-// whichNode is what the help of a command says that a deployment cannot do.
+// whichNode says which registry a command asks that is for a single node alone.
 const whichNode = `
 The registry is the one that "larder serve" runs from the data folder, as the same
 user.`
@@ -59,11 +59,11 @@ func ask(cmd *cobra.Command, o reach.Options, r control.Request) (control.Answer
 
 // addAfterFlag defines the flag with which an interrupted walk goes on.
 func addAfterFlag(command *cobra.Command, value *string) {
-	command.Flags().StringVar(value, "after", "", "go on after this `cursor`, which an interrupted run has told")
+	command.Flags().StringVar(value, "after", "", "go on after this `cursor`, which an interrupted run has printed")
 }
 
-// newWalk is a walk whose findings go to the command's output, and its progress
-// beside it.
+// newWalk makes a walk that writes its findings to the command's output, and its
+// progress beside it.
 func newWalk(cmd *cobra.Command, o reach.Options, after string, request func(after string) control.Request) (*walk.Walk, error) {
 	registry, err := findRegistry(cmd, o)
 	if err != nil {
@@ -78,7 +78,7 @@ func newWalk(cmd *cobra.Command, o reach.Options, after string, request func(aft
 	}, nil
 }
 
-// listAll asks for all parts of a list. Findings stand beside what is listed.
+// listAll asks for all parts of a list. Findings go beside the command's output.
 func listAll(cmd *cobra.Command, o reach.Options, request func(after string) control.Request, each func(*control.Walked)) (walk.Totals, error) {
 	w, err := newWalk(cmd, o, "", request)
 	if err != nil {
@@ -89,14 +89,13 @@ func listAll(cmd *cobra.Command, o reach.Options, request func(after string) con
 	return w.Run(cmd.Context())
 }
 
-// isTerminal says whether lines that are written to a file may be drawn again: it is a
-// terminal, and one that can do that.
+// isTerminal says whether a file is a terminal that can draw a line again.
 func isTerminal(file *os.File) bool {
 	return isatty.IsTerminal(file.Fd()) && os.Getenv("TERM") != "dumb"
 }
 
-// runToEnd runs a walk of a command that has the flag "after", and says how an
-// interrupted one goes on.
+// runToEnd runs a walk of a command that has the flag "after". If the walk is
+// interrupted, the error says how it goes on.
 func runToEnd(cmd *cobra.Command, w *walk.Walk) (walk.Totals, error) {
 	totals, err := w.Run(cmd.Context())
 	if err != nil && totals.Next != "" {
@@ -105,8 +104,8 @@ func runToEnd(cmd *cobra.Command, w *walk.Walk) (walk.Totals, error) {
 	return totals, err
 }
 
-// runWalk runs a walk to its end, says with one line what it came to, and fails
-// if something is wrong.
+// runWalk runs a walk to its end, prints its result in one line, and fails if
+// something is wrong.
 func runWalk(cmd *cobra.Command, w *walk.Walk, conclude func(walk.Totals) string) error {
 	totals, err := runToEnd(cmd, w)
 	if err != nil {

@@ -21,12 +21,12 @@ after registry/ was copied there from another registry, or when the catalog was
 lost or damaged.
 
 The registry does it, while it serves. Every version is compared with all of its
-records and written where the catalog says something else; what the catalog has
-without any record is removed; and what was accepted and not signed yet is signed.
-It can be interrupted anywhere, and be run again to go on.
+records and written where the catalog differs; versions of the catalog that have no
+record are removed; and what was accepted and not signed yet is signed. It can be
+interrupted anywhere, and be run again to go on.
 ` + whichRegistry + `
 
-The exit status is 0 when every version could be brought up.`,
+The exit status is 0 when every version is in the catalog as its records say.`,
 		Example: `  larder reindex
   larder reindex --stack acme-registry --region eu-central-1`,
 		Args: arguments(0, 0),

@@ -14,8 +14,8 @@ import (
 	"github.com/larder-registry/larder/internal/check/findings"
 )
 
-// report runs checks and tells what they find: each at once, or all at the end
-// as JSON. It fails if one of them does.
+// report runs checks and prints their findings: each at once, or all at the end as
+// JSON. It fails if a check fails.
 func report(cmd *cobra.Command, asJSON bool, subject string, run func(context.Context, *findings.List)) error {
 	out := cmd.OutOrStdout()
 	var written error
@@ -39,7 +39,7 @@ func report(cmd *cobra.Command, asJSON bool, subject string, run func(context.Co
 	return list.Err()
 }
 
-// show writes what a command has found out: as a document of JSON, or as people read it.
+// show writes the answer of a command: as a JSON document, or for people to read.
 func show(cmd *cobra.Command, asJSON bool, document any, write func(io.Writer) error) error {
 	if asJSON {
 		return writeJSON(cmd.OutOrStdout(), document)
@@ -47,7 +47,8 @@ func show(cmd *cobra.Command, asJSON bool, document any, write func(io.Writer) e
 	return write(cmd.OutOrStdout())
 }
 
-// hint tells a person what to do with what was printed. A program that reads it is not told.
+// hint says what to do with what was printed: to a person, not to a program that
+// reads the output.
 func hint(cmd *cobra.Command, format string, args ...any) error {
 	if !isatty.IsTerminal(os.Stdout.Fd()) {
 		return nil

@@ -95,7 +95,7 @@ func TestDeploymentIsAsked(t *testing.T) {
 		},
 		"rotate the access keys": {
 			[]string{"keys", "rotate-access"}, `{"access_rotated":{"access_key_id":"LARDER2","env":"/it's here/env"}}`, `{"rotate_access":{}}`,
-			"the operator's access key is LARDER2 from now on, and the old one is good for nothing; in every shell that uploads, source the new one:\n\n  . '/it'\\''s here/env'\n", "",
+			"the operator's access key is LARDER2 from now on, and the old one does not work any more; in every shell that uploads, source the new one:\n\n  . '/it'\\''s here/env'\n", "",
 		},
 		"create an uploader": {
 			[]string{"uploader", "create", "acme-ci", "--namespace", "acme", "--namespace", "labs"},
@@ -110,7 +110,7 @@ func TestDeploymentIsAsked(t *testing.T) {
 		"create an uploader, and the registry is an older one": {
 			[]string{"uploader", "create", "acme-ci", "--namespace", "acme"}, `{"walked":{"steps":{}}}`,
 			`{"create_uploader":{"name":"acme-ci","namespaces":["acme"]}}`, "", "the registry gave an answer to something else: it may be of another version than this larder; " +
-				"there may be an access key that nobody has got: \"larder uploader revoke acme-ci\" ends it, and the name is free again",
+				"there may be an access key that was not printed: \"larder uploader revoke acme-ci\" ends it, and the name is free again",
 		},
 		"list uploaders": {
 			[]string{"uploader", "list"},
@@ -153,11 +153,11 @@ func TestDeploymentIsAsked(t *testing.T) {
 // What is wrong with an uploader is said before anybody is asked.
 func TestUploaderIsNotMade(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--namespace is missing: a namespace that the uploader may upload to; several flags for several":                              {"acme-ci"},
-		`"*" is not a namespace: write all of it, up to 64 lower-case letters, digits, hyphens and underscores, and no *`:             {"acme-ci", "--namespace", "*"},
-		`"Acme CI" is not a name for an uploader: write up to 63 lower-case letters, digits and hyphens`:                              {"Acme CI", "--namespace", "acme"},
-		`--expires: "soon" is not how long something lasts: write a number of days, hours or minutes, like 90d, 12h or 30m, or never`: {"acme-ci", "--namespace", "acme", "--expires", "soon"},
-		"too few arguments: use larder uploader create NAME --namespace NAMESPACE [flags]":                                            {"--namespace", "acme"},
+		"--namespace is missing: a namespace that the uploader may upload to; may be repeated":                            {"acme-ci"},
+		`"*" is not a namespace: write all of it, up to 64 lower-case letters, digits, hyphens and underscores, and no *`: {"acme-ci", "--namespace", "*"},
+		`"Acme CI" is not a name for an uploader: write up to 63 lower-case letters, digits and hyphens`:                  {"Acme CI", "--namespace", "acme"},
+		`--expires: "soon" is not a lifetime: write a number of days, hours or minutes, like 90d, 12h or 30m, or never`:   {"acme-ci", "--namespace", "acme", "--expires", "soon"},
+		"too few arguments: use larder uploader create NAME --namespace NAMESPACE [flags]":                                {"--namespace", "acme"},
 	} {
 		asked := startStack(t, "{}")
 		out, _, err := run(t, append([]string{"uploader", "create"}, args...)...)

@@ -10,11 +10,11 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// standingText is what the help of all three commands says.
+// standingText is part of the help of all three commands.
 const standingText = `
-ADDRESS is that of a provider, namespace/type, of a mirrored one,
-hostname/namespace/type, or of a module, namespace/name/system. Bytes, checksums
-and signatures of a version stay as they are, whatever it is declared to be.
+ADDRESS is a provider, namespace/type, a mirrored provider, hostname/namespace/type,
+or a module, namespace/name/system. The bytes, checksums and signatures of the
+version do not change.
 ` + whichRegistry
 
 func newDeprecateCommand() *cobra.Command {
@@ -26,11 +26,11 @@ func newDeprecateCommand() *cobra.Command {
 		Long: `Warn those who use a version of a provider or module.
 
 The version stays listed and is installed as before. Terraform and OpenTofu print
-the message of a provider's version when they install a version of that provider,
-whichever it is, at "init". Neither of them tells about modules: of a module's
-version the message is in the registry's answers alone.
+the message of a provider's version at "init", when they install any version of that
+provider. They print no message about modules: the message of a module's version is
+in the registry's answers alone.
 
-Another message takes the place of the one before.
+A new message replaces the old one.
 ` + standingText,
 		Example: `  larder deprecate acme/widget 1.0.0 --message "It leaks memory: use 1.0.1"
   larder deprecate acme/network/aws 1.2.3 --message "Use 2.0.0" --stack acme-registry`,
@@ -51,15 +51,14 @@ func newWithdrawCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "withdraw ADDRESS VERSION [--message TEXT]",
 		Short: "Take a version of a provider or module off the lists",
-		Long: `Take a version of a provider or module off the lists, so that nobody comes to use
-it any more. It is not deleted: whoever asks for exactly this version is given it,
-as before.
-
-But Terraform and OpenTofu ask for the list first, also for what their lock file
-names. So "init" of most who have the version locked fails, until they move on with
-"init -upgrade"; docs/operations.md says what each of them does. A message tells
-them why, as that of a deprecation does. To warn, and stop nobody, deprecate the
+		Long: `Take a version of a provider or module off the lists, so that nobody new uses it. It
+is not deleted: the registry still serves it to a client that asks for exactly this
 version.
+
+But Terraform and OpenTofu ask for the list first, also for versions in their lock
+file. So "init" fails for most users who have locked the version, until they run
+"init -upgrade"; docs/operations.md says what each client does. Clients print a message
+as that of a deprecation. To warn, and stop nobody, deprecate the version.
 
 Uploading the version again does not put it back on the list: "larder restore"
 does.
@@ -71,7 +70,7 @@ does.
 			return declare(cmd, o, control.Standing{Address: args[0], Version: args[1], State: registry.Withdrawn, Message: message})
 		},
 	}
-	command.Flags().StringVar(&message, "message", "", "why, in one `line`: whoever asks for the list of a provider's versions is told")
+	command.Flags().StringVar(&message, "message", "", "why, in one `line`: it is in the list of a provider's versions")
 	addRegistryFlags(command, &o)
 	return command
 }
@@ -80,9 +79,9 @@ func newRestoreCommand() *cobra.Command {
 	var o reach.Options
 	command := &cobra.Command{
 		Use:   "restore ADDRESS VERSION",
-		Short: "Take back that a version is deprecated or withdrawn",
-		Long: `Take back that a version of a provider or module is deprecated or withdrawn: it is
-listed again, without a message.
+		Short: "List a deprecated or withdrawn version as before",
+		Long: `List a deprecated or withdrawn version of a provider or module as before, without a
+message.
 ` + standingText,
 		Example: `  larder restore acme/widget 1.0.0`,
 		Args:    arguments(2, 2),
@@ -94,7 +93,7 @@ listed again, without a message.
 	return command
 }
 
-// declare declares how a version stands.
+// declare declares the standing of a version.
 func declare(cmd *cobra.Command, o reach.Options, s control.Standing) error {
 	if err := s.Validate(); err != nil {
 		return err

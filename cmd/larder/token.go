@@ -7,8 +7,8 @@ func newTokenCommand() *cobra.Command {
 		Use:   "token",
 		Short: "Make, list and revoke the tokens that reading needs",
 		Long: `Make, list and revoke the tokens that reading a registry needs, unless it is open
-to all. Pipelines can do without a token of this kind, and people can log in:
-see "larder trust".`,
+to all. Pipelines can also use their identity tokens, and people can log in: see
+"larder trust".`,
 		Args: cobra.NoArgs,
 		RunE: showHelp,
 	}

@@ -19,8 +19,7 @@ func newTokenCreateCommand() *cobra.Command {
 		Use:   "create --name NAME --scope SCOPE",
 		Short: "Make a token, and print it this once",
 		Long: `Make a token and print it, alone on a line. It is printed this once: the registry
-keeps a hash of it, from which nobody can work it out. The token is made here, and
-does not leave this machine.
+keeps only a hash of it. The token is made here, and does not leave this machine.
 ` + scopeText + whichAccess,
 		Example: `  larder token create --name ci --scope "read *"
   larder token create --name laptop --scope "read providers:acme/*" --scope "read modules:acme/*" --expires 30d
@@ -39,7 +38,7 @@ does not leave this machine.
 	return command
 }
 
-// tokenFlags say what a token is to be.
+// tokenFlags describe the token to make.
 type tokenFlags struct {
 	name, owner, expires string
 	scopes               []string
@@ -47,8 +46,8 @@ type tokenFlags struct {
 
 func (t *tokenFlags) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&t.name, "name", "", "a `name` to know the token by, which no other one has")
-	flags.StringArrayVar(&t.scopes, "scope", nil, "a `scope` that the token has; several flags for several")
+	flags.StringVar(&t.name, "name", "", "a `name` for the token, which no other token has")
+	flags.StringArrayVar(&t.scopes, "scope", nil, "a `scope` of the token; may be repeated")
 	flags.StringVar(&t.expires, "expires", "90d", "`how long` the token is good, in days, hours or minutes like 90d, 12h or 30m, or never")
 	flags.StringVar(&t.owner, "owner", "", "`whom` to ask about the token; without it, the user who runs the command")
 	checkFlags(command, needed("name"), needed("scope"))
@@ -81,18 +80,18 @@ func createToken(cmd *cobra.Command, o reach.Options, secret string, r admin.Cre
 	revoke := "larder token revoke " + r.ID.String()
 	answer, err := askAccess(cmd, o, admin.Request{CreateToken: &r})
 	if errors.Is(err, reach.ErrUnknown) {
-		return fmt.Errorf("%w; the registry may have made a token that nobody has got: \"%s\" ends it, and the name is free again", err, revoke)
+		return fmt.Errorf("%w; the registry may have made a token that was not printed: \"%s\" ends it, and the name is free again", err, revoke)
 	}
 	if err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
-		return fmt.Errorf("the token is made, and cannot be written: %w; end it with \"%s\"", err, revoke)
+		return fmt.Errorf("the token is made, and cannot be printed: %w; end it with \"%s\"", err, revoke)
 	}
 	return hint(cmd, tokenHint, formatExpiry(answer.Token.Expires))
 }
 
-// tokenHint is what a person is told who has got a token.
+// tokenHint tells a person what to do with a new token.
 const tokenHint = `
 That is the token; it is shown this once. It expires: %s.
 Terraform and OpenTofu take it from their CLI configuration,
@@ -101,6 +100,6 @@ Terraform and OpenTofu take it from their CLI configuration,
     token = "larder_…"
   }
 
-or, of a registry without a port in its hostname, from an environment variable that
-is called as the hostname is: TF_TOKEN_registry_example_com, with __ for a hyphen.
+or, if the registry's hostname has no port, from an environment variable with the
+hostname in its name: TF_TOKEN_registry_example_com, with _ for a dot and __ for a hyphen.
 `

@@ -21,12 +21,12 @@ func newTokenListCommand() *cobra.Command {
 	var all, asJSON bool
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List the tokens that are good, and those that expired lately",
-		Long: `List the tokens that were made by "larder token create", and those that people got
-when they logged in, also a week after they have expired. How many tokens
-pipelines have, which live for minutes, is counted.
+		Short: "List the tokens that are valid, and those that expired lately",
+		Long: `List the tokens that "larder token create" made, and those that people got when they
+logged in, until a week after they have expired. The tokens of pipelines, which live
+for minutes, are only counted.
 
-Times are in UTC, and that of the last use is a day.
+Times are in UTC. The last use is a day.
 ` + whichAccess,
 		Example: `  larder token list
   larder token list --all --json --stack acme-registry`,
@@ -51,8 +51,8 @@ Times are in UTC, and that of the last use is a day.
 	return command
 }
 
-// listTokens is all tokens; unless all are wanted, those of pipelines are counted
-// that are good.
+// listTokens lists all tokens. Unless all are wanted, it only counts the valid tokens
+// of pipelines.
 func listTokens(cmd *cobra.Command, registry *reach.Registry, all bool) (tokens []access.Token, ofPipelines int, err error) {
 	now := time.Now()
 	tokens = []access.Token{}
@@ -69,7 +69,7 @@ func listTokens(cmd *cobra.Command, registry *reach.Registry, all bool) (tokens 
 	return tokens, ofPipelines, nil
 }
 
-// allTokens asks for one page after the other.
+// allTokens asks for one page of tokens after the other.
 func allTokens(cmd *cobra.Command, registry *reach.Registry) iter.Seq2[access.Token, error] {
 	return func(yield func(access.Token, error) bool) {
 		for list := new(admin.ListTokens); ; {

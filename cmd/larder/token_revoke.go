@@ -24,14 +24,14 @@ func newTokenRevokeCommand() *cobra.Command {
 ID's first digits, or by the token itself. The token itself is not sent: the
 registry gets its ID.
 
---owner ends all tokens of one owner, for instance of somebody who has left. Write
+--owner ends all tokens of one owner, for example of somebody who has left. Write
 the owner as "larder token list" shows it. For people who log in, it shows a name
-and, in parentheses, what identifies them. Give the part in parentheses alone: it
-never changes, and the name may have changed.
+and, in parentheses, their ID. Give only the ID: it never changes, and the name may
+have changed.
 
-A token ends at once on a single node, and within 60 seconds on AWS. A link
-to an archive that a client already has is good until it expires: for 15 minutes,
-or on AWS for UrlLifetime.
+A token ends at once on a single node, and within 60 seconds on AWS. A link to an
+archive that a client already has works until it expires: for 15 minutes, or on AWS
+for UrlLifetime.
 ` + whichAccess,
 		Example: `  larder token revoke ci
   larder token revoke 3f2a90c1 --stack acme-registry
@@ -48,7 +48,7 @@ or on AWS for UrlLifetime.
 	return command
 }
 
-// revokeTokens ends the tokens that are named, or else those of an owner.
+// revokeTokens revokes the tokens that are named, or else those of an owner.
 func revokeTokens(cmd *cobra.Command, o reach.Options, named []string, owner string) error {
 	registry, err := findRegistry(cmd, o)
 	if err != nil {
@@ -67,8 +67,8 @@ func revokeTokens(cmd *cobra.Command, o reach.Options, named []string, owner str
 	return nil
 }
 
-// tokensOf is the IDs of the tokens of an owner that have not expired. There is
-// at least one.
+// tokensOf lists the IDs of an owner's tokens that have not expired: at least one, or
+// an error.
 func tokensOf(cmd *cobra.Command, registry *reach.Registry, owner string) (ids []string, err error) {
 	now := time.Now()
 	for t, err := range allTokens(cmd, registry) {
@@ -80,13 +80,13 @@ func tokensOf(cmd *cobra.Command, registry *reach.Registry, owner string) (ids [
 		}
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("no token that is good has the owner %.200q: \"larder token list --all\" says the owners", owner)
+		return nil, fmt.Errorf("no valid token has the owner %.200q: \"larder token list --all\" shows the owners", owner)
 	}
 	return ids, nil
 }
 
-// isOwner says whether a token is an owner's. That of a person may be named by
-// what the provider of identities knows them by (sub), at the end of the owner.
+// isOwner says whether a token is an owner's. A person may be named by the ID that
+// the identity provider has for them (sub), at the end of the owner.
 func isOwner(t access.Token, owner string) bool {
 	return t.Owner == owner || t.Origin == access.ByLogin && strings.HasSuffix(t.Owner, " ("+owner+")")
 }

@@ -18,9 +18,9 @@ func newTrustCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "trust",
 		Short: "Say which pipelines and people get tokens, and for what",
-		Long: `Say which pipelines and people get tokens of the registry for what others say of
-them: a pipeline for the identity token of its CI system, a person who logs in for
-what the company's identity provider says. Whoever no rule fits gets none.`,
+		Long: `Say which pipelines and people get tokens of the registry: a pipeline by the identity
+token of its CI system, a person who logs in by what the company's identity provider
+says. Without a rule that fits, there is no token.`,
 		Args: cobra.NoArgs,
 		RunE: showHelp,
 	}
@@ -69,14 +69,15 @@ func writeRules(out io.Writer, rules []access.Rule) error {
 	return errors.Join(err, table.Flush())
 }
 
-// remaining says of what a removed rule has given how long that is good, and what ends it.
+// remaining says how long the tokens and keys of a removed rule stay valid, and what
+// ends them.
 func remaining(rule access.Rule) (text string) {
 	if len(rule.Scopes) > 0 {
-		text = fmt.Sprintf("tokens that it gave are good until they expire, in %s at the latest: "+
+		text = fmt.Sprintf("tokens that it gave are valid until they expire, in %s at the latest: "+
 			"\"larder token list --all\" lists them, and \"larder token revoke\" ends them\n", formatLifetime(rule.Lifetime))
 	}
 	if len(rule.Uploads) > 0 {
-		text += "access keys that it gave are good until they expire, in an hour at the latest: \"larder keys rotate-access\" ends them\n"
+		text += "access keys that it gave are valid until they expire, in an hour at the latest: \"larder keys rotate-access\" ends them\n"
 	}
 	return text
 }
@@ -85,11 +86,11 @@ func newTrustRemoveCommand() *cobra.Command {
 	var o reach.Options
 	command := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Trust nobody by a rule any more",
-		Long: `Trust nobody by a rule any more. The tokens that it has given stay good until they
-expire; "larder token list --all" lists them, and "larder token revoke" ends them
-sooner. Access keys that it has given are good for an hour at most, and "larder keys
-rotate-access" ends those.
+		Short: "Remove a rule",
+		Long: `Remove a rule. The tokens that it has given stay valid until they expire; "larder
+token list --all" lists them, and "larder token revoke" ends them sooner. Access keys
+that it has given are valid for an hour at most, and "larder keys rotate-access" ends
+them sooner.
 ` + whichAccess,
 		Example: `  larder trust remove github`,
 		Args:    arguments(1, 1),

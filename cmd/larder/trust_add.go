@@ -16,18 +16,18 @@ func newTrustAddCommand() *cobra.Command {
 	var r ruleFlags
 	command := &cobra.Command{
 		Use:   "add NAME (--issuer URL --audience TEXT | --login) --claim NAME=PATTERN (--scope SCOPE | --upload NAMESPACE)",
-		Short: "Trust what an issuer says of some pipelines, or the provider of some people",
+		Short: "Add a rule that gives tokens to some pipelines or people",
 		Long: `Trust what an issuer of identity tokens says of some pipelines, or with --login what
-the company's identity provider says of some people; and give those whom all
-claims of a rule fit a token with its scopes. Whom several rules fit gets the
-scopes of all, for the shortest of their lifetimes.
+the company's identity provider says of some people. A pipeline or person gets a token
+with the scopes of the rule if all its claims fit. If several rules fit, the token has
+the scopes of all, and the shortest of their lifetimes.
 
 With --upload, pipelines get an access key for uploads to a namespace, too: on a single
 node, by AWS's own clients, for up to an hour, as docs/ci.md says. On AWS, the trust policy
 of an IAM role says who uploads.
 
-A claim's pattern is its value, letter by letter. Of the parts between slashes and
-colons each may be a * for any one part, and at the end for one or more:
+A claim's pattern is its exact value. But between slashes and colons, a * is any one
+part, and at the end one part or more:
 
   repository_owner=acme
   sub=repo:acme/*
@@ -45,12 +45,12 @@ colons each may be a * for any one part, and at the end for one or more:
 				return err
 			}
 			if len(rule.Uploads) > 0 && o.Stack != "" {
-				return errors.New("--upload is for a single node: on AWS, pipelines upload with an IAM role, whose trust policy says which do; docs/ci.md says more")
+				return errors.New("--upload is for a single node: on AWS, pipelines upload with an IAM role, whose trust policy says which pipelines may; docs/ci.md says more")
 			}
 			if _, err := askAccess(cmd, o, admin.Request{AddRule: &rule}); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rule %s gives %s %s that are good for %s\n", rule.Name, rule.Use, given(rule), formatLifetime(rule.Lifetime))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the rule %s gives %s %s that are valid for %s\n", rule.Name, rule.Use, grants(rule), formatLifetime(rule.Lifetime))
 			return err
 		},
 	}
@@ -59,8 +59,8 @@ colons each may be a * for any one part, and at the end for one or more:
 	return command
 }
 
-// given is what a rule gives.
-func given(rule access.Rule) string {
+// grants names what a rule gives.
+func grants(rule access.Rule) string {
 	switch {
 	case len(rule.Uploads) == 0:
 		return "tokens"
@@ -77,7 +77,7 @@ const (
 	gitlab = "https://gitlab.com"
 )
 
-// ruleFlags say what a rule is to be.
+// ruleFlags describe the rule to add.
 type ruleFlags struct {
 	issuer, audience, lifetime string
 	github, gitlab, login      bool
@@ -86,15 +86,15 @@ type ruleFlags struct {
 
 func (r *ruleFlags) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&r.issuer, "issuer", "", "the `URL` of the issuer, exactly as it stands in the claim iss")
+	flags.StringVar(&r.issuer, "issuer", "", "the `URL` of the issuer, exactly as in the claim iss")
 	flags.BoolVar(&r.github, "github", false, "GitHub Actions: --issuer "+github)
 	flags.BoolVar(&r.gitlab, "gitlab", false, "GitLab CI/CD on gitlab.com: --issuer "+gitlab)
 	flags.BoolVar(&r.login, "login", false, "people who log in")
-	flags.StringVar(&r.audience, "audience", "", "`what` pipelines ask their identity tokens to be for, such as https:// and the registry's host")
-	flags.StringArrayVar(&r.claims, "claim", nil, "what a claim must be, as `name=pattern`; several flags for several, which all must fit")
-	flags.StringArrayVar(&r.scopes, "scope", nil, "a `scope` that the tokens have; several flags for several")
-	flags.StringArrayVar(&r.uploads, "upload", nil, "a `namespace` to which pipelines may upload; several flags for several")
-	flags.StringVar(&r.lifetime, "lifetime", "", "`how long` a token or access key is good, in days, hours or minutes; without it, 15m for pipelines and 90d for people")
+	flags.StringVar(&r.audience, "audience", "", "the `audience` of the pipelines' identity tokens: usually https:// and the registry's host")
+	flags.StringArrayVar(&r.claims, "claim", nil, "a claim that must fit, as `name=pattern`; may be repeated, and then all must fit")
+	flags.StringArrayVar(&r.scopes, "scope", nil, "a `scope` of the tokens; may be repeated")
+	flags.StringArrayVar(&r.uploads, "upload", nil, "a `namespace` to which pipelines may upload; may be repeated")
+	flags.StringVar(&r.lifetime, "lifetime", "", "`how long` a token or access key is valid, in days, hours or minutes; without it, 15m for pipelines and 90d for people")
 	checkFlags(command, oneOf("issuer", "github", "gitlab", "login"), notTogether("audience", "login"), needed("claim"), someOf("scope", "upload"))
 }
 

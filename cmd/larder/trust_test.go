@@ -12,19 +12,19 @@ func TestTrustAdd(t *testing.T) {
 	for line, test := range map[string]struct{ rule, says string }{
 		"--github --audience https://r.example --claim repository_owner=acme --scope": {
 			`{"name":"x","use":"pipelines","issuer":"https://token.actions.githubusercontent.com","audience":"https://r.example","claims":[{"name":"repository_owner","pattern":"acme"}],"scopes":["read *"],"lifetime":"15m0s"}`,
-			"the rule x gives pipelines tokens that are good for 15m\n",
+			"the rule x gives pipelines tokens that are valid for 15m\n",
 		},
 		"--gitlab --audience a --claim namespace_path=acme --claim ref_protected=true --lifetime 1h --scope": {
 			`{"name":"x","use":"pipelines","issuer":"https://gitlab.com","audience":"a","claims":[{"name":"namespace_path","pattern":"acme"},{"name":"ref_protected","pattern":"true"}],"scopes":["read *"],"lifetime":"1h0m0s"}`,
-			"the rule x gives pipelines tokens that are good for 1h\n",
+			"the rule x gives pipelines tokens that are valid for 1h\n",
 		},
 		"--issuer https://ci.example --audience a --claim sub=build --scope": {
 			`{"name":"x","use":"pipelines","issuer":"https://ci.example","audience":"a","claims":[{"name":"sub","pattern":"build"}],"scopes":["read *"],"lifetime":"15m0s"}`,
-			"the rule x gives pipelines tokens that are good for 15m\n",
+			"the rule x gives pipelines tokens that are valid for 15m\n",
 		},
 		"--login --claim groups=platform --scope": {
 			`{"name":"x","use":"people","claims":[{"name":"groups","pattern":"platform"}],"scopes":["read *"],"lifetime":"2160h0m0s"}`,
-			"the rule x gives people tokens that are good for 90d\n",
+			"the rule x gives people tokens that are valid for 90d\n",
 		},
 	} {
 		asked := startStack(t, `{"rule":`+test.rule+`}`)
@@ -61,12 +61,12 @@ func TestTrustAddRefuses(t *testing.T) {
 
 const oneRule = `{"name":"github","use":"pipelines","issuer":"https://ci.example","audience":"a","claims":[{"name":"sub","pattern":"b"},{"name":"c","pattern":"d"}],"scopes":["read *"],"uploads":["acme","labs"],"lifetime":"15m0s"}`
 
-// Who may upload to a deployment is not up to its rules, and to a single node it is.
+// The rules of a single node say who may upload; those of a deployment do not.
 func TestTrustUploads(t *testing.T) {
 	line := strings.Fields("trust add x --github --audience a --claim repository=acme/x --upload acme --upload labs")
 	asked := startStack(t)
 	_, _, err := run(t, line...)
-	if want := "--upload is for a single node: on AWS, pipelines upload with an IAM role, whose trust policy says which do; docs/ci.md says more"; err == nil || err.Error() != want || len(*asked) > 0 {
+	if want := "--upload is for a single node: on AWS, pipelines upload with an IAM role, whose trust policy says which pipelines may; docs/ci.md says more"; err == nil || err.Error() != want || len(*asked) > 0 {
 		t.Errorf("%v, and asked %q", err, *asked)
 	}
 	for _, test := range []struct {
@@ -79,8 +79,8 @@ func TestTrustUploads(t *testing.T) {
 	} {
 		r := ruleFlags{github: true, audience: "a", claims: []string{"repository=acme/x"}, scopes: test.scopes, uploads: test.uploads}
 		rule, err := r.rule("x")
-		if err != nil || given(rule) != test.want {
-			t.Errorf("%q and %q: gives %s, %v, want %s", test.scopes, test.uploads, given(rule), err, test.want)
+		if err != nil || grants(rule) != test.want {
+			t.Errorf("%q and %q: gives %s, %v, want %s", test.scopes, test.uploads, grants(rule), err, test.want)
 		}
 	}
 	for want, more := range map[string]string{
@@ -119,8 +119,8 @@ func TestTrustList(t *testing.T) {
 func TestTrustRemove(t *testing.T) {
 	const (
 		removed = "the rule github is removed\n"
-		tokens  = "tokens that it gave are good until they expire, in 15m at the latest: \"larder token list --all\" lists them, and \"larder token revoke\" ends them\n"
-		keys    = "access keys that it gave are good until they expire, in an hour at the latest: \"larder keys rotate-access\" ends them\n"
+		tokens  = "tokens that it gave are valid until they expire, in 15m at the latest: \"larder token list --all\" lists them, and \"larder token revoke\" ends them\n"
+		keys    = "access keys that it gave are valid until they expire, in an hour at the latest: \"larder keys rotate-access\" ends them\n"
 	)
 	for rule, want := range map[string]string{
 		oneRule: removed + tokens + keys,

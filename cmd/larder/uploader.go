@@ -15,21 +15,20 @@ import (
 	"github.com/larder-registry/larder/pkg/control"
 )
 
-// whichUploaders is what the help of a command says that asks a registry about
-// uploaders.
+// whichUploaders says which registry a command asks about uploaders.
 const whichUploaders = `
 The registry is the one that "larder serve" runs from the data folder, as the same
-user. On AWS, IAM says who may upload: the parameter UploaderNamespace makes the
-policy <BucketName>-upload-<namespace> to attach, with the same borders, and
-docs/ci.md says how pipelines get a role.`
+user. On AWS, IAM says who may upload: the parameter UploaderNamespace makes a policy
+to attach, <BucketName>-upload-<namespace>, with the same rights, and docs/ci.md says
+how pipelines get a role.`
 
 func newUploaderCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "uploader",
 		Short: "Make, list and revoke access keys that may upload to some namespaces",
-		Long: `Make, list and revoke access keys that may upload to some namespaces, and nowhere
-else: one for each team or pipeline. The key in the data folder's file "env" is the
-operator's own, and may upload everywhere.`,
+		Long: `Make, list and revoke access keys that may upload to some namespaces only: one for
+each team or pipeline. The key in the data folder's file "env" is the operator's own,
+and may upload everywhere.`,
 		Args: cobra.NoArgs,
 		RunE: showHelp,
 	}
@@ -45,12 +44,12 @@ func newUploaderCreateCommand() *cobra.Command {
 		Use:   "create NAME --namespace NAMESPACE",
 		Short: "Make an access key for an uploader, and print it this once",
 		Long: `Make an access key for an uploader, and print it this once, as variables that the AWS
-CLI, its SDKs and "larder publish" read. By the name, the log and the records of the
-registry say who uploaded.
+CLI, its SDKs and "larder publish" read. The log and the records of the registry say
+by this name who uploaded.
 
 An uploader may upload below keys/, modules/ and providers/ of its namespaces, and
-read there which uploads there are, their tags, and what became of them. It may not
-delete, download what it uploaded, upload for a mirror, or write what is published.
+list the uploads there, their tags and their outcomes. It may not delete, download its
+uploads, upload for a mirror, or write what is published.
 ` + whichUploaders,
 		Example: `  larder uploader create acme-ci --namespace acme
   larder uploader create platform --namespace acme --namespace labs --expires 90d`,
@@ -69,8 +68,8 @@ delete, download what it uploaded, upload for a mirror, or write what is publish
 		},
 	}
 	flags := command.Flags()
-	flags.StringArrayVar(&request.Namespaces, "namespace", nil, "a `namespace` that the uploader may upload to; several flags for several")
-	flags.StringVar(&expires, "expires", "never", "`how long` the key is good, in days, hours or minutes like 90d, 12h or 30m, or never")
+	flags.StringArrayVar(&request.Namespaces, "namespace", nil, "a `namespace` that the uploader may upload to; may be repeated")
+	flags.StringVar(&expires, "expires", "never", "`how long` the key is valid, in days, hours or minutes like 90d, 12h or 30m, or never")
 	checkFlags(command, needed("namespace"))
 	addRegistryFlags(command, &o)
 	return command
@@ -81,7 +80,7 @@ func createUploader(cmd *cobra.Command, o reach.Options, request control.CreateU
 	revoke := "larder uploader revoke " + request.Name
 	answer, err := ask(cmd, o, control.Request{CreateUploader: &request})
 	if errors.Is(err, reach.ErrUnknown) {
-		return fmt.Errorf("%w; there may be an access key that nobody has got: \"%s\" ends it, and the name is free again", err, revoke)
+		return fmt.Errorf("%w; there may be an access key that was not printed: \"%s\" ends it, and the name is free again", err, revoke)
 	}
 	if err != nil {
 		return err
@@ -90,16 +89,16 @@ func createUploader(cmd *cobra.Command, o reach.Options, request control.CreateU
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\nAWS_ENDPOINT_URL_S3=%s\nAWS_REGION=%s\nLARDER_BUCKET=%s\n",
 		u.AccessKeyID, u.SecretAccessKey, u.S3URL, u.Region, u.Bucket)
 	if err != nil {
-		return fmt.Errorf("the access key is made, and cannot be written: %w; end it with \"%s\"", err, revoke)
+		return fmt.Errorf("the access key is made, and cannot be printed: %w; end it with \"%s\"", err, revoke)
 	}
 	return hint(cmd, uploaderHint, formatExpiry(u.Expires), u.Namespaces[0])
 }
 
-// uploaderHint is what a person is told who has got an access key.
+// uploaderHint tells a person what to do with a new access key.
 const uploaderHint = `
 That is the access key; it is shown this once. It expires: %s.
-Set these as variables of the pipeline, or export them in a shell. Who does not trust
-the bucket's certificate yet sets AWS_CA_BUNDLE to a file with ca.pem of the data folder.
+Set these as variables of the pipeline, or export them in a shell. On a machine that does
+not trust the bucket's certificate, set AWS_CA_BUNDLE to a copy of the data folder's ca.pem.
 
   aws s3 cp 1.0.0.zip "s3://$LARDER_BUCKET/modules/%s/NAME/SYSTEM/"
 `
@@ -110,7 +109,7 @@ func newUploaderListCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the uploaders, and those that expired lately",
-		Long: `List the uploaders that have access keys of their own, also a week after they have
+		Long: `List the uploaders that have access keys of their own, until a week after they have
 expired. Times are in UTC.
 ` + whichUploaders,
 		Example: `  larder uploader list

@@ -27,10 +27,10 @@ func newUploadsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "uploads [PREFIX]",
 		Short: "Say what became of uploads, and why",
-		Long: `Say what became of uploads, and why: of those that are rejected, pending or ignored,
-with all reasons. With a prefix, of those whose keys in the bucket begin with it.
+		Long: `Say what became of uploads that are rejected, pending or ignored, with all reasons.
+With a prefix, only of uploads whose keys in the bucket begin with it.
 
-It says what became of the last upload under each key, also when that upload is gone
+It names the outcome of the last upload under each key, even if the upload was deleted
 from the bucket.
 ` + whichRegistry,
 		Example: `  larder uploads
@@ -39,7 +39,7 @@ from the bucket.
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if status != "" && !slices.Contains(uploadStatuses, status) {
-				return fmt.Errorf("--status: %q is no status: say %s", status, strings.Join(uploadStatuses, ", "))
+				return fmt.Errorf("--status: %q is not a status: give %s", status, strings.Join(uploadStatuses, ", "))
 			}
 			uploads, totals, err := listUploads(cmd, o, control.Uploads{Prefix: strings.Join(args, ""), Status: publish.Status(status)})
 			if err != nil {
@@ -73,7 +73,7 @@ func listUploads(cmd *cobra.Command, o reach.Options, r control.Uploads) (upload
 	return uploads, totals, err
 }
 
-// writeUploads says what became of uploads and, where there are none, that.
+// writeUploads prints the outcomes of uploads, or none if there are no uploads.
 func writeUploads(out io.Writer, uploads []publish.Outcome, none string) error {
 	if len(uploads) == 0 {
 		_, err := fmt.Fprintln(out, none)

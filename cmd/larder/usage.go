@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// arguments makes a command take so many arguments. Cobra has rules of its own, for
-// arguments and for flags, whose words are for those who wrote the command.
+// arguments bounds the number of arguments of a command. Cobra's own rules, for
+// arguments and for flags, report in words for programmers.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -25,15 +25,15 @@ func arguments(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// showHelp is what a command runs that only has others below it. A command that runs
-// nothing would take the misspelt name of one below for an argument, and succeed.
+// showHelp runs a command that only has subcommands. Without it, the command would take
+// a misspelt subcommand for an argument, and succeed.
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // manyArguments is for commands that take any number.
 const manyArguments = math.MaxInt
 
-// explainFlag says of a flag's value that cannot be read what the flag is for. The
-// library's words are those of its conversions.
+// explainFlag says what a flag is for, when its value cannot be read. The library's own
+// words are about conversions.
 func explainFlag(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -43,7 +43,7 @@ func explainFlag(_ *cobra.Command, err error) error {
 	return fmt.Errorf("--%s: %q does not fit: %s", invalid.GetFlag().Name, invalid.GetValue(), usage)
 }
 
-// A flagRule says what is wrong with the flags that were set. Nil: nothing.
+// A flagRule says what is wrong with the flags that were set, or nil.
 type flagRule func(flags *pflag.FlagSet) error
 
 // checkFlags makes a command refuse flags that break a rule, before it runs.
@@ -62,7 +62,7 @@ func checkFlags(command *cobra.Command, rules ...flagRule) {
 	}
 }
 
-// needed says that a command cannot do without a flag.
+// needed requires a flag.
 func needed(name string) flagRule {
 	return func(flags *pflag.FlagSet) error {
 		if flags.Changed(name) {
@@ -73,7 +73,7 @@ func needed(name string) flagRule {
 	}
 }
 
-// oneOf says that one of some flags is needed, and no second one.
+// oneOf requires exactly one of some flags.
 func oneOf(names ...string) flagRule {
 	return func(flags *pflag.FlagSet) error {
 		if len(changed(flags, names)) == 0 {
@@ -83,7 +83,7 @@ func oneOf(names ...string) flagRule {
 	}
 }
 
-// someOf says that at least one of some flags is needed.
+// someOf requires at least one of some flags.
 func someOf(names ...string) flagRule {
 	return func(flags *pflag.FlagSet) error {
 		if len(changed(flags, names)) > 0 {
@@ -93,7 +93,7 @@ func someOf(names ...string) flagRule {
 	}
 }
 
-// notTogether says that at most one of some flags may be set.
+// notTogether allows at most one of some flags.
 func notTogether(names ...string) flagRule {
 	return func(flags *pflag.FlagSet) error {
 		set := changed(flags, names)
@@ -104,7 +104,7 @@ func notTogether(names ...string) flagRule {
 	}
 }
 
-// together says that some flags are set all, or none of them.
+// together requires all of some flags, or none of them.
 func together(names ...string) flagRule {
 	return func(flags *pflag.FlagSet) error {
 		set := changed(flags, names)
@@ -123,7 +123,7 @@ func enumerate(names []string, word string) string {
 	return "--" + strings.Join(names[:last], ", --") + " " + word + " --" + names[last]
 }
 
-// changed are the flags of these that were set.
+// changed lists those of the flags that were set.
 func changed(flags *pflag.FlagSet, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !flags.Changed(name) })
 }

@@ -20,19 +20,18 @@ func newVerifyCommand() *cobra.Command {
 		Short: "Compare all that a registry has, and name every difference",
 		Long: `Compare all that a registry has, and name every difference: the catalog with the
 records, and the other way round; the bytes of every archive with their checksum;
-every SHA256SUMS with what it covers, and with its signature; and what lies in the
-inbox with what became of it.
+every SHA256SUMS with what it covers, and with its signature; and the uploads in the
+inbox with their outcomes.
 
 The registry does it, while it serves, and changes nothing. It reads all archives,
-which takes its time; with --quick it looks only whether they are there, and at
-their sizes. "larder reindex" mends what is wrong in the catalog.
+which takes time; with --quick it only checks that they exist, and their sizes.
+"larder reindex" mends what is wrong in the catalog.
 ` + whichRegistry + `
 
 Each difference is one line. The exit status is 0 when there is none.
 
-A line that begins with "note:" is no difference. It names a version that is signed
-by an author's key which is not trusted any more: it was released before that, and
-is served as it was.`,
+A line that begins with "note:" is not a difference. It names a version that an
+author's key signed before the trust in that key ended. It is served as before.`,
 		Example: `  larder verify
   larder verify --quick --stack acme-registry --region eu-central-1`,
 		Args: arguments(0, 0),
@@ -56,7 +55,7 @@ is served as it was.`,
 	return command
 }
 
-// concludeVerification says in words what a verification came to.
+// concludeVerification says the result of a verification in words.
 func concludeVerification(t walk.Totals) string {
 	switch {
 	case t.Findings > 0:
@@ -68,7 +67,7 @@ func concludeVerification(t walk.Totals) string {
 	}
 }
 
-// verifyAsJSON writes what a verification comes to when it is done.
+// verifyAsJSON writes the result of a verification when it is done.
 func verifyAsJSON(cmd *cobra.Command, w *walk.Walk) error {
 	document := struct {
 		Versions int               `json:"versions"`
