@@ -16,40 +16,61 @@ import (
 
 const readmeFile = "../README.md"
 
-// The README's lines to copy do what the README says, one after the other, in a shell that has nothing else.
+// The README's lines to copy do what the README says, one after the other, in a shell that has nothing else. Every client
+// installs what they publish.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	dir := t.TempDir()
-	if err := os.Symlink(n.data, filepath.Join(dir, ".larder")); err != nil {
-		t.Fatal(err)
-	}
 	at := slices.IndexFunc(clients, func(c client) bool { return c.product == "Terraform" })
 	if at < 0 {
-		t.Fatal("the README says terraform, and there is none")
+		t.Fatal("the README says terraform, and there is no Terraform")
 	}
-	if err := os.Symlink(clients[at].path, filepath.Join(dir, "terraform")); err != nil {
+	if err := errors.Join(
+		os.Symlink(n.data, filepath.Join(dir, ".larder")),
+		os.Symlink(clients[at].path, filepath.Join(dir, "terraform")),
+		os.MkdirAll(filepath.Join(dir, ".cache", "bin"), 0o700),
+		os.Symlink(larder, filepath.Join(dir, ".cache", "bin", "larder")),
+	); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, ".cache", "bin"), 0o700), os.Symlink(larder, filepath.Join(dir, ".cache", "bin", "larder"))); err != nil {
-		t.Fatal(err)
-	}
+	env := goCaches(t)
+	maps.Copy(env, map[string]string{
+		"GOPROXY":            "file://" + env["GOMODCACHE"] + "/cache/download", // go install asks for the newest version, too
+		"GOSUMDB":            "off",                                             // what is in the cache was verified
+		"PATH":               dir + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"CHECKPOINT_DISABLE": "1",
+		"AWS_PROFILE":        "mine",
+		"CGO_ENABLED":        "0", // as the provider was built that these tests have
+		"GOFLAGS":            "-trimpath",
+	})
 	shell := func(script string) string {
-		return command{
-			dir:  dir,
-			env:  map[string]string{"PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH"), "CHECKPOINT_DISABLE": "1", "AWS_PROFILE": "mine"},
-			argv: []string{"sh", "-euc", script},
-		}.must(t)
+		return command{dir: dir, env: env, argv: []string{"sh", "-euc", script}}.must(t)
 	}
 
-	back := "eval \"$(larder env --unset)\"; echo \"<$AWS_PROFILE ${AWS_ENDPOINT_URL_S3-}>\"\n"
-	if out := shell(readmeBlock(t, "module") + back); !strings.Contains(out, "Hello from Larder") || !strings.HasSuffix(out, "<mine >\n") {
-		t.Errorf("terraform apply and larder env --unset printed\n%s", out)
+	const (
+		again = "PATH=$PWD/.cache/bin:$PATH\n. .larder/env\n" // in another shell
+		back  = "eval \"$(larder env --unset)\"; echo \"<$AWS_PROFILE ${AWS_ENDPOINT_URL_S3-}>\"\n"
+	)
+	module, provider := readmeBlock(t, "module"), readmeBlock(t, "provider")
+	out := shell(module + readmeBlock(t, "status") + back)
+	checkSays(t, out, "Hello from Larder", published)
+	if !strings.HasSuffix(out, "<mine >\n") {
+		t.Errorf("larder env --unset leaves\n%s", out)
 	}
+	checkSays(t, shell(again+provider), `now = "20`)
 	n.expect(t, n.latest(t, "modules/acme/hello/null/1.0.0.tar.gz"), published)
-	if out := shell(". .larder/env\n" + readmeBlock(t, "status")); !strings.Contains(out, published) {
-		t.Errorf("aws s3api get-object-tagging printed\n%s", out)
+
+	for _, c := range clients {
+		install := strings.ReplaceAll(lastLine(module)+lastLine(provider), "terraform ", c.path+" ")
+		checkSays(t, shell(again+"rm -rf */.terraform* */terraform.tfstate\n"+install), "Hello from Larder", `now = "20`)
 	}
+}
+
+// lastLine returns the last line of a block.
+func lastLine(block string) string {
+	lines := slices.Collect(strings.Lines(block))
+	return lines[len(lines)-1]
 }
 
 // readmeBlock returns the README's block of shell lines that is marked for test with this name.
