@@ -50,7 +50,7 @@ func (h *handler) mirrorVersions(ctx context.Context, caller access.Caller, requ
 	}
 	if h.Origins != nil {
 		for _, v := range h.Origins.Versions(ctx, a) {
-			if listing.Entry(v).Revision == 0 { // else it is in the document, or was withdrawn
+			if listing.Find(v).Revision == 0 { // else it is in the document, or was withdrawn
 				document.Versions[v.String()] = struct{}{}
 			}
 		}

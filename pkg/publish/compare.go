@@ -42,7 +42,7 @@ func (p *Publisher) compare(ctx context.Context, s registry.State, listings *lis
 	if err != nil {
 		return seen, nil, err
 	}
-	entry := listing.Entry(want.Version)
+	entry := listing.Find(want.Version)
 	seen.Listed = entry.Revision
 	switch {
 	case !s.Listable() && entry.Revision > 0:

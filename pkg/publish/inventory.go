@@ -39,7 +39,7 @@ func (p *Publisher) Inventory(ctx context.Context, of, after string) iter.Seq2[H
 					yield(Held{}, err)
 					return
 				}
-				if held.Listed = listing.Entry(last.Version); held.Listed.Revision == 0 {
+				if held.Listed = listing.Find(last.Version); held.Listed.Revision == 0 {
 					held.Listed.Version = last.Version
 				}
 				if !yield(held, nil) {

@@ -530,7 +530,7 @@ func (r *randomRun) providerState(identity string) registry.ProviderVersion {
 	r.found(err)
 	if len(replayed.Packages) > 0 {
 		r.listed(listing, replayed.Listed())
-	} else if listing.Entry(version).Revision != 0 {
+	} else if listing.Find(version).Revision != 0 {
 		r.Errorf("%s is listed without a package", identity)
 	}
 	if !replayed.Settled() {

@@ -55,7 +55,7 @@ func (p *Publisher) isCurrent(ctx context.Context, last registry.ParsedRecordKey
 	if err != nil {
 		return false, err
 	}
-	listed := listing.Entry(last.Version).Revision
+	listed := listing.Find(last.Version).Revision
 	if last.Address.Folder() == registry.Modules {
 		return listed >= last.Sequence, nil
 	}

@@ -76,7 +76,7 @@ func (w *world) wantStanding(namespace string, want registry.Standing) {
 		w.Fatal(err)
 	}
 	v := mustVersion(w.T, "1.0.0")
-	if got, of := provider.Entry(v).Standing, module.Entry(v).Standing; got != want || of != want {
+	if got, of := provider.Find(v).Standing, module.Find(v).Standing; got != want || of != want {
 		w.Errorf("the provider stands as %+v, the module as %+v, want %+v", got, of, want)
 	}
 }

@@ -34,7 +34,7 @@ func TestSources(t *testing.T) {
 		for version, want := range map[string]string{"1.0.0": "", "1.1.0": source, "1.2.0": other, "1.3.0": ""} {
 			v := mustVersion(w.T, version)
 			m, err := catalogtest.ModuleVersion(w.Context(), w.index, vpc, v)
-			if listed := listing.Entry(v).Source; err != nil || m.Archive.Source != want || listed != want {
+			if listed := listing.Find(v).Source; err != nil || m.Archive.Source != want || listed != want {
 				w.Errorf("module %s: %v, the source is %q, and listed %q, want %q", version, err, m.Archive.Source, listed, want)
 			}
 			if kept, err := w.bucket.Head(w.Context(), vpc.ArchiveKey(v, m.Archive)); err != nil || kept.Source != "" {

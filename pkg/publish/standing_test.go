@@ -42,7 +42,7 @@ func (w *world) stands(version string) (provider, module registry.Standing) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		if got := listing.Entry(v).Standing; got != check.state {
+		if got := listing.Find(v).Standing; got != check.state {
 			w.Errorf("listed as %+v, and its state is %+v", got, check.state)
 		}
 	}

@@ -43,28 +43,27 @@ func (a ModuleAddress) String() string { return a.Namespace + "/" + a.Name + "/"
 // ProviderAddress names a provider. Namespace and type are lower case, as the
 // clients send them.
 type ProviderAddress struct {
-	// Hostname is that of the provider's origin registry, of which this one has
-	// a mirror: in lower case and in punycode, as the clients send it to a
-	// mirror. It is empty where this registry is the origin.
+	// Hostname is the origin registry of a mirrored provider, in lower case and
+	// in punycode, as the clients send it to a mirror. It is empty where this
+	// registry is the origin.
 	Hostname string `json:"hostname,omitempty"`
 
 	Namespace string `json:"namespace"`
 	Type      string `json:"type"`
 }
 
-// maxProviderPart is the longest namespace or type of a provider, in bytes: as
-// long as in a module address, for the clients' own rules have no limit and S3
-// has one for keys.
+// maxProviderPart is the longest namespace or type of a provider, in bytes. The
+// clients' rules have no limit, but S3's keys do: so it is that of module addresses.
 const maxProviderPart = 64
 
 // maxHostname is the longest name that DNS can have, in bytes.
 const maxHostname = 253
 
 // ParseHostname reads the hostname of a registry in any form that the clients
-// understand, and returns the one in which they send it to a mirror: in lower
-// case and in punycode.
+// understand, and returns it as they send it to a mirror: in lower case and in
+// punycode.
 //
-// One with a port is refused: no client can ask a mirror for it, because it
+// A hostname with a port is an error: no client can ask a mirror for it, because it
 // takes the hostname for the scheme of a URL.
 func ParseHostname(s string) (string, error) {
 	host, err := svchost.ForComparison(svchost.ForDisplay(s)) // which reads punycode, too
@@ -110,7 +109,7 @@ func ParseProviderAddress(namespace, typ string) (ProviderAddress, error) {
 	return a, nil
 }
 
-// Mirrored says that another registry is the provider's origin.
+// Mirrored says whether another registry is the provider's origin.
 func (a ProviderAddress) Mirrored() bool { return a.Hostname != "" }
 
 // String is namespace/type, of a mirrored provider hostname/namespace/type.

@@ -125,7 +125,7 @@ func TestPlatformJSON(t *testing.T) {
 	}
 }
 
-// plain is all that may stand in an address: it becomes part of keys and URLs.
+// plain is what an address may be made of: it becomes part of keys and URLs.
 var plain = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$`)
 
 func FuzzParseAddress(f *testing.F) {

@@ -11,7 +11,7 @@ import (
 const MaxConstraintLength = 1024
 
 // Constraint says which versions of a provider are wanted, as a configuration
-// says it: ">= 1.0, < 2.0". The zero Constraint is none and allows nothing.
+// says it: ">= 1.0, < 2.0". The zero Constraint allows nothing.
 type Constraint struct {
 	text  string
 	parts goversion.Constraints
@@ -33,21 +33,21 @@ func ParseConstraint(s string) (Constraint, error) {
 // String is the constraint as it was written.
 func (c Constraint) String() string { return c.text }
 
-// Given says that there is a constraint at all.
+// Given is false for the zero Constraint.
 func (c Constraint) Given() bool { return len(c.parts) > 0 }
 
-// Allows says whether a version meets the constraint. As in the clients, only
-// one that names a pre-release exactly allows it.
+// Allows says whether a version meets the constraint. As in the clients, a
+// pre-release must be named exactly.
 func (c Constraint) Allows(v Version) bool {
 	parsed, err := goversion.NewVersion(v.text)
 	if err != nil || !c.Given() || !c.parts.Check(parsed) {
 		return false
 	}
-	return !v.Prerelease() || c.names(parsed)
+	return !v.Prerelease() || c.namesExactly(parsed)
 }
 
-// names says whether a part of the constraint is the very version.
-func (c Constraint) names(v *goversion.Version) bool {
+// namesExactly says whether a part of the constraint is this one version.
+func (c Constraint) namesExactly(v *goversion.Version) bool {
 	for _, part := range c.parts {
 		text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(part.String()), "="))
 		if exact, err := goversion.NewVersion(text); err == nil && exact.Equal(v) {

@@ -61,7 +61,7 @@ func ParseRecordKey(key string) (parsed ParsedRecordKey, err error) {
 	if err != nil {
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: %w", key, err)
 	}
-	if parsed.Sequence, _ = strconv.Atoi(strings.TrimSuffix(name, ".json")); parsed.Sequence < 1 { // as that of what is no number
+	if parsed.Sequence, _ = strconv.Atoi(strings.TrimSuffix(name, ".json")); parsed.Sequence < 1 { // 0 if it is not a number
 		return ParsedRecordKey{}, fmt.Errorf("%q is not the key of a record: it has no number", key)
 	}
 	if written := RecordKey(parsed.LogPrefix(), parsed.Sequence); written != key {
@@ -98,8 +98,8 @@ const OwnKeysPrefix = Prefix + "keys/own/"
 // OwnKeyKey is where the registry keeps a public signing key of its own.
 func OwnKeyKey(fingerprint string) string { return OwnKeysPrefix + fingerprint + ".asc" }
 
-// SignerKeyKey is where the registry finds its public key again, by the name of
-// the private one: that of a key in KMS tells nothing without a request.
+// SignerKeyKey is where the registry keeps its public key by the name of the private
+// one, to find it without a request to KMS.
 func SignerKeyKey(signer string) string {
 	return Prefix + "keys/signers/" + signer + ".asc"
 }
@@ -127,44 +127,43 @@ func ParseAuthorKeyKey(key string) (namespace, fingerprint string, ok bool) {
 	return parts[0], parts[1], true
 }
 
-// UntrustedKeysPrefix is where it is kept which authors' keys are not trusted any
-// more, in whatever namespace.
+// UntrustedKeysPrefix is where the registry keeps which authors' keys it does not trust
+// any more, in all namespaces.
 const UntrustedKeysPrefix = Prefix + "keys/untrusted/"
 
-// UntrustedKeyPrefix is where it is kept why an author's key is not trusted any
-// more.
+// UntrustedKeyPrefix is where the registry keeps why it does not trust an author's
+// key any more.
 func UntrustedKeyPrefix(fingerprint string) string { return UntrustedKeysPrefix + fingerprint + "/" }
 
 // RevokedKeyKey is where an author's key lies with the revocation that its owner
 // has made.
 func RevokedKeyKey(fingerprint string) string { return UntrustedKeyPrefix(fingerprint) + "revoked.asc" }
 
-// DistrustedKeyKey is where it is kept that an operator has ended the trust in an
-// author's key.
+// DistrustedKeyKey is where the registry keeps that an operator has ended the trust
+// in an author's key.
 func DistrustedKeyKey(fingerprint string) string {
 	return UntrustedKeyPrefix(fingerprint) + "distrusted.json"
 }
 
-// OutcomesPrefix is where the outcomes of uploads lie, each under the upload's key, and
-// OutcomesByHashPrefix where those lie that cannot.
+// OutcomesPrefix is where the outcomes of uploads lie by the uploads' keys, and
+// OutcomesByHashPrefix where they lie by the hashes of those keys; see [OutcomeKey].
 const (
 	OutcomesPrefix       = Prefix + "outcomes/"
 	OutcomesByHashPrefix = Prefix + "outcomes-by-sha256/"
 )
 
-// OutcomeKey is where the outcome of an upload is written. That of a key which
-// could not be written there, or would be in the way of another one where keys are
-// files in folders, lies under its hash.
+// OutcomeKey is where the outcome of an upload is written: by the upload's key, or by
+// its hash if S3 or a file system could not store that, or another outcome beside it.
 func OutcomeKey(upload string) string {
-	if hasOutcomeOfItsOwn(upload) {
+	if fitsInOutcomes(upload) {
 		return OutcomesPrefix + upload + ".json"
 	}
 	return OutcomeKeyByHash(upload)
 }
 
-// OutcomeKeyByHash is where the outcome of an upload lies whose [OutcomeKey] cannot
-// be written. Where keys are files in folders, an outcome that is older than the
-// rules of OutcomeKey may be in its way.
+// OutcomeKeyByHash is where the outcome of an upload is written if its [OutcomeKey]
+// cannot be: on a file system, an outcome older than the rules of OutcomeKey may be in
+// its way.
 func OutcomeKeyByHash(upload string) string {
 	sum := sha256.Sum256([]byte(upload))
 	return OutcomesByHashPrefix + hex.EncodeToString(sum[:]) + ".json"
@@ -172,13 +171,14 @@ func OutcomeKeyByHash(upload string) string {
 
 const (
 	maxKey      = 1024 // bytes of a key in S3
-	maxFilename = 255  // bytes between two slashes of one on common file systems
+	maxFilename = 255  // bytes of one part of a path on common file systems
 )
 
-// hasOutcomeOfItsOwn says whether registry/outcomes/<key>.json can be written for
-// every such key at once: no folder there ends as the documents do, but for the
-// folder of a version that does, whose place no document takes.
-func hasOutcomeOfItsOwn(upload string) bool {
+// fitsInOutcomes says whether registry/outcomes/<key>.json can be stored, also in a file
+// system, beside those of all other keys that fit: no folder may have the name of a
+// document. So a folder that ends in .json does not fit, unless it is the folder of a
+// version; and a document with the name of such a folder does not fit.
+func fitsInOutcomes(upload string) bool {
 	if !utf8.ValidString(upload) || strings.ContainsFunc(upload, unicode.IsControl) || len(OutcomesPrefix+upload+".json") > maxKey {
 		return false
 	}

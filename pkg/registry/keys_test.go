@@ -121,7 +121,7 @@ func TestParseRecordKeyRefuses(t *testing.T) {
 	}
 }
 
-// What is wrong with a key is said.
+// The error says what is wrong with a key.
 func TestParseRecordKeySaysWhy(t *testing.T) {
 	for key, want := range map[string]string{
 		"registry/records/modules/acme/vpc/a-b/1.0.0/00000001.json":         "is not a module address",
@@ -158,7 +158,7 @@ func TestOutcomeKey(t *testing.T) {
 	long := strings.Repeat("x", 250)
 	for upload, own := range map[string]bool{
 		"modules/Acme/vpc/aws/1.0.0.tar.gz":     true,
-		"modules/acme/vpc/aws/v1.zip":           true, // rejected, and its outcome is told where it is looked for
+		"modules/acme/vpc/aws/v1.zip":           true, // rejected, with an outcome where the uploader looks for it
 		"modules/acme/vpc/aws/1.0.0.json.zip":   true,
 		"modules/acme/vpc/aws/1.0.0.tgz.json":   true,
 		"keys/acme/Jürgen's key, 2026.asc":      true,
@@ -206,8 +206,7 @@ func TestOutcomeKey(t *testing.T) {
 	}
 }
 
-// Where keys are files in folders, also where their names differ in more than
-// case, the outcomes of any two keys can be there at once.
+// A file system can hold the outcomes of any two keys at once, also if it ignores case.
 func FuzzOutcomesAreNotInEachOthersWay(f *testing.F) {
 	f.Add("modules/a/b/c/1.0.0.tgz", "modules/a/b/c/1.0.0.tgz.json/x")
 	f.Add("modules/a/b/c/1.0.0.tgz", "modules/a/b/c/1.0.0.tgz.JSON/x")
@@ -230,7 +229,7 @@ func FuzzOutcomesAreNotInEachOthersWay(f *testing.F) {
 		}
 		a, b = strings.ToLower(a), strings.ToLower(b)
 		if strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/") {
-			t.Errorf("%q and %q: of %s and %s, one is the folder of the other", one, other, a, b)
+			t.Errorf("%q and %q: %s or %s is the folder of the other", one, other, a, b)
 		}
 	})
 }

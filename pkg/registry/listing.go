@@ -7,8 +7,8 @@ import (
 )
 
 // Listing is every version of one module or provider, in ascending order of
-// precedence. Withdrawn ones stay in it, for a writer that is late must not list
-// them again: clients are shown what [Listing.Offered] has.
+// precedence. Withdrawn versions stay in it, so that a late writer does not list them
+// again. Clients are shown those of [Listing.Offered].
 type Listing []Listed
 
 // Listed is one version in a listing. A module's has no protocols and platforms,
@@ -33,8 +33,7 @@ func (l Listing) Offered() iter.Seq[Listed] {
 	}
 }
 
-// Newest is the version of the highest precedence that is offered and no
-// pre-release, if there is one.
+// Newest is the highest offered version that is not a pre-release, if there is one.
 func (l Listing) Newest() (newest Listed, ok bool) {
 	for entry := range l.Offered() {
 		if !entry.Version.Prerelease() {
@@ -44,9 +43,9 @@ func (l Listing) Newest() (newest Listed, ok bool) {
 	return newest, ok
 }
 
-// Sizes is about how long the listing is in JSON, in bytes: as clients are
-// answered, with the platforms of each version, and as it is stored, with each set
-// of them once, and each source.
+// Sizes estimates the length of the listing in JSON, in bytes. Clients are answered
+// with the platforms of each version; stored are each set of platforms and each source
+// once.
 func (l Listing) Sizes() (answered, stored int) {
 	const perVersion, perStanding, perPlatform, perSet, perSource, perText = 48, 48, 18, 48, 20, 2 // names of fields, quotes and the like
 	seen := map[string]bool{}
@@ -80,7 +79,7 @@ func (l Listing) Sizes() (answered, stored int) {
 	return answered, stored
 }
 
-// Source is that of the highest version that is offered and has one.
+// Source is the source of the highest offered version that has one.
 func (l Listing) Source() (source string) {
 	for entry := range l.Offered() {
 		if entry.Source != "" {
@@ -91,10 +90,10 @@ func (l Listing) Source() (source string) {
 }
 
 // With is the listing with an entry added, or replaced where it holds an older
-// revision of the same version. It reports whether anything changed; l itself
-// never does.
+// revision of the same version. It reports whether anything changed. l itself
+// stays as it is.
 func (l Listing) With(entry Listed) (Listing, bool) {
-	at, found := l.find(entry.Version)
+	at, found := l.search(entry.Version)
 	if !found {
 		return slices.Insert(slices.Clone(l), at, entry), true
 	}
@@ -107,24 +106,24 @@ func (l Listing) With(entry Listed) (Listing, bool) {
 }
 
 // Without is the listing without a version, whatever its build metadata. It
-// reports whether anything changed; l itself never does.
+// reports whether anything changed. l itself stays as it is.
 func (l Listing) Without(v Version) (Listing, bool) {
-	at, found := l.find(v)
+	at, found := l.search(v)
 	if !found {
 		return l, false
 	}
 	return slices.Delete(slices.Clone(l), at, at+1), true
 }
 
-// Entry is a version's entry, whatever its build metadata. One that is not
-// listed has the zero entry, of revision 0.
-func (l Listing) Entry(v Version) Listed {
-	if at, found := l.find(v); found {
+// Find returns what is listed of a version, whatever its build metadata. It is zero,
+// with revision 0, if the version is not listed.
+func (l Listing) Find(v Version) Listed {
+	if at, found := l.search(v); found {
 		return l[at]
 	}
 	return Listed{}
 }
 
-func (l Listing) find(v Version) (at int, found bool) {
+func (l Listing) search(v Version) (at int, found bool) {
 	return slices.BinarySearchFunc(l, v, func(e Listed, v Version) int { return e.Version.Compare(v) })
 }

@@ -46,7 +46,7 @@ func TestListingWith(t *testing.T) {
 			return e.Version == tt.entry.Version && e.Revision == tt.entry.Revision && slices.Equal(e.Protocols, tt.entry.Protocols)
 		})
 		if stored != tt.changed {
-			t.Errorf("%s: the entry stands in the listing: %t", tt.name, stored)
+			t.Errorf("%s: the entry is in the listing: %t", tt.name, stored)
 		}
 		spare := before[:2][1]
 		if len(before) != 1 || before[0].Revision != 2 || before[0].Protocols != nil || spare.Revision != 0 {
@@ -116,11 +116,11 @@ func TestListingRevision(t *testing.T) {
 		{Version: version(t, "1.0.0-rc.1"), Revision: 2}, {Version: version(t, "1.0.0+b"), Revision: 3}, {Version: version(t, "1.10.0"), Revision: 4},
 	}
 	for v, want := range map[string]int{"1.0.0-rc.1": 2, "1.0.0": 3, "1.0.0+c": 3, "1.10.0": 4, "1.2.0": 0, "2.0.0": 0} {
-		if got := l.Entry(version(t, v)).Revision; got != want {
+		if got := l.Find(version(t, v)).Revision; got != want {
 			t.Errorf("Revision(%s) = %d, want %d", v, got, want)
 		}
 	}
-	if got := Listing(nil).Entry(version(t, "1.0.0")).Revision; got != 0 {
+	if got := Listing(nil).Find(version(t, "1.0.0")).Revision; got != 0 {
 		t.Errorf("Revision of an empty listing = %d", got)
 	}
 }

@@ -26,8 +26,8 @@ func (m *ModuleVersion) Apply(r Record) error {
 	switch {
 	case r.Kind == KindModule && r.Module != nil:
 		m.Archive = *r.Module
-	case r.Kind == KindStanding && r.Standing.known():
-		m.Standing = r.Standing.folded()
+	case r.Kind == KindStanding && r.Standing.hasKnownState():
+		m.Standing = r.Standing.ofVersion()
 	default:
 		return unknownRecord(m.Address, m.Revision+1, r.Kind)
 	}
@@ -41,6 +41,6 @@ func (m *ModuleVersion) Listed() Listed {
 	return Listed{Version: m.Version, Revision: m.Revision, Standing: m.Standing, Source: m.Archive.Source}
 }
 
-// Listable implements [State]: a version of a module can be served as soon as there is
-// any.
+// Listable implements [State]: a module has all that serving it needs in its first
+// record.
 func (m *ModuleVersion) Listable() bool { return true }

@@ -9,8 +9,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// TestOlderRecords holds that the records of older versions are read whole, from keys
-// that are read, too: written again, each says what it says.
+// TestOlderRecords reads the records that older versions have written, and their keys.
+// Written again, each record is the same.
 func TestOlderRecords(t *testing.T) {
 	for key, data := range oldertest.Files(t, registry.RecordsPrefix) {
 		if _, err := registry.ParseRecordKey(key); err != nil {
@@ -25,7 +25,7 @@ func TestOlderRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(again) != strings.TrimSpace(string(data)) {
-			t.Errorf("%s is read as\n%s\nand says\n%s", key, again, data)
+			t.Errorf("%s is written again as\n%s\nand was\n%s", key, again, data)
 		}
 	}
 }

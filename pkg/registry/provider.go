@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// defaultProtocols is assumed of a package that says nothing: every client
-// since Terraform 0.13 speaks it, and so does every SDK's default.
+// defaultProtocols is assumed of a package that names none: every client since
+// Terraform 0.13 speaks it, and it is the default of every SDK.
 var defaultProtocols = []string{"5.0"}
 
 // ProviderVersion is what the log of a provider version adds up to.
@@ -49,8 +49,8 @@ func (p *ProviderVersion) Apply(r Record) error {
 		release := *r.Release
 		release.Sequence = sequence
 		p.Release = &release
-	case r.Kind == KindStanding && r.Standing.known():
-		p.Standing = r.Standing.folded()
+	case r.Kind == KindStanding && r.Standing.hasKnownState():
+		p.Standing = r.Standing.ofVersion()
 	default:
 		return unknownRecord(p.Address, sequence, r.Kind)
 	}
@@ -73,8 +73,8 @@ func (p *ProviderVersion) Accepted(platform Platform) (Package, bool) {
 }
 
 // Package is the package for a platform if it can be served: accepted, and
-// covered by the signed SHA256SUMS. A mirror serves no SHA256SUMS, so of a
-// mirrored provider everything can be served that is accepted.
+// covered by the signed SHA256SUMS. A mirror serves no SHA256SUMS, so every
+// accepted package of a mirrored provider can be served.
 func (p *ProviderVersion) Package(platform Platform) (Package, bool) {
 	pkg, ok := p.Accepted(platform)
 	return pkg, ok && p.covers(pkg)
@@ -91,7 +91,7 @@ func (p *ProviderVersion) covers(pkg Package) bool {
 
 // Protocols is what a package of this version speaks: what the release's
 // manifest says, else what the manifest inside the package says, else 5.0.
-// Each major version stands there once, with its highest minor.
+// Each major version is there once, with its highest minor.
 func (p *ProviderVersion) Protocols(pkg Package) []string {
 	switch {
 	case p.Manifest != nil:
@@ -103,8 +103,8 @@ func (p *ProviderVersion) Protocols(pkg Package) []string {
 	}
 }
 
-// Source is what the first of the packages says of which any is said. A version is
-// made from one source; so what later ones say changes nothing.
+// Source is that of the first package that has one. A version is made from one source,
+// so those of later packages change nothing.
 func (p *ProviderVersion) Source() string {
 	var first Package
 	for _, pkg := range p.Packages {

@@ -35,8 +35,8 @@ func fold(t *testing.T, records ...Record) *ProviderVersion {
 	return state
 }
 
-// The first package that says a source says it for the version, whatever comes
-// after it and wherever its platform stands.
+// The first package with a source decides for the version, whatever comes after it and
+// whatever its platform.
 func TestSourceOfAProviderVersion(t *testing.T) {
 	from := func(platform, source string) Record {
 		r := pkgRecord(t, platform)
@@ -114,13 +114,13 @@ func TestPackageIsServedOnlyWhenCovered(t *testing.T) {
 	state := fold(t, pkgRecord(t, "linux_amd64"), releaseRecord(t, false), pkgRecord(t, "darwin_arm64"))
 	darwin := Platform{"darwin", "arm64"}
 	if _, ok := state.Accepted(darwin); !ok {
-		t.Error("an accepted package is not known")
+		t.Error("an accepted package is not found")
 	}
 	if _, ok := state.Package(darwin); ok {
 		t.Error("a package that no SHA256SUMS covers is served")
 	}
 	if _, ok := state.Accepted(Platform{"windows", "amd64"}); ok {
-		t.Error("a package that never came is known")
+		t.Error("a package that never came is found")
 	}
 	if _, ok := state.Package(Platform{"windows", "amd64"}); ok {
 		t.Error("a package that never came is served")
@@ -188,7 +188,7 @@ func TestFoldModuleVersion(t *testing.T) {
 	}
 }
 
-// Of a mirrored provider everything is served that is accepted: nothing is signed.
+// Every accepted package of a mirrored provider is served: nothing is signed.
 func TestMirroredPackagesAreServed(t *testing.T) {
 	own := fold(t, pkgRecord(t, "linux_amd64"))
 	mirrored := *own

@@ -24,7 +24,7 @@ type Record struct {
 	Version Version   `json:"version"` // as published, with its build metadata
 	Time    time.Time `json:"time"`
 	Upload  string    `json:"upload,omitempty"` // the inbox key that brought it
-	By      string    `json:"by,omitempty"`     // who uploaded that, as far as S3 told
+	By      string    `json:"by,omitempty"`     // who uploaded that, if S3 said so
 
 	Module   *ModuleArchive `json:"module,omitempty"`
 	Package  *Package       `json:"package,omitempty"`
@@ -39,7 +39,7 @@ type ModuleArchive struct {
 	SHA256       string `json:"sha256"`           // of the archive as it is served, lower-case hex
 	H1           string `json:"h1"`               // of the files in it, "h1:…"
 	Size         int64  `json:"size"`             // of the archive as it is served, in bytes
-	UploadSHA256 string `json:"upload_sha256"`    // of the archive as it was uploaded: another one if it was unwrapped
+	UploadSHA256 string `json:"upload_sha256"`    // of the archive as it was uploaded, which may have been unwrapped
 	Source       string `json:"source,omitempty"` // as its publisher says; see [CheckSource]
 }
 

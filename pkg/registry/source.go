@@ -11,11 +11,10 @@ import (
 // holds one for every version.
 const MaxSource = 500
 
-// CheckSource says what is wrong with where a publisher says that a version was
-// made: the URL of its repository, for release notes. The empty one says nothing.
-// It is shown as it is, and by some as a link. So it is one that leads to a host of
-// the web, and reads the same to everybody. The error has nothing in it that could
-// be a password.
+// CheckSource says what is wrong with the source that a publisher gives for a version:
+// the URL of its repository, for release notes. The source may be empty. Clients show
+// it as it is, some as a link. So it must lead to a host of the web, and read the same
+// to everybody. The error quotes nothing that could be a password.
 func CheckSource(source string) error {
 	if source == "" {
 		return nil

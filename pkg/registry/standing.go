@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Standing is how a version stands with those who publish it. The zero Standing
-// is that of every version at first.
+// Standing is what publishers say of a version after they have published it. At first
+// every version has the zero Standing.
 type Standing struct {
 	State   StandingState `json:"state"`
 	Message string        `json:"message,omitempty"` // for those who use the version; one line, see [NewStanding]
 }
 
-// StandingState is what was said of a version last.
+// StandingState is what publishers said of a version last.
 type StandingState string
 
 // The states. Bytes, hashes and signatures are the same in all of them, and
@@ -22,7 +22,7 @@ type StandingState string
 const (
 	Deprecated StandingState = "deprecated" // listed, with a warning to those who ask for a list
 	Withdrawn  StandingState = "withdrawn"  // not listed
-	Restored   StandingState = "restored"   // neither any more; a state of records, whose version has the zero Standing
+	Restored   StandingState = "restored"   // neither any more; only in records: the version then has the zero Standing
 )
 
 // MaxMessage is the longest message of a [Standing], in bytes: listings hold
@@ -30,8 +30,8 @@ const (
 const MaxMessage = 500
 
 // NewStanding is a standing for a record. The error says what is wrong with the
-// message: a deprecation has one, a restoration has none, and it is a line of
-// text, for the clients print it as it is.
+// message: a deprecation must have one, and a restoration must not. It is one line of
+// text, since the clients print it as it is.
 func NewStanding(state StandingState, message string) (Standing, error) {
 	message = strings.TrimSpace(message)
 	switch {
@@ -45,19 +45,19 @@ func NewStanding(state StandingState, message string) (Standing, error) {
 		return Standing{}, fmt.Errorf("the message must be one line of text without control characters")
 	}
 	s := Standing{state, message}
-	if !s.known() {
+	if !s.hasKnownState() {
 		return Standing{}, fmt.Errorf("%q is no state of a version: it is %s, %s or %s", state, Deprecated, Withdrawn, Restored)
 	}
 	return s, nil
 }
 
-// known is false for nil, and for what a newer larder may have written.
-func (s *Standing) known() bool {
+// hasKnownState is false for nil, and for a state that a newer larder has written.
+func (s *Standing) hasKnownState() bool {
 	return s != nil && (s.State == Deprecated || s.State == Withdrawn || s.State == Restored)
 }
 
-// folded is the standing of a version after a record of it.
-func (s *Standing) folded() Standing {
+// ofVersion is the standing of a version whose last record of a standing has s.
+func (s *Standing) ofVersion() Standing {
 	if s.State == Restored {
 		return Standing{}
 	}

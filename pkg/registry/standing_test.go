@@ -41,7 +41,7 @@ func standingRecord(t *testing.T, state StandingState) Record {
 	return Record{Kind: KindStanding, Version: version(t, "1.0.0"), Standing: &Standing{State: state}}
 }
 
-// The last word on a version counts, and what is served of it stays the same.
+// The last standing counts, and the bytes that are served stay the same.
 func TestFoldStanding(t *testing.T) {
 	for _, tt := range []struct {
 		log  []StandingState
@@ -95,7 +95,7 @@ func TestOffered(t *testing.T) {
 	if !slices.Equal(offered, []string{"1.0.0", "1.2.0"}) {
 		t.Errorf("offered are %q", offered)
 	}
-	for range listing.Offered() { // whoever has seen enough may stop
+	for range listing.Offered() { // the caller may stop
 		break
 	}
 	if late, changed := listing.With(Listed{Version: version(t, "1.1.0"), Revision: 0}); changed {

@@ -17,21 +17,21 @@ const (
 )
 
 // Address names a module or a provider: it is a [ModuleAddress] or a
-// [ProviderAddress]. Two of them are equal where they name the same.
+// [ProviderAddress]. Two addresses are equal if they name the same.
 type Address interface {
 	fmt.Stringer // unique in its folder
 
 	// Folder is where it lies.
 	Folder() Folder
 
-	// New is a version of it, of which nothing is known yet.
+	// New is the state of a version before its first record.
 	New(v Version) State
 }
 
 // State is what the log of a version adds up to, so far: a [*ModuleVersion] or a
 // [*ProviderVersion].
 type State interface {
-	// Subject is the version that it is the state of.
+	// Subject is the version that has this state.
 	Subject() Subject
 
 	// Apply adds the next record of the log. A record that this version of Larder
@@ -44,7 +44,7 @@ type State interface {
 	// Listed is the version's entry in the listing of its address.
 	Listed() Listed
 
-	// Listable says whether the version belongs into that listing.
+	// Listable says whether the version belongs in that listing.
 	Listable() bool
 }
 
@@ -54,7 +54,7 @@ type Subject struct {
 	Version Version
 }
 
-// String is such as "module acme/vpc/aws 1.2.3"; without a version, the address alone.
+// String is, for example, "module acme/vpc/aws 1.2.3"; without a version, the address alone.
 func (s Subject) String() string {
 	noun := "provider"
 	if s.Address.Folder() == Modules {
@@ -63,7 +63,7 @@ func (s Subject) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", noun, s.Address, s.Version))
 }
 
-// New is the version of which nothing is known yet.
+// New is the state of the version before its first record.
 func (s Subject) New() State { return s.Address.New(s.Version) }
 
 // LogPrefix is where the records of the version lie.

@@ -17,7 +17,7 @@ func TestSubject(t *testing.T) {
 			t.Errorf("%s is called %s", want, got)
 		}
 		if s := subject.New(); s.Subject() != subject || s.Listed().Revision != 0 || s.NextRecordKey() != RecordKey(subject.LogPrefix(), 1) {
-			t.Errorf("a version of %s of which nothing is known is %+v, and its next record %s", want, s, s.NextRecordKey())
+			t.Errorf("a version of %s before its first record is %+v, and its next record %s", want, s, s.NextRecordKey())
 		}
 		parsed, err := ParseAddress(address.Folder(), address.String())
 		if err != nil || parsed != address {
@@ -42,8 +42,8 @@ func TestParseAddressRefuses(t *testing.T) {
 	}
 }
 
-// A version of a module is listed; of a provider, when the first of its packages can be
-// served; of a mirrored one at once.
+// A module version is listed at once, a provider version as soon as one of its packages
+// can be served, and a mirrored one as soon as it has a package.
 func TestListable(t *testing.T) {
 	pkg := Record{Kind: KindPackage, Version: version(t, "1.0.0"), Package: &Package{Platform: Platform{"linux", "amd64"}}}
 	other := Record{Kind: KindPackage, Version: version(t, "1.0.0"), Package: &Package{Platform: Platform{"linux", "arm64"}}}

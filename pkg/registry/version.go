@@ -19,7 +19,7 @@ var grammar = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-
 	`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
 
 // Version is a full semantic version as its publisher wrote it, without a
-// leading v. The zero Version is no version.
+// leading v. The zero Version is not a version.
 type Version struct{ text string }
 
 var (
@@ -48,7 +48,7 @@ func ParseVersion(s string) (Version, error) {
 
 // LookupVersion reads a version out of a request, where it may be written as
 // leniently as the clients allow: v1.2 is 1.2.0. The error is always
-// [ErrNotFound]: what is no version has not been published.
+// [ErrNotFound]: what is not a version cannot have been published.
 func LookupVersion(s string) (Version, error) {
 	if len(s) > MaxVersionLength {
 		return Version{}, ErrNotFound
@@ -78,9 +78,9 @@ func (v Version) Key() string {
 func (v Version) Prerelease() bool { return strings.Contains(v.Key(), "-") }
 
 // Compare orders versions by semantic precedence: negative when v comes before
-// w, zero when they differ in build metadata at most. The clients' own library
-// would not do: to it 1.0.0-a is after 1.0.0-a.b, and so pre-releases have no
-// order that a listing could keep.
+// w, zero when they differ in build metadata at most. The clients' own library is
+// wrong here: it has 1.0.0-a after 1.0.0-a.b, and so no order of pre-releases that a
+// listing could keep.
 func (v Version) Compare(w Version) int {
 	return semver.Compare("v"+v.text, "v"+w.text)
 }

@@ -63,7 +63,7 @@ func (fix correction) apply(items *bbolt.Bucket) error {
 	if err != nil {
 		return err
 	}
-	if fix.seen != (catalog.Seen{State: revision, Listed: listing.Entry(fix.version.Version).Revision}) {
+	if fix.seen != (catalog.Seen{State: revision, Listed: listing.Find(fix.version.Version).Revision}) {
 		return catalog.ErrChanged
 	}
 	listing, _ = listing.Without(fix.version.Version)

@@ -71,7 +71,7 @@ func (c *Catalog) tryCorrect(ctx context.Context, fix correction) error {
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return err
 	}
-	if s.listing.Entry(version).Revision != fix.seen.Listed {
+	if s.listing.Find(version).Revision != fix.seen.Listed {
 		return catalog.ErrChanged
 	}
 	listing, changed := s.listing.Without(version)

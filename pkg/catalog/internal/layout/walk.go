@@ -71,7 +71,7 @@ func (c Contents) Entries() iter.Seq2[catalog.Entry, error] {
 			}
 			state := c.States[name]
 			entry.Cursor, entry.Subject.Version = Cursor{c.Partition, name}.String(), v
-			entry.Seen = catalog.Seen{State: state.Revision, Listed: c.Listing.Entry(v).Revision}
+			entry.Seen = catalog.Seen{State: state.Revision, Listed: c.Listing.Find(v).Revision}
 			if !yield(entry, state.Err) {
 				return
 			}
