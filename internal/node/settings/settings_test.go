@@ -403,3 +403,18 @@ func TestSettingsToCopy(t *testing.T) {
 		t.Errorf("read %q", env)
 	}
 }
+
+// docs/single-node.md names every setting.
+func TestSettingsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "single-node.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table {
+		for _, name := range []string{row.env, "--" + row.flag} {
+			if !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("docs/single-node.md does not name %s", name)
+			}
+		}
+	}
+}
