@@ -10,23 +10,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/larder-registry/larder/internal/contextio"
-	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/publish"
-	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // Options are what [Create] and [CreateStream] need to know.
@@ -139,56 +132,6 @@ func (c *creation) note(e entry) error {
 // state is the path of a file that belongs to this backup alone.
 func (c *creation) state(path string) string { return stateAt(c.manifest.Time) + "/" + path }
 
-// files adds what the data folder has beside the bucket.
-func (c *creation) files(ctx context.Context) error {
-	if err := c.tokens(ctx); err != nil || c.options.WithoutKeys {
-		return err
-	}
-	const tries = 3
-	var err error
-	for range tries { // a signing key may be changed just now
-		var files map[string][]byte
-		if files, err = readFiles(c.data); err != nil {
-			continue
-		}
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			if err := c.add(ctx, c.state("data/"+name), int64(len(files[name])), bytes.NewReader(files[name])); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return fmt.Errorf("read the data folder: %w", err)
-}
-
-// readFiles reads the files of a data folder that are kept.
-func readFiles(data string) (map[string][]byte, error) {
-	entries, err := os.ReadDir(data)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{}
-	for _, e := range entries {
-		if !e.Type().IsRegular() || !datadir.IsKept(e.Name()) || e.Name() == datadir.Access {
-			continue
-		}
-		if files[e.Name()], err = os.ReadFile(filepath.Join(data, e.Name())); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
-}
-
-// tokens adds the tokens and the rules of trust.
-func (c *creation) tokens(ctx context.Context) error {
-	body, size, err := c.access(ctx)
-	if err != nil {
-		return fmt.Errorf("copy tokens and rules: %w", err)
-	}
-	defer body.Close() //nolint:errcheck // read only
-	return c.add(ctx, c.state("data/"+datadir.Access), size, body)
-}
-
 // uploads adds what is in the inbox and not published yet.
 func (c *creation) uploads(ctx context.Context) error {
 	publisher := publish.New(publish.Config{Bucket: c.bucket, Log: c.options.Logger, KeysAreFiles: true})
@@ -259,117 +202,6 @@ func (c *creation) outcomes(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// records adds the records of all versions: of a version, all before the last that is
-// listed, also those that were created behind the listing's back.
-func (c *creation) records(ctx context.Context) error {
-	var last registry.ParsedRecordKey
-	for o, err := range c.bucket.List(ctx, registry.RecordsPrefix, "") {
-		if err != nil {
-			return err
-		}
-		key, err := registry.ParseRecordKey(o.Key)
-		if err == nil {
-			next := 1
-			if last.Sequence > 0 && last.LogPrefix() == key.LogPrefix() {
-				next = last.Sequence + 1
-			}
-			if err := c.missed(ctx, key, next); err != nil {
-				return err
-			}
-			last = key
-		}
-		if err := c.record(ctx, o.Key); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// missed adds the records from a number on that a listing lacks before a record.
-func (c *creation) missed(ctx context.Context, key registry.ParsedRecordKey, from int) error {
-	for sequence := from; sequence < key.Sequence; sequence++ {
-		err := c.record(ctx, registry.RecordKey(key.LogPrefix(), sequence))
-		if errors.Is(err, registry.ErrNotFound) {
-			return nil // which the check tells of
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *creation) record(ctx context.Context, key string) error {
-	document, err := c.document(ctx, key)
-	if err != nil {
-		return err
-	}
-	c.check.record(key, document)
-	sum := sha256.Sum256(document)
-	e := entry{key, int64(len(document)), hex.EncodeToString(sum[:])}
-	if old, has := c.target.has(key, e.Size); has && old == e {
-		return c.note(e)
-	}
-	return c.add(ctx, key, e.Size, bytes.NewReader(document))
-}
-
-func (c *creation) document(ctx context.Context, key string) ([]byte, error) {
-	body, o, err := c.bucket.Open(ctx, key, "")
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close() //nolint:errcheck // read only
-	if o.Size > maxDocument {
-		return nil, fmt.Errorf("%s has %d bytes; a record has %d at most", key, o.Size, maxDocument)
-	}
-	return io.ReadAll(contextio.Reader(ctx, body))
-}
-
-// objects adds the rest of what is below registry/, of which nothing ever changes.
-func (c *creation) objects(ctx context.Context) error {
-	var fresh []blob.Object
-	var total int64
-	for o, err := range c.bucket.List(ctx, registry.Prefix, "") {
-		if err != nil {
-			return err
-		}
-		if strings.HasPrefix(o.Key, registry.RecordsPrefix) || strings.HasPrefix(o.Key, outcomePrefix) {
-			continue
-		}
-		if e, has := c.target.has(o.Key, o.Size); has {
-			if err := c.note(e); err != nil {
-				return err
-			}
-			continue
-		}
-		fresh, total = append(fresh, o), total+o.Size
-	}
-	bar := c.options.Progress.Begin("what is published", total)
-	err := ctx.Err()
-	for _, o := range fresh {
-		if err != nil {
-			break
-		}
-		err = c.copyTold(ctx, o.Key, o.Key, bar)
-	}
-	bar.End(err)
-	return err
-}
-
-func (c *creation) copy(ctx context.Context, path, key string) error {
-	return c.copyTold(ctx, path, key, io.Discard)
-}
-
-// copyTold adds an object, and tells of its bytes.
-func (c *creation) copyTold(ctx context.Context, path, key string, told io.Writer) error {
-	body, o, err := c.bucket.Open(ctx, key, "")
-	if err != nil {
-		return err
-	}
-	defer body.Close() //nolint:errcheck // read only
-	return c.add(ctx, path, o.Size, io.TeeReader(body, told))
 }
 
 // writeManifest writes the last file of a backup.

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
 	"context"
@@ -190,74 +189,4 @@ func (f *faulty) Read(p []byte) (int, error) {
 		f.err = err
 	}
 	return n, err
-}
-
-// readStream reads a backup that comes as a tar stream.
-func readStream(ctx context.Context, from io.Reader, told *progress.Progress, visit visitor) (_ Summary, err error) {
-	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: told.Begin("the backup", progress.Unknown)}
-	defer func() { r.bar.End(err) }()
-	archive := tar.NewReader(from)
-	seen := map[string]entry{}
-	var order []string
-	last := "its beginning"
-	for {
-		header, err := archive.Next()
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return Summary{}, ctx.Err()
-		case err != nil:
-			return Summary{}, fmt.Errorf("the backup is cut off or damaged after %s: %w", last, cut(err))
-		case header.Typeflag != tar.TypeReg:
-			continue // a folder, of a tar that somebody has packed again
-		case header.Name == manifestName:
-			return r.endStream(archive, seen, order)
-		}
-		last = header.Name
-		if _, _, err := parsePath(last); err != nil {
-			return Summary{}, err
-		}
-		if seen[last].Path != "" {
-			return Summary{}, fmt.Errorf("%s is in the backup twice", last)
-		}
-		seen[last], err = r.read(last, header.Size, archive)
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return Summary{}, fmt.Errorf("the backup is cut off in %s: %s, its last file, is missing", last, manifestName)
-		}
-		if err != nil {
-			return Summary{}, err
-		}
-		order = append(order, last)
-	}
-}
-
-// cut is an error of a tar that ends, in words.
-func cut(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%s, its last file, is missing", manifestName)
-	}
-	return err
-}
-
-// endStream compares what came with the manifest.
-func (r *reading) endStream(archive *tar.Reader, seen map[string]entry, order []string) (Summary, error) {
-	m, err := parseManifest(archive)
-	if err != nil {
-		return Summary{}, err
-	}
-	var wrong []string
-	for _, e := range m.Files {
-		switch got := seen[e.Path]; {
-		case got.Path == "":
-			wrong = append(wrong, e.Path+": it is missing")
-		case got != e:
-			wrong = append(wrong, difference(e, got))
-		}
-		delete(seen, e.Path)
-	}
-	for _, path := range order {
-		if seen[path].Path != "" {
-			wrong = append(wrong, path+": the manifest does not name it")
-		}
-	}
-	return r.end(m, wrong)
 }

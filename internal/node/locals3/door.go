@@ -7,20 +7,15 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"mime"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
-
-	"github.com/versity/versitygw/backend/posix"
 
 	"github.com/larder-registry/larder/internal/node/front"
 	"github.com/larder-registry/larder/internal/node/sigv4"
@@ -38,9 +33,6 @@ const (
 // the endpoint has it in memory. The largest that clients make completes an
 // upload of 10,000 parts, with a checksum of each.
 const maxDocument = 4 << 20
-
-// methods are those of S3.
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions}
 
 // door is what clients talk to: it passes on to the endpoint what is signed with
 // an access key that there is, and refuses all else before anything of its body
@@ -168,102 +160,8 @@ func (d *door) verify(r *http.Request) (who string, err error) {
 	return who, err
 }
 
-// asksForKeys says whether a request is none of S3, but of AWS's STS, by whose
-// protocol clients ask for access keys.
-func asksForKeys(r *http.Request) bool {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return r.Method == http.MethodPost && r.URL.Path == "/" && r.Header.Get("Authorization") == "" &&
-		err == nil && kind == "application/x-www-form-urlencoded"
-}
-
 // errMadeRoom reports that a request was ended for one of a client who had fewer.
 var errMadeRoom = errors.New("too many requests of this client are under way")
-
-// misshapen returns why a request is none that a client of S3 makes, and nil if
-// it may be one.
-func misshapen(r *http.Request) *refusal {
-	switch {
-	case !slices.Contains(methods, r.Method):
-		return &methodNotAllowed
-	case !strings.HasPrefix(r.RequestURI, "/") || strings.HasPrefix(r.RequestURI, "//"):
-		return &invalidURI
-	case !isText(r.URL.Path) || !isText(source(r.Header)):
-		return &invalidKey
-	case (r.Method == http.MethodPut || r.Method == http.MethodPost) && isUnlisted(r.URL.Path):
-		return &unlistedKey
-	case r.Header.Get("Upgrade") != "":
-		return &noUpgrade
-	case isForm(r.Header):
-		return &noForms
-	}
-	return nil
-}
-
-// copySource is the header that names the object of which another is a copy.
-const copySource = "X-Amz-Copy-Source"
-
-// source is the object that is to be copied, if one is.
-func source(header http.Header) string {
-	encoded := header.Get(copySource)
-	if decoded, err := url.PathUnescape(encoded); err == nil {
-		return decoded
-	}
-	return encoded
-}
-
-// isText says whether something can be a key: UTF-8, as on AWS, and without what
-// listings, which are XML, cannot name: nobody would find it again, and nothing
-// would become of it.
-func isText(key string) bool {
-	return utf8.ValidString(key) && !strings.ContainsFunc(key, func(c rune) bool {
-		return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == '\ufffe' || c == '\uffff'
-	})
-}
-
-// isUnlisted says whether a key has a part, after its first, that is called as the folder
-// in which the endpoint keeps what is under way: listings leave that out wherever it is,
-// so nobody would find the object again, and nothing would become of it.
-func isUnlisted(path string) bool {
-	const bucketAndFirst = 3 // with what is before the slash at the beginning
-	parts := strings.Split(path, "/")
-	return len(parts) > bucketAndFirst && slices.Contains(parts[bucketAndFirst:], posix.MetaTmpDir)
-}
-
-// isForm says whether the endpoint would take the body for a form, whatever the
-// method is: it would write it to the system's temporary folder.
-func isForm(header http.Header) bool {
-	return slices.ContainsFunc(header.Values("Content-Type"), func(value string) bool {
-		kind, _, err := mime.ParseMediaType(value)
-		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(value)), "multipart/form-data") ||
-			err == nil && kind == "multipart/form-data"
-	})
-}
-
-// uploadParameters are those that the query of an upload may have.
-var uploadParameters = []string{"partNumber", "uploadId", "x-id"}
-
-// isUpload says whether the body of a request is an object, or a part of one:
-// the endpoint then takes it as it comes.
-func isUpload(r *http.Request) bool {
-	path, query, _ := strings.Cut(r.RequestURI, "?")
-	_, key, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	if r.Method != http.MethodPut || key == "" {
-		return false
-	}
-	for pair := range strings.SplitSeq(query, "&") {
-		name, _, _ := strings.Cut(pair, "=")
-		if name != "" && !slices.Contains(uploadParameters, name) && !strings.HasPrefix(strings.ToLower(name), "x-amz-") {
-			return false
-		}
-	}
-	return true
-}
-
-// hasNoLength says whether an upload says nothing of how long it is, where a
-// server would take it for empty.
-func hasNoLength(r *http.Request) bool {
-	return isUpload(r) && r.ContentLength == 0 && r.Header.Get("Content-Length") == "" && source(r.Header) == ""
-}
 
 // rewrite makes of a request what the endpoint gets: the same, for it is signed.
 func rewrite(r *httputil.ProxyRequest) {

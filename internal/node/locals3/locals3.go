@@ -21,21 +21,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
-	"github.com/versity/versitygw/backend"
-	"github.com/versity/versitygw/embedgw"
-	"github.com/versity/versitygw/s3api"
-
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/front"
-	"github.com/larder-registry/larder/internal/node/socket"
 )
 
 const (
@@ -115,156 +107,6 @@ type Server struct {
 	ended    chan struct{}
 	endedErr error // why the endpoint ended; read after ended
 	done     chan struct{}
-}
-
-// Start starts the endpoint and returns when the bucket is there and answers.
-// The endpoint serves until Close, or until it fails (see Done); ctx only
-// bounds the start.
-func Start(ctx context.Context, opts Options) (*Server, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	listener, err := net.Listen("tcp", opts.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen for S3 requests: %w; choose another address with LARDER_S3_ADDR", err)
-	}
-	s, err := open(ctx, opts, listener)
-	if err != nil {
-		_ = listener.Close() // the door may have taken it over
-		return nil, err
-	}
-	return s, nil
-}
-
-// StartInside is Start of an endpoint that clients cannot reach: the data folder's
-// owner alone can, at its socket. It needs Dir and Logger.
-func StartInside(ctx context.Context, opts Options) (*Server, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	opts.Notify, opts.Room = func(string) {}, func(int64) bool { return true }
-	return open(ctx, opts, nil)
-}
-
-// open starts the endpoint, and lets clients in where there is a listener for them.
-func open(ctx context.Context, opts Options, listener net.Listener) (*Server, error) {
-	keys, err := loadKeys(opts.Dir)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(opts.Dir.Path(datadir.S3), Bucket)); err == nil && keys.made {
-		opts.Logger.Warn("the access keys of the bucket were not there, so there are new ones: in shells source the env file again, and make the uploaders anew",
-			"file", opts.Dir.Path(datadir.S3Credentials))
-	}
-	storage, err := openStorage(opts.Dir)
-	if err != nil {
-		return nil, err
-	}
-	to := inside{}
-	if to.address, err = socket.Address(opts.Dir.Path(datadir.S3Socket)); err != nil {
-		return nil, err
-	}
-	s := &Server{
-		Endpoint:   insideURL,
-		HTTPClient: newHTTPClient(to),
-		Keys:       keys,
-		Node:       Credentials{nodeKeyID, newCredentials().SecretAccessKey},
-		opts:       opts,
-		ended:      make(chan struct{}),
-		done:       make(chan struct{}),
-	}
-	if listener != nil {
-		s.Port = listener.Addr().(*net.TCPAddr).Port
-	}
-	if s.release, err = captureErrors(opts.Logger); err != nil {
-		return nil, err
-	}
-	listening := s.run(notifying{Backend: roomy{guarded{storage, keys}, opts.Room}, notify: opts.Notify}, to.address)
-	if err := s.prepare(ctx, listening, storage); err != nil {
-		s.cancel()
-		<-s.ended // could only repeat err
-		return nil, err
-	}
-	if listener == nil {
-		return s, nil
-	}
-	s.openDoor(listener, newDoor(keys, &s.issuer, front.NewSlots(maxClientRequests, maxSourceRequests), to, opts.Logger))
-	if err := s.probe(ctx, listener.Addr()); err != nil {
-		_ = s.Close() // could only repeat err
-		return nil, err
-	}
-	return s, nil
-}
-
-// run starts the endpoint's goroutine. The channel that it returns is closed
-// when the endpoint listens.
-func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
-	listening := make(chan struct{})
-	config := &embedgw.Config{
-		RootUserAccess:    s.Node.AccessKeyID,
-		RootUserSecret:    s.Node.SecretAccessKey,
-		Region:            Region,
-		Ports:             []string{address},
-		SocketPerm:        "0600",
-		MaxConnections:    maxConnections,
-		MaxRequests:       maxRequests,
-		MultipartMaxParts: maxParts,
-		Quiet:             true,
-		// One request per connection: the endpoint leaves unread what follows
-		// a refused or conditional upload, and takes it for the next request.
-		KeepAlive:  false,
-		IAMService: accounts{s.Keys},
-		S3Options:  []s3api.Option{s3api.WithOnListen(func() { close(listening) })},
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
-	go func() {
-		defer close(s.ended)
-		defer s.release()
-		s.endedErr = embedgw.RunVersityGW(ctx, storage, config)
-	}()
-	return listening
-}
-
-func (s *Server) prepare(ctx context.Context, listening <-chan struct{}, storage ownership) error {
-	select {
-	case <-listening:
-		return s.prepareBucket(ctx, storage)
-	case <-s.ended:
-		return fmt.Errorf("start the S3 endpoint: %w", s.endedErr)
-	case <-ctx.Done():
-		return fmt.Errorf("start the S3 endpoint: %w", ctx.Err())
-	}
-}
-
-// openDoor lets clients in.
-func (s *Server) openDoor(listener net.Listener, handler http.Handler) {
-	s.door = front.Open(front.Options{
-		Name:      "the S3 endpoint",
-		Listener:  listener,
-		TLS:       &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.opts.Certificate},
-		Handler:   handler,
-		Logger:    s.opts.Logger,
-		Untrusted: s.opts.Untrusted,
-		Proxies:   s.opts.Proxies,
-	})
-	go func() {
-		defer close(s.done)
-		select {
-		case <-s.door.Done():
-		case <-s.ended:
-		}
-	}()
-}
-
-// probe makes sure that a client who connects finds the door.
-func (s *Server) probe(ctx context.Context, addr net.Addr) error {
-	ctx, cancel := context.WithTimeout(ctx, front.HeaderTimeout)
-	defer cancel()
-	dialer := tls.Dialer{Config: &tls.Config{RootCAs: s.opts.Roots, ServerName: s.opts.ServerName}}
-	conn, err := dialer.DialContext(ctx, "tcp", addr.String())
-	if err != nil {
-		return fmt.Errorf("the S3 endpoint does not answer at its own address: %w", err)
-	}
-	return conn.Close()
 }
 
 // IssueBy has a handler answer who asks for an access key, with a form and without a

@@ -1,9 +1,18 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"text/template"
+
+	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/larder-registry/larder/internal/node/envfile"
+	"github.com/larder-registry/larder/internal/node/locals3"
+	"github.com/larder-registry/larder/internal/node/settings"
+	"github.com/larder-registry/larder/internal/shell"
 )
 
 // banner is what a person learns when the node serves.
@@ -52,4 +61,57 @@ func writeBanner(out io.Writer, b banner) error {
 		return fmt.Errorf("say that the registry serves: %w", err)
 	}
 	return nil
+}
+
+// announce makes sure that the registry answers, as the bucket already did,
+// and tells the user.
+func (n *node) announce(ctx context.Context, out io.Writer) error {
+	if err := n.certs.probe(ctx, n.listener.Addr()); err != nil {
+		return fmt.Errorf("the registry does not answer at its own address: %w", err)
+	}
+	if err := n.writeEnv(); err != nil {
+		return err
+	}
+	return writeBanner(out, banner{
+		Host:   n.host(),
+		Bucket: locals3.Bucket,
+		S3URL:  n.settings.S3Endpoint(n.bucket.Port),
+		Data:   n.dir.Path(""),
+		Env:    shell.Quote(n.dir.Path(datadir.Env)),
+		Open:   n.settings.Auth == settings.AuthOpen,
+		Token:  n.tokenCommand(),
+		Login:  n.settings.Login.Issuer,
+
+		TrustedBy: n.certs.bucketTrust(),
+	})
+}
+
+// writeEnv writes the file to source, with the key that is the operator's now.
+func (n *node) writeEnv() error {
+	n.env.Lock()
+	defer n.env.Unlock()
+	roots, err := envfile.SystemRoots(n.dir, os.Getenv)
+	if err != nil {
+		return err
+	}
+	key := n.bucket.Keys.Operator()
+	return envfile.Write(n.dir, envfile.Values{
+		S3URL:           n.settings.S3Endpoint(n.bucket.Port),
+		Region:          locals3.Region,
+		Bucket:          locals3.Bucket,
+		AccessKeyID:     key.AccessKeyID,
+		SecretAccessKey: key.SecretAccessKey,
+		Host:            n.host(),
+	}, roots)
+}
+
+// tokenCommand is the command that makes a token, to paste into any shell.
+func (n *node) tokenCommand() string {
+	command := "larder"
+	if _, err := exec.LookPath(command); err != nil {
+		if self, err := os.Executable(); err == nil {
+			command = shell.Quote(self)
+		}
+	}
+	return command + " token create --data " + shell.Quote(n.dir.Path(""))
 }

@@ -1,0 +1,127 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/larder-registry/larder/internal/contextio"
+	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// records adds the records of all versions: of a version, all before the last that is
+// listed, also those that were created behind the listing's back.
+func (c *creation) records(ctx context.Context) error {
+	var last registry.ParsedRecordKey
+	for o, err := range c.bucket.List(ctx, registry.RecordsPrefix, "") {
+		if err != nil {
+			return err
+		}
+		key, err := registry.ParseRecordKey(o.Key)
+		if err == nil {
+			next := 1
+			if last.Sequence > 0 && last.LogPrefix() == key.LogPrefix() {
+				next = last.Sequence + 1
+			}
+			if err := c.missed(ctx, key, next); err != nil {
+				return err
+			}
+			last = key
+		}
+		if err := c.record(ctx, o.Key); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// missed adds the records from a number on that a listing lacks before a record.
+func (c *creation) missed(ctx context.Context, key registry.ParsedRecordKey, from int) error {
+	for sequence := from; sequence < key.Sequence; sequence++ {
+		err := c.record(ctx, registry.RecordKey(key.LogPrefix(), sequence))
+		if errors.Is(err, registry.ErrNotFound) {
+			return nil // which the check tells of
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *creation) record(ctx context.Context, key string) error {
+	document, err := c.document(ctx, key)
+	if err != nil {
+		return err
+	}
+	c.check.record(key, document)
+	sum := sha256.Sum256(document)
+	e := entry{key, int64(len(document)), hex.EncodeToString(sum[:])}
+	if old, has := c.target.has(key, e.Size); has && old == e {
+		return c.note(e)
+	}
+	return c.add(ctx, key, e.Size, bytes.NewReader(document))
+}
+
+func (c *creation) document(ctx context.Context, key string) ([]byte, error) {
+	body, o, err := c.bucket.Open(ctx, key, "")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	if o.Size > maxDocument {
+		return nil, fmt.Errorf("%s has %d bytes; a record has %d at most", key, o.Size, maxDocument)
+	}
+	return io.ReadAll(contextio.Reader(ctx, body))
+}
+
+// objects adds the rest of what is below registry/, of which nothing ever changes.
+func (c *creation) objects(ctx context.Context) error {
+	var fresh []blob.Object
+	var total int64
+	for o, err := range c.bucket.List(ctx, registry.Prefix, "") {
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(o.Key, registry.RecordsPrefix) || strings.HasPrefix(o.Key, outcomePrefix) {
+			continue
+		}
+		if e, has := c.target.has(o.Key, o.Size); has {
+			if err := c.note(e); err != nil {
+				return err
+			}
+			continue
+		}
+		fresh, total = append(fresh, o), total+o.Size
+	}
+	bar := c.options.Progress.Begin("what is published", total)
+	err := ctx.Err()
+	for _, o := range fresh {
+		if err != nil {
+			break
+		}
+		err = c.copyTold(ctx, o.Key, o.Key, bar)
+	}
+	bar.End(err)
+	return err
+}
+
+func (c *creation) copy(ctx context.Context, path, key string) error {
+	return c.copyTold(ctx, path, key, io.Discard)
+}
+
+// copyTold adds an object, and tells of its bytes.
+func (c *creation) copyTold(ctx context.Context, path, key string, told io.Writer) error {
+	body, o, err := c.bucket.Open(ctx, key, "")
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	return c.add(ctx, path, o.Size, io.TeeReader(body, told))
+}
