@@ -1,5 +1,5 @@
 locals {
-  # What an alarm goes by unless it says otherwise.
+  # The defaults of an alarm.
   usual_alarm = {
     comparison  = "GreaterThanOrEqualToThreshold"
     period      = 300
@@ -24,7 +24,7 @@ locals {
       statistic   = "Maximum"
       threshold   = 3600
     }
-    # A failed upload is told to the queue and is no error of the function; these are crashes and time-outs.
+    # A failed upload is reported to the queue and is no error of the function. These are crashes and time-outs.
     publish-errors = {
       description = "The function publish died, or its daily walk failed. docs/operations.md, \"Publish fails\""
       namespace   = "AWS/Lambda"
@@ -41,7 +41,7 @@ locals {
       statistic   = "Sum"
       threshold   = 5
     }
-    # Without a dimension, the metric is of the whole account and region: its functions share one limit.
+    # Without a dimension, the metric is for the whole account and region: all its functions share one limit.
     throttles = {
       description = "The account runs as many functions at once as it may. docs/operations.md, \"Throttled\""
       namespace   = "AWS/Lambda"

@@ -1,5 +1,5 @@
 locals {
-  # ANY, for a GET route does not take HEAD, and the functions answer 405 in the registry's own words.
+  # ANY, because a GET route does not take HEAD. The functions answer 405 in the registry's own words.
   routes = {
     "ANY /.well-known/terraform.json"                                     = "discovery"
     "ANY /v1/modules/{namespace}/{name}/{system}/versions"                = "versions"
@@ -18,12 +18,12 @@ locals {
     "ANY /v1/login/callback" = "login"
     "ANY /v1/login/consent"  = "login"
 
-    # A path with an encoded slash may come here looking like another route: so it has no rights.
+    # A path with an encoded slash may come here and look like another route. So this function has no rights.
     "$default" = "discovery"
   }
 
-  # What routes lead to. The mirror's change their function and stay: the gateway deletes none that a route leads to,
-  # and Terraform deletes what is not wanted any more before it changes what stays.
+  # What routes lead to. The mirror's integrations stay when they change their function: the gateway does not delete
+  # an integration that a route leads to, and Terraform deletes before it changes what stays.
   integrations = {
     discovery       = "discovery"
     versions        = "versions"
@@ -33,8 +33,9 @@ locals {
     mirror-document = local.has_upstreams ? "fetch" : "download"
   }
 
-  # Whoever has no token asks for these, and each makes the function write, or wait for an issuer. A login takes three
-  # of them, a pipeline's job one; so this is enough for some thousand people and a good many jobs at once.
+  # Callers without a token ask for these routes. Each request makes the function write, or wait for an issuer. A
+  # login takes three requests, a pipeline's job one. So this is enough for about a thousand people and many jobs at
+  # once.
   throttles = {
     "ANY /v1/token"          = { rate = 20, burst = 50 }
     "ANY /v1/login"          = { rate = 5, burst = 20 }
@@ -52,7 +53,7 @@ resource "aws_apigatewayv2_api" "registry" {
   disable_execute_api_endpoint = local.has_domain
   tags                         = local.tags
 
-  # What is wrong with the module's variables is said here, for there is one of this, and it waits for little.
+  # The checks of the module's variables are here, because this resource always exists and waits for little.
   lifecycle {
     precondition {
       condition     = var.client_truststore == "" || local.has_domain
@@ -124,7 +125,7 @@ resource "aws_apigatewayv2_stage" "default" {
 
   depends_on = [aws_apigatewayv2_route.this] # it says something of some of them
 
-  # No header is logged, so no token is; nor anything else that a client chooses, for the gateway would not
+  # No header is logged, and so no token. Nothing else that a client chooses is logged, because the gateway would not
   # escape it. The functions log the path.
   access_log_settings {
     destination_arn = aws_cloudwatch_log_group.api.arn
@@ -142,7 +143,7 @@ resource "aws_apigatewayv2_stage" "default" {
 }
 
 resource "aws_cloudwatch_log_group" "api" {
-  # A service that delivers logs grows a policy by each group, unless they have this prefix.
+  # With this prefix, log delivery does not add each group to a resource policy, which is limited in size.
   name              = "/aws/vendedlogs/${var.bucket_name}/api"
   retention_in_days = var.log_days
   kms_key_id        = local.log_key
@@ -209,7 +210,7 @@ resource "aws_apigatewayv2_domain_name" "registry" {
   }
 }
 
-# Without a mapping key it is the root, where Terraform looks for /.well-known/terraform.json.
+# Without a mapping key it is the root, where clients look for /.well-known/terraform.json.
 resource "aws_apigatewayv2_api_mapping" "registry" {
   count = local.has_domain ? 1 : 0
 

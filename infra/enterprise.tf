@@ -1,5 +1,5 @@
-# What some organizations require. Empty, none of it costs or changes anything.
-# docs/aws.md, "What your organization requires".
+# What some organizations require. An empty parameter costs and changes nothing. docs/aws.md, "What your organization
+# requires".
 
 locals {
   permissions_boundary = var.permissions_boundary_arn == "" ? null : var.permissions_boundary_arn
@@ -11,7 +11,7 @@ locals {
   # The functions that connect to others than AWS.
   in_vpc = length(var.subnet_ids) > 0 ? ["login", "fetch"] : []
 
-  # To send and to receive. SQS asks for it with the function's rights, as SNS does to publish.
+  # To send and to receive. SQS uses it with the function's rights, as SNS does to publish.
   use_queue_key = var.queue_key_arn == "" ? [] : [
     {
       Sid       = "UseQueueKey"
@@ -63,7 +63,7 @@ locals {
   ] : statement if length(var.subnet_ids) > 0] }
 }
 
-# publish logs it at the end of each reconcile, however many invocations that took.
+# publish logs it once at the end of each reconcile, after any number of invocations.
 resource "aws_cloudwatch_log_metric_filter" "reconciles" {
   count = var.more_alarms ? 1 : 0
 

@@ -1,7 +1,7 @@
 # Pull-through: what the mirror is to fetch from other registries.
 
-# First in, first out, for the sake of what it drops: the like of what it was sent in the last five minutes. Each
-# package is a group of its own, so none waits for another.
+# First in, first out, because such a queue drops a message that it got already in the last five minutes. Each package
+# is a group of its own, so no package waits for another.
 resource "aws_sqs_queue" "fetch" {
   count = local.has_upstreams ? 1 : 0
 
@@ -36,7 +36,7 @@ resource "aws_sqs_queue" "fetch_dead_letters" {
   })
 }
 
-# It allows nobody anything: fetch has rights of its own.
+# It gives no rights: fetch has rights of its own.
 resource "aws_sqs_queue_policy" "fetch" {
   count = local.has_upstreams ? 1 : 0
 

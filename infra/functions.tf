@@ -53,8 +53,8 @@ locals {
         LARDER_TOPIC_ARN = aws_sns_topic.outcomes.arn
       }
     }
-    # Tokens: who gets one for a login or for the identity of a pipeline, and what operators ask about them. It connects
-    # to the issuers that are trusted.
+    # Tokens for people who log in and for the identities of pipelines, and operators' requests about tokens. It
+    # connects to the issuers that rules trust.
     login = {
       description = "Logs people in, and gives tokens"
       memory      = 512 # as for versions
@@ -71,8 +71,8 @@ locals {
     }
   })
 
-  # Only where the mirror pulls through. It answers the mirror's routes, and takes what it has asked the queue for.
-  # It connects to others than AWS, as login does.
+  # Only if the mirror pulls through. It answers the mirror's routes, and takes the messages that it has sent to the
+  # queue. It connects to others than AWS, as login does.
   fetch_function = { for queue in aws_sqs_queue.fetch : "fetch" => {
     description = "Answers what is asked of the mirror, and fetches what it lacks from other registries"
     memory      = 512  # as for versions
@@ -136,7 +136,7 @@ resource "aws_lambda_function" "this" {
   }
 
   lifecycle {
-    # Looked at when a saved plan is applied, too: whoever does that may have another folder.
+    # Also checked when a saved plan is applied, which may happen in another folder.
     precondition {
       condition     = !local.uploads || fileexists(local.zips[each.key])
       error_message = "There is no ${local.zips[each.key]}: run \"make build\" first, or say with build_dir where it left the functions, or with code_bucket where they are in S3. A saved plan is applied with the zips that it was made with."
@@ -146,7 +146,7 @@ resource "aws_lambda_function" "this" {
   depends_on = [aws_iam_role_policy.function] # Lambda tries the role's rights to the network
 }
 
-# Here before the functions are, or Lambda would make its own, for ever.
+# They exist before the functions. Otherwise Lambda would make its own, which never expire.
 resource "aws_cloudwatch_log_group" "function" {
   for_each = local.functions
 

@@ -1,7 +1,7 @@
-# Each function has a role of its own, which says all that it may do.
+# Each function has a role of its own, with all its rights.
 
 locals {
-  # Modules and providers, and nothing else that the table may hold.
+  # Modules and providers, and nothing else in the table.
   catalog_items = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["M#*", "P#*", "R#*"] } }
 
   # Of a token: the day, and nothing else.
@@ -104,8 +104,8 @@ locals {
         ]
         Resource = one(aws_sqs_queue.fetch[*].arn)
       },
-      # Of any host, as in template.yaml, where no ARN can be made of each pattern. The function fetches what one of
-      # them names.
+      # Of any host, as in template.yaml, which cannot make an ARN of each pattern. The function only fetches what a
+      # pattern names.
       {
         Sid    = "UploadToMirror"
         Effect = "Allow"
@@ -115,8 +115,8 @@ locals {
         ]
         Resource = "${local.bucket_arn}/mirror/*"
       },
-      # Without it S3 answers 403, not 404, to a HeadObject of what does not exist. HeadObject names no prefix, so
-      # none can be a condition.
+      # Without it S3 answers 403, not 404, to a HeadObject of a missing object. HeadObject names no prefix, so a
+      # prefix cannot be a condition.
       {
         Sid      = "LearnWhatIsMissing"
         Effect   = "Allow"
@@ -143,8 +143,8 @@ locals {
         Action   = "sqs:SendMessage"
         Resource = aws_sqs_queue.uploads.arn
       },
-      # ListObjectsV2 and ListObjectVersions; and without ListBucket S3 answers 403, not 404, to a GetObject
-      # or HeadObject of what does not exist.
+      # ListObjectsV2 and ListObjectVersions. Without ListBucket, S3 also answers 403, not 404, to a GetObject or
+      # HeadObject of a missing object.
       {
         Sid    = "ListBucket"
         Effect = "Allow"
@@ -160,8 +160,8 @@ locals {
         Action   = "s3:GetObjectVersion" # GetObject of the version that an event names; the source of CopyObject
         Resource = [for prefix in local.inbox : "${local.bucket_arn}/${prefix}*"]
       },
-      # HeadObject of a SHA256SUMS and its signature, GetObject of a mirror's document: what belongs to an upload,
-      # in its current version.
+      # HeadObject of a SHA256SUMS and its signature, GetObject of a mirror's document: files that belong to an
+      # upload, in their current version.
       {
         Sid      = "FindReleaseFiles"
         Effect   = "Allow"
@@ -198,7 +198,7 @@ locals {
         Resource  = aws_dynamodb_table.catalog.arn
         Condition = local.catalog_items
       },
-      # A Scan has no leading keys, and so it meets what else the table may hold, but may take no more of it than these
+      # A Scan has no leading keys, so it also meets other items in the table. Of them it may read only these
       # attributes.
       {
         Sid      = "WalkCatalog"
@@ -337,8 +337,8 @@ resource "aws_iam_role_policy" "reconcile" {
   })
 }
 
-# To attach to whoever publishes in one namespace. What may be written under keys/ says whose signatures the
-# namespace trusts; take that line out where authors are not to decide it.
+# Attach it to those who publish in one namespace. Keys under keys/ decide whose signatures the namespace trusts; if
+# authors should not decide that, remove that line.
 resource "aws_iam_policy" "uploader" {
   count = local.has_uploader ? 1 : 0
 
@@ -405,8 +405,8 @@ resource "aws_iam_policy" "uploader" {
   }
 }
 
-# To attach to whoever deprecates, withdraws, verifies and the like with the larder command. The function does all
-# of it, with its own rights, and so needs nothing else from them.
+# Attach it to those who deprecate, withdraw, verify and so on with the larder command. The function does the work
+# with its own rights, so they need no other rights.
 resource "aws_iam_policy" "operator" {
   name        = "${var.bucket_name}-operate"
   description = "Operates the registry ${var.bucket_name} with the larder command"
@@ -425,8 +425,8 @@ resource "aws_iam_policy" "operator" {
   })
 }
 
-# To attach to whoever makes and revokes tokens, and says which issuers are trusted. It is a right of its own: who has
-# it can let anybody read anything, and change nothing.
+# Attach it to those who make and revoke tokens, and rules. It is a right of its own: with it one can let anybody read
+# anything, and change nothing.
 resource "aws_iam_policy" "access" {
   name        = "${var.bucket_name}-access"
   description = "Says who may read the registry ${var.bucket_name}, with the larder command"

@@ -1,13 +1,13 @@
-# What became of uploads, for whoever subscribes.
+# The outcomes of uploads, for subscribers.
 
-# Not encrypted with a key of KMS unless one is given: some subscribers need rights to it.
+# Encrypted with a key of KMS only if one is given: some subscribers need rights to that key.
 resource "aws_sns_topic" "outcomes" {
   name              = "${var.bucket_name}-outcomes"
   kms_master_key_id = local.topic_key
   tags              = local.tags
 }
 
-# It allows nobody anything: roles and users of the account have rights of their own.
+# It gives no rights: roles and users of the account have rights of their own.
 resource "aws_sns_topic_policy" "outcomes" {
   arn = aws_sns_topic.outcomes.arn
   policy = jsonencode({

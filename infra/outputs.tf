@@ -4,7 +4,7 @@ output "registry_host" {
 }
 
 output "domain_target" {
-  description = "What domain_name must point to, where its record is yours to make. Null without a domain_name."
+  description = "What domain_name must point to, if you make its record yourself. Null without a domain_name."
   value       = one(aws_apigatewayv2_domain_name.registry[*].domain_name_configuration[0].target_domain_name)
 }
 
@@ -64,7 +64,7 @@ output "signing_key_arn" {
 }
 
 output "signing_key_alias" {
-  description = "The alias of the module's own key, in the place of which another may sign"
+  description = "The alias of the module's own key, which signs if no other key is given"
   value       = aws_kms_alias.signing.name
 }
 
@@ -74,16 +74,16 @@ output "queue_url" {
 }
 
 output "dead_letter_queue_url" {
-  description = "Where uploads end that could not be taken to an outcome"
+  description = "The queue of uploads that found no outcome in all tries"
   value       = aws_sqs_queue.dead_letters.url
 }
 
 output "fetch_dead_letter_queue_url" {
-  description = "Where packages end that could not be fetched for the mirror. Null where it fetches none."
+  description = "The queue of packages that could not be fetched for the mirror. Null if it fetches nothing."
   value       = one(aws_sqs_queue.fetch_dead_letters[*].url)
 }
 
 output "outcomes_topic_arn" {
-  description = "The topic that tells what became of uploads"
+  description = "The topic to which outcomes of uploads are announced"
   value       = aws_sns_topic.outcomes.arn
 }

@@ -1,5 +1,5 @@
-# What must outlive everything else. Terraform refuses to destroy it while the module says so; where the module is taken
-# out of a configuration, AWS refuses (docs/decisions/0028-removed-modules.md).
+# What must outlive everything else. Terraform refuses to destroy it while the module is in the configuration; after
+# that, AWS refuses (docs/decisions/0028-removed-modules.md).
 
 resource "aws_s3_bucket" "registry" {
   bucket = var.bucket_name
@@ -18,7 +18,7 @@ resource "aws_s3_bucket_versioning" "registry" {
   }
 }
 
-# Not KMS: every download would call it, with the rights of whoever signed the URL.
+# Not KMS: every download would call it, with the rights of the function that signed the URL.
 resource "aws_s3_bucket_server_side_encryption_configuration" "registry" {
   bucket = aws_s3_bucket.registry.id
 
@@ -48,8 +48,8 @@ resource "aws_s3_bucket_ownership_controls" "registry" {
   depends_on = [aws_s3_bucket_public_access_block.registry] # S3 takes one change of access at a time
 }
 
-# The inbox alone expires. Days on the current version also removes delete markers that hide nothing any
-# more; a version that was overwritten waits as long, for its event may be late.
+# Only the inbox expires. Days on the current version also removes delete markers that hide nothing any more. A
+# version that was overwritten is kept as long, because its event may be late.
 resource "aws_s3_bucket_lifecycle_configuration" "registry" {
   bucket = aws_s3_bucket.registry.id
 
@@ -88,7 +88,7 @@ resource "aws_s3_bucket_lifecycle_configuration" "registry" {
   depends_on = [aws_s3_bucket_versioning.registry]
 }
 
-# Of the inbox alone, too: what publish writes under registry/ must not wake it.
+# Only of the inbox, too: what publish writes under registry/ must not start publish again.
 resource "aws_s3_bucket_notification" "registry" {
   bucket = aws_s3_bucket.registry.id
 
@@ -126,7 +126,7 @@ resource "aws_s3_bucket_policy" "registry" {
         Resource  = [local.bucket_arn, "${local.bucket_arn}/*"]
         Condition = { NumericLessThan = { "s3:TlsVersion" = "1.2" } }
       },
-      # S3 encrypts what says nothing; so only those are refused that ask for something else.
+      # S3 encrypts an object by default. So only requests that ask for another encryption are refused.
       {
         Sid       = "NoOtherEncryption"
         Effect    = "Deny"
@@ -146,7 +146,7 @@ resource "aws_s3_bucket_policy" "registry" {
         Resource  = "${local.bucket_arn}/*"
         Condition = { Null = { "s3:x-amz-server-side-encryption-customer-algorithm" = "false" } }
       },
-      # Nobody, administrators and publish included. Whoever must, changes this policy first.
+      # Nobody may, not even administrators and publish. If you must, change this policy first.
       {
         Sid       = "NothingPublishedIsDeleted"
         Effect    = "Deny"
@@ -159,8 +159,8 @@ resource "aws_s3_bucket_policy" "registry" {
         ]
         Resource = "${local.bucket_arn}/registry/*"
       },
-      # The other ways to change what is served, or whom it is served to, which no role needs: its encryption,
-      # so that nobody can read it; its owner and its ACL.
+      # No role needs the other ways to change what is served, or to whom: by its encryption, so that nobody can read
+      # it; by its owner and its ACL.
       {
         Sid       = "NothingPublishedIsAltered"
         Effect    = "Deny"
@@ -173,7 +173,7 @@ resource "aws_s3_bucket_policy" "registry" {
         ]
         Resource = "${local.bucket_arn}/registry/*"
       },
-      # So nothing takes the policy away by the way, such as a configuration that the module was taken out of.
+      # So nothing removes the policy as a side effect, for example when the module is taken out of a configuration.
       {
         Sid       = "ThisPolicyIsKept"
         Effect    = "Deny"
@@ -181,7 +181,7 @@ resource "aws_s3_bucket_policy" "registry" {
         Action    = "s3:DeleteBucketPolicy"
         Resource  = local.bucket_arn
       },
-      # By an upload, a copy or a replication; and tags, by which a lifecycle could choose what expires.
+      # By an upload, a copy or a replication. Also tags, because a lifecycle rule could expire objects by their tags.
       {
         Sid       = "OnlyPublishWrites"
         Effect    = "Deny"
@@ -200,9 +200,9 @@ resource "aws_s3_bucket_policy" "registry" {
           ArnNotEquals = { "aws:PrincipalArn" = compact([local.publish_role_arn, var.migration_principal_arn]) }
         }
       },
-      # What says which bytes and which keys are good is never replaced, whatever publish does: without If-None-Match
-      # it writes none of it, nor copies anything there, nor uploads it in parts. Whoever moves a registry here does,
-      # for the AWS CLI copies without that.
+      # Records and public keys are never replaced, not even by publish: it must write them with If-None-Match, and
+      # may not copy anything there or upload in parts. Only the principal that moves a registry here may, because the
+      # AWS CLI copies without If-None-Match.
       {
         Sid       = "RecordsAndKeysAreCreatedOnce"
         Effect    = "Deny"
@@ -221,8 +221,8 @@ resource "aws_s3_bucket_policy" "registry" {
     prevent_destroy = true
   }
 
-  # S3 takes one change of access at a time. And what is destroyed is so in the reverse order: while the policy cannot be
-  # deleted, none of these settings goes either, nor versioning and the public access block, which they wait for.
+  # S3 takes one change of access at a time. Terraform destroys in the reverse order: as long as the policy cannot be
+  # deleted, these settings stay, too, and so do versioning and the public access block, for which they wait.
   depends_on = [
     aws_s3_bucket_lifecycle_configuration.registry,
     aws_s3_bucket_ownership_controls.registry,
@@ -230,7 +230,7 @@ resource "aws_s3_bucket_policy" "registry" {
   ]
 }
 
-# An index over the records in the bucket, and can be rebuilt from them.
+# An index over the records in the bucket. It can be rebuilt from them.
 resource "aws_dynamodb_table" "catalog" {
   name                        = var.bucket_name
   billing_mode                = "PAY_PER_REQUEST"
@@ -263,10 +263,9 @@ resource "aws_dynamodb_table" "catalog" {
   }
 }
 
-# The account manages the key; only publish signs with it, and the account's administrators do not either. Whoever is to
-# delete it allows that here first.
-# Roles are named in conditions, not as principals: a principal must exist first, and turns into an orphaned
-# identifier when its role is made anew.
+# The account manages the key. Only publish signs with it; the account's administrators do not. To delete it, allow
+# that here first. Roles are named in conditions, not as principals: a principal must exist first, and becomes an
+# orphaned identifier when its role is made again.
 resource "aws_kms_key" "signing" {
   description              = "Signs the SHA256SUMS of the registry ${var.bucket_name}"
   customer_master_key_spec = "RSA_4096"

@@ -16,7 +16,7 @@ variable "build_dir" {
 }
 
 variable "code_bucket" {
-  description = "Bucket, in the provider's own region, that has the functions' zips, for whoever deploys without a checkout. Empty, they are uploaded from build_dir."
+  description = "Bucket, in the provider's own region, with the functions' zips, to deploy without a checkout. Empty, they are uploaded from build_dir."
   type        = string
   default     = ""
   nullable    = false
@@ -28,7 +28,7 @@ variable "code_bucket" {
 }
 
 variable "code_prefix" {
-  description = "What their keys in code_bucket begin with, such as larder/1.4.0/ for larder/1.4.0/publish.zip. Name the release in it: new code is noticed by another key."
+  description = "Prefix of their keys in code_bucket, such as larder/1.4.0/ for larder/1.4.0/publish.zip. Put the release into it: Terraform only notices new code by a new key."
   type        = string
   default     = ""
   nullable    = false
@@ -40,7 +40,7 @@ variable "code_prefix" {
 }
 
 variable "read_access" {
-  description = "Who may read. \"required\" lets nobody in without a token; \"open\" lets everybody in who reaches the registry."
+  description = "Who may read. With \"required\", only those with a token; with \"open\", everybody who reaches the registry."
   type        = string
   default     = "required"
   nullable    = false
@@ -76,7 +76,7 @@ variable "certificate_arn" {
 }
 
 variable "hosted_zone_id" {
-  description = "Route 53 hosted zone that gets the record for domain_name. Empty, the record is yours to make."
+  description = "Route 53 hosted zone that gets the record for domain_name. Empty, you make the record yourself."
   type        = string
   default     = ""
   nullable    = false
@@ -88,20 +88,20 @@ variable "hosted_zone_id" {
 }
 
 variable "create_record" {
-  description = "Whether hosted_zone_id gets the record. Null: if hosted_zone_id is not empty, which has to be known when Terraform plans; say true where it is the id of a zone that is made at the same time."
+  description = "Whether hosted_zone_id gets the record. Null: if hosted_zone_id is not empty, which Terraform must know when it plans. Set true if the zone is made by the same apply."
   type        = bool
   default     = null
 }
 
 variable "allow_overwrite" {
-  description = "Whether a record of the same name and type that hosted_zone_id has already is taken over, as when a registry moves. One of another type, such as a CNAME made by hand, is in the way all the same."
+  description = "Whether the module takes over a record of the same name and type that hosted_zone_id has already, as when a registry moves. It never takes over a record of another type, such as a CNAME."
   type        = bool
   default     = false
   nullable    = false
 }
 
 variable "client_truststore" {
-  description = "S3 URI of a PEM file with the authority whose client certificates alone may connect to domain_name, for a front such as CloudFront. Empty, everybody may."
+  description = "S3 URI of a PEM file with an authority. Only clients with its certificates may connect to domain_name, for a front such as CloudFront. Empty, every client may."
   type        = string
   default     = ""
   nullable    = false
@@ -119,7 +119,7 @@ variable "inbox_days" {
   nullable    = false
 
   validation {
-    # An event may wait in the queue for 14 days, and names an upload that must still be there.
+    # An event may wait in the queue for 14 days, and the upload that it names must still be there.
     condition     = var.inbox_days >= 15 && var.inbox_days <= 3650 && floor(var.inbox_days) == var.inbox_days
     error_message = "inbox_days must be a whole number from 15 to 3650."
   }
@@ -153,7 +153,7 @@ variable "url_lifetime" {
 }
 
 variable "request_rate" {
-  description = "Requests per second that the registry answers in the long run. A terraform init makes some two per provider and module."
+  description = "Requests per second that the registry answers in the long run. A terraform init makes about two per provider and module."
   type        = number
   default     = 100
   nullable    = false
@@ -165,7 +165,7 @@ variable "request_rate" {
 }
 
 variable "request_burst" {
-  description = "Requests that it answers at once."
+  description = "Requests that the registry answers at once."
   type        = number
   default     = 200
   nullable    = false
@@ -190,7 +190,7 @@ variable "publish_concurrency" {
 }
 
 variable "mirror_upstreams" {
-  description = "Providers of other registries that the mirror fetches when they are asked for, such as registry.terraform.io/hashicorp/*, with commas between them. Empty, it has what is uploaded alone."
+  description = "Providers of other registries that the mirror fetches when a client asks for them, such as registry.terraform.io/hashicorp/*, with commas between them. Empty, the mirror has only what is uploaded."
   type        = string
   default     = ""
   nullable    = false
@@ -202,7 +202,7 @@ variable "mirror_upstreams" {
 }
 
 variable "mirror_platforms" {
-  description = "Platforms for which it fetches them, with commas between them, or \"all\"."
+  description = "Platforms for which the mirror fetches them, with commas between them, or \"all\"."
   type        = string
   default     = "darwin_arm64,linux_amd64,linux_arm64,windows_amd64"
   nullable    = false
@@ -214,7 +214,7 @@ variable "mirror_platforms" {
 }
 
 variable "login_issuer" {
-  description = "URL of the OpenID Connect provider with which people log in, exactly as it calls itself, such as https://login.example.com. Empty, nobody can run \"terraform login\". domain_name is recommended, or every address has a name that AWS made up."
+  description = "URL of the OpenID Connect provider with which people log in, exactly as the provider writes it, such as https://login.example.com. Empty, nobody can run \"terraform login\". Set domain_name, too, or every address has a name that AWS made up."
   type        = string
   default     = ""
   nullable    = false
@@ -226,7 +226,7 @@ variable "login_issuer" {
 }
 
 variable "login_client_id" {
-  description = "What that provider knows the registry by. Needed with login_issuer."
+  description = "The registry's client ID at that provider. Needed with login_issuer."
   type        = string
   default     = ""
   nullable    = false
@@ -238,7 +238,7 @@ variable "login_client_id" {
 }
 
 variable "login_client_secret_name" {
-  description = "Name of a SecureString parameter of Systems Manager that holds the client's secret, such as /larder/login-secret, encrypted with the key aws/ssm. Empty, the client is a public one, with PKCE alone."
+  description = "Name of a SecureString parameter of Systems Manager that holds the client's secret, such as /larder/login-secret, encrypted with the key aws/ssm. Empty, the client is a public one, which uses only PKCE."
   type        = string
   default     = ""
   nullable    = false
@@ -250,7 +250,7 @@ variable "login_client_secret_name" {
 }
 
 variable "login_scopes" {
-  description = "What the provider is asked for, with spaces between. Which claims it tells follows from that."
+  description = "Scopes that the registry asks the provider for, with spaces between them. They decide which claims the provider gives."
   type        = string
   default     = "openid profile email"
   nullable    = false
@@ -262,7 +262,7 @@ variable "login_scopes" {
 }
 
 variable "uploader_namespace" {
-  description = "Namespace for which an IAM policy for uploaders is made. Empty, none is."
+  description = "Namespace for which an IAM policy for uploaders is made. Empty, no policy is made."
   type        = string
   default     = ""
   nullable    = false
@@ -274,13 +274,13 @@ variable "uploader_namespace" {
 }
 
 variable "create_uploader_policy" {
-  description = "Whether that policy is made. Null: if uploader_namespace is not empty, which has to be known when Terraform plans."
+  description = "Whether that policy is made. Null: if uploader_namespace is not empty, which Terraform must know when it plans."
   type        = bool
   default     = null
 }
 
 variable "migration_principal_arn" {
-  description = "ARN of an IAM role or user that may write registry/ too, while a registry is moved here. Empty otherwise."
+  description = "ARN of an IAM role or user that may also write to registry/, while a registry is moved here. Empty otherwise."
   type        = string
   default     = ""
   nullable    = false
@@ -292,7 +292,7 @@ variable "migration_principal_arn" {
 }
 
 variable "signing_key_arn" {
-  description = "KMS key that signs in the place of the module's own, after a rotation. Empty, the module's own signs."
+  description = "KMS key that signs instead of the module's own key, after a rotation. Empty, the module's own key signs."
   type        = string
   default     = ""
   nullable    = false
@@ -304,7 +304,7 @@ variable "signing_key_arn" {
 }
 
 variable "alarm_topic_arn" {
-  description = "SNS topic that alarms are sent to. Empty, they are seen in CloudWatch alone."
+  description = "SNS topic that gets the alarms. Empty, alarms are only in CloudWatch."
   type        = string
   default     = ""
   nullable    = false
@@ -316,7 +316,7 @@ variable "alarm_topic_arn" {
 }
 
 variable "permissions_boundary_arn" {
-  description = "IAM policy that bounds what every role here may do. Empty, none does."
+  description = "IAM policy that is the permissions boundary of every role here. Empty, roles have no boundary."
   type        = string
   default     = ""
   nullable    = false
@@ -352,7 +352,7 @@ variable "security_group_ids" {
 }
 
 variable "queue_key_arn" {
-  description = "KMS key that encrypts the queues, and whose policy lets S3 use it. Empty, a key of SQS does."
+  description = "KMS key that encrypts the queues. Its policy must let S3 use it. Empty, a key of SQS encrypts them."
   type        = string
   default     = ""
   nullable    = false
@@ -376,7 +376,7 @@ variable "topic_key_arn" {
 }
 
 variable "log_key_arn" {
-  description = "KMS key that encrypts the logs, and whose policy lets CloudWatch Logs use it. Empty, a key of CloudWatch's does."
+  description = "KMS key that encrypts the logs. Its policy must let CloudWatch Logs use it. Empty, a key of CloudWatch encrypts them."
   type        = string
   default     = ""
   nullable    = false
@@ -388,14 +388,14 @@ variable "log_key_arn" {
 }
 
 variable "multi_region_key" {
-  description = "Whether the signing key can have replicas in other regions. It is decided when the key is made, and never changes."
+  description = "Whether the signing key can have replicas in other regions. It cannot be changed after the key is made."
   type        = bool
   default     = false
   nullable    = false
 }
 
 variable "more_alarms" {
-  description = "Whether there are alarms also on the daily reconcile, throttled reads and writes, slow publishing, failing fetches and the end of the certificate. Each costs, beyond ten in an account."
+  description = "Whether there are also alarms on the daily reconcile, throttled reads and writes, slow publishing, failing fetches and the end of the certificate. Each alarm costs, beyond ten in an account."
   type        = bool
   default     = false
   nullable    = false
