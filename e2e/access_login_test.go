@@ -24,8 +24,8 @@ type login struct {
 	exit    error
 }
 
-// atHome makes a workspace that of a person: with a home folder, in which the client keeps what it gets, and with a
-// browser, which is given what it is to open in a file.
+// atHome makes a workspace that of a person: with a home folder, in which the client keeps its token, and with a
+// browser, which writes the URL that it shall open into a file.
 func (w workspace) atHome(t testing.TB) workspace {
 	t.Helper()
 	home := t.TempDir()
@@ -48,7 +48,7 @@ func (w workspace) atHome(t testing.TB) workspace {
 	return w
 }
 
-// login starts to log in to a host, and ends with the test at the latest.
+// login starts to log in to a host. It ends with the test at the latest.
 func (w workspace) login(t testing.TB, host string) *login {
 	t.Helper()
 	l := &login{opened: filepath.Join(w.env["HOME"], "opened"), out: new(bytes.Buffer), ended: make(chan struct{})}
@@ -68,7 +68,7 @@ func (w workspace) login(t testing.TB, host string) *login {
 	return l
 }
 
-// url is what the client opens in the browser.
+// url is the URL that the client opens in the browser.
 func (l *login) url(t testing.TB) string {
 	t.Helper()
 	var opened []byte
@@ -84,7 +84,7 @@ func (l *login) url(t testing.TB) string {
 	return string(opened)
 }
 
-// succeeds waits for the end, which is to be a good one, and returns what the client said.
+// succeeds waits for the login to succeed, and returns what the client said.
 func (l *login) succeeds(t testing.TB) string {
 	t.Helper()
 	if !l.endsWithin(patience) {
@@ -97,7 +97,7 @@ func (l *login) succeeds(t testing.TB) string {
 	return l.out.String()
 }
 
-// waits wants the client to wait on, which is all that it can do when a person says no.
+// waits wants the client to go on waiting: it does nothing else when a person says no.
 func (l *login) waits(t testing.TB) {
 	t.Helper()
 	if l.endsWithin(0) {
@@ -119,7 +119,7 @@ func (l *login) endsWithin(d time.Duration) bool {
 	}
 }
 
-// interrupt ends it as the registry's pages say: by Ctrl-C, or, as Terraform does not mind that, by Ctrl-\.
+// interrupt ends it as the registry's pages say: by Ctrl-C, or by Ctrl-\ for Terraform, which ignores Ctrl-C.
 func (l *login) interrupt(t testing.TB) {
 	t.Helper()
 	for _, key := range []struct {
@@ -142,7 +142,7 @@ func (l *login) kill() {
 	<-l.ended
 }
 
-// kept is the token that a client keeps for a host; empty if there is none.
+// kept is the token that a client keeps for a host, or empty.
 func (w workspace) kept(t testing.TB, host string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.env["HOME"], ".terraform.d", "credentials.tfrc.json"))
@@ -161,7 +161,7 @@ func (w workspace) kept(t testing.TB, host string) string {
 	return file.Credentials[host].Token
 }
 
-// logIn goes to where a client wants the person to go, as one whom Keycloak knows.
+// logIn opens the client's URL, and logs in as a person whom Keycloak knows.
 func (b *browser) logIn(t testing.TB, url, email string) {
 	t.Helper()
 	b.open(t, url)
@@ -170,7 +170,7 @@ func (b *browser) logIn(t testing.TB, url, email string) {
 	b.click(t, "#kc-login")
 }
 
-// logOut has Keycloak ask again who it is.
+// logOut has Keycloak ask for the password again.
 func (b *browser) logOut(t testing.TB, c *company) {
 	t.Helper()
 	b.open(t, c.Issuer()+"/protocol/openid-connect/logout")
@@ -183,7 +183,8 @@ const (
 	cancel = "button[value=cancel]"
 )
 
-// What everybody needs who logs in: a provider of one's own, and a module and a provider of acme to install.
+// What the tests of logging in need: a provider of identities of their own, and a module and a provider of acme to
+// install.
 func startForLogin(t testing.TB, hostname, secret string) (*registry, *company) {
 	t.Helper()
 	needBrowser(t)
@@ -196,8 +197,8 @@ func startForLogin(t testing.TB, hostname, secret string) (*registry, *company) 
 	return r, provider
 }
 
-// People log in with the real clients and a real browser, by way of a real provider of identities, and install with
-// what they get: at a registry with a name, which is another site to the browser, and has a secret with the provider.
+// People log in with the real clients, a real browser and a real provider of identities, and install with their
+// tokens. The registry has a name, so that it is another site to the browser, and a secret with the provider.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	r, provider := startForLogin(t, ownHostname, "a secret of the registry's")
@@ -230,7 +231,7 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// logOut has the client forget its token, which stays good until it is revoked.
+// logOut has the client forget its token. The token stays valid until it is revoked.
 func (w workspace) logOut(t testing.TB, r *registry, token string) {
 	t.Helper()
 	w.run(t, "logout", r.host)
@@ -249,7 +250,7 @@ func (w workspace) logOut(t testing.TB, r *registry, token string) {
 	w.refuses(t, "nauthorized", "init", "-input=false")
 }
 
-// A person who says no, and one whom no rule fits, is told so, and what to do about the client, which waits for ever.
+// A person who says no, and a person whom no rule fits, see that, and how to end the client, which waits for ever.
 // Afterwards both can log in as somebody else. The registry has an address, and no secret with the provider.
 func TestLoginThatGivesNothing(t *testing.T) {
 	t.Parallel()
@@ -283,8 +284,8 @@ func TestLoginThatGivesNothing(t *testing.T) {
 	})
 }
 
-// A provider signs by another key from one login to the next, and the registry learns of it by itself: people log in,
-// and pipelines get tokens, also with what was signed before. Who is known to the provider is asked by the registry alone.
+// The provider changes its signing key between two logins, and the registry finds the new key by itself. People log
+// in, and pipelines get tokens, also with identities that the old key signed. Only the registry asks the provider.
 func TestProviderRotatesItsKeys(t *testing.T) {
 	t.Parallel()
 	r, provider := startForLogin(t, ownHostname, "a secret of the registry's")
@@ -321,7 +322,7 @@ func TestProviderRotatesItsKeys(t *testing.T) {
 	}
 }
 
-// signedBy is what an identity token says of its signature: the header, which names the key.
+// signedBy is the header of an identity token, which names the key of its signature.
 func signedBy(token string) string {
 	header, _, _ := strings.Cut(token, ".")
 	return header
@@ -333,7 +334,7 @@ func (c *company) openBrowser(t testing.TB, r *registry) *browser {
 	return openBrowser(t, r.resolver(), r.listen, strings.TrimPrefix(c.URL, "https://"))
 }
 
-// What the browser is told of the registry: under its name it is where it really listens.
+// So the browser finds the registry's name at the address where it really listens.
 func (r *registry) resolver() string {
 	if r.host == r.listen {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A job of GitHub and one of GitLab show the registry who they are, by the lines of the examples, and install with what
-// they get for that. Those of other repositories get nothing, and are told why.
+// A job of GitHub and a job of GitLab show their identity to the registry, by the lines of the examples, and install
+// with the token that they get. Jobs of other repositories get no token, and see why.
 func TestPipelinesInstallWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -130,10 +130,10 @@ func (j job) installs(t *testing.T, c client, r *registry) {
 	w.run(t, "init", "-input=false")
 }
 
-// hidden is a line by which GitHub is told what it has to hide in the log.
+// hidden is a line that has GitHub hide a value in the log.
 var hidden = regexp.MustCompile(`(?m)^::add-mask::.*$`)
 
-// isDenied wants a job of somebody else's repository to get nothing, and to be told so.
+// isDenied wants a job of somebody else's repository to get no token, and to see why.
 func (j job) isDenied(t *testing.T, c client, r *registry) {
 	t.Helper()
 	env, out, err := j.run(t, r, "acme-evil")

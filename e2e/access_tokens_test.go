@@ -25,7 +25,7 @@ func (r *registry) newToken(t testing.TB, name string, scopes ...string) string 
 	return r.newTokenFor(t, name, "1h", scopes...)
 }
 
-// newTokenFor makes one that is good for a while.
+// newTokenFor makes a token that is valid for a while.
 func (r *registry) newTokenFor(t testing.TB, name, lasts string, scopes ...string) string {
 	t.Helper()
 	args := []string{"token", "create", "--name", name, "--expires", lasts}
@@ -44,7 +44,7 @@ func tokenVariable(host string) string {
 	return "TF_TOKEN_" + strings.NewReplacer(".", "_", "-", "__").Replace(host)
 }
 
-// publishAcme publishes a module and a provider of acme, and one that is mirrored.
+// publishAcme publishes a module and a provider of acme, and a mirrored provider.
 func publishAcme(t testing.TB, r *registry) {
 	t.Helper()
 	const widget = "acme/widget/terraform-provider-widget_1.0.0_" + hostPlatform + ".zip"
@@ -70,7 +70,7 @@ const (
 	byHelper   = "credentials helper"
 )
 
-// shown makes a workspace show a token to the registry; none if it is empty.
+// shown has a workspace send a token to the registry, unless it is empty.
 func (w workspace) shown(t testing.TB, r *registry, methods, token, way string) {
 	t.Helper()
 	if token == "" {
@@ -117,8 +117,8 @@ var (
 	ofMirror   = reading{"mirror", acmeMirrored, func(r *registry) string { return r.mirror() }}
 )
 
-// install has the client install something with a token, in a workspace of its own. It wants the client to say these
-// words when it fails, and not to fail if there are none.
+// install has the client install something with a token, in a workspace of its own. It wants the client to fail with
+// these words, or to succeed if there are no words.
 func (c client) install(t *testing.T, r *registry, what reading, token, way, says string) {
 	t.Helper()
 	w := c.workspace(t, r, what.config)
@@ -140,7 +140,7 @@ const (
 	hasNoneMirrored = "was not found in any of the search locations"
 )
 
-// denial is what a person sees who installs with a token that is not good.
+// denial is what a person sees who installs with an invalid token.
 type denial struct {
 	token                    string // by its name in a test
 	provider, module, mirror string // what the client says
@@ -168,7 +168,7 @@ func (f denial) check(t *testing.T, c client, r *registry, token, way string) {
 	c.install(t, r, ofMirror, token, way, f.mirror)
 }
 
-// What a token is good for ends with it: on a single node as soon as it is revoked, on AWS within a minute.
+// A revoked token stops working: on a single node at once, on AWS within a minute.
 func TestTokensEnd(t *testing.T) {
 	t.Parallel()
 	r := startClosed(t, setUp{hostname: ownHostname})
@@ -188,7 +188,7 @@ func TestTokensEnd(t *testing.T) {
 	forEachClient(t, func(t *testing.T, c client) { denialOfExpired.check(t, c, r, expiring, byBlock) })
 }
 
-// Every client installs with a token, in whichever way it is given one, and says what is wrong with any other.
+// Every client installs with a token, in each way to give it one, and says what is wrong with other tokens.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	r := startClosed(t, setUp{hostname: ownHostname})
@@ -235,7 +235,7 @@ func checkUsed(t testing.TB, r *registry) {
 	for _, token := range list.Tokens {
 		used[token.Name] = token.Used != ""
 	}
-	// What has no scope for anything that it was used for was not used.
+	// A token that was only used for what it has no scope for was not used.
 	if want := map[string]bool{"good": true, "other": false}; !maps.Equal(used, want) {
 		t.Errorf("used: %v, want %v", used, want)
 	}
@@ -255,7 +255,7 @@ func (r *registry) checkNotLogged(t testing.TB, tokens map[string]string) {
 	}
 }
 
-// unknownToken is well formed, and nobody has it.
+// unknownToken is well formed, and no registry has it.
 var unknownToken = "larder_AAAAAAAAAAAAAAAAAAAAAAAAAA" + checksumOf("larder_AAAAAAAAAAAAAAAAAAAAAAAAAA")
 
 // checksumOf is the end of a token that begins like this, as docs/tokens.md says.
@@ -264,7 +264,7 @@ func checksumOf(begin string) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum)
 }
 
-// awaitUnauthorized waits until a token is good for nothing any more, and wants the answer to say why.
+// awaitUnauthorized waits until a token does not work any more, and wants the answer to say why.
 func (r *registry) awaitUnauthorized(t testing.TB, token string, within time.Duration, why string) {
 	t.Helper()
 	for deadline := time.Now().Add(within); ; time.Sleep(250 * time.Millisecond) {
@@ -280,7 +280,7 @@ func (r *registry) awaitUnauthorized(t testing.TB, token string, within time.Dur
 	}
 }
 
-// askAs sends a request with a token; none if it is empty.
+// askAs sends a request with a token, unless it is empty.
 func (r *registry) askAs(t testing.TB, token, path string) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.host+path, nil)

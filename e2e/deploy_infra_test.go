@@ -33,8 +33,8 @@ output "registry" {
 }
 `
 
-// infraOther is another registry in the same configuration, with code of its own, and with keys that are made with it,
-// as all that some organizations require.
+// infraOther is another registry in the same configuration, with code of its own, with all that some organizations
+// require, and with keys that are made by the same apply.
 const infraOther = `
 module "registry" {
   source           = "../infra"
@@ -70,7 +70,7 @@ resource "terraform_data" "later" {
 resource "aws_kms_key" "own" {}
 `
 
-// infraWrong is not what the schema says: an argument that there is not, one that is missing and one of another type.
+// infraWrong contradicts the schema: it has an unknown argument, lacks one, and has one of another type.
 const infraWrong = `
 resource "aws_sqs_queue_policy" "wrong" {
   queue_url = []
@@ -78,8 +78,8 @@ resource "aws_sqs_queue_policy" "wrong" {
 }
 `
 
-// TestInfra takes infra/ from nothing to destroyed by the real clients, with a stub of the AWS provider that has the
-// published schema. The functions' zips are played by texts.
+// TestInfra has the real clients apply, change and destroy infra/, with a stub of the AWS provider that has the
+// published schema. Texts stand in for the functions' zips.
 func TestInfra(t *testing.T) {
 	only(t, deployed)
 	forEachClient(t, func(t *testing.T, c client) {
@@ -114,8 +114,8 @@ func TestInfra(t *testing.T) {
 	})
 }
 
-// deployer is whoever deploys by the module: a copy of the repository, as far as the module needs it, with a root module
-// beside it.
+// deployer deploys by the module: a copy of the repository, as far as the module needs it, with a root module beside
+// it.
 type deployer struct{ workspace }
 
 func newDeployer(t testing.TB, c client) deployer {
@@ -135,7 +135,7 @@ func newDeployer(t testing.TB, c client) deployer {
 	return d
 }
 
-// providerMirror is a client's configuration by which it finds the stub for the AWS provider, and no other.
+// providerMirror is a client's configuration in which the stub is the only AWS provider.
 func providerMirror(t testing.TB) string {
 	t.Helper()
 	stub, err := filepath.Abs(filepath.Join(filepath.Dir(larder), "awsstub"))
@@ -180,7 +180,7 @@ func (d deployer) build(t testing.TB) {
 	}
 }
 
-// cleanJob is another copy of the repository, with the plan that was saved, and nothing else that is not committed.
+// cleanJob is another copy of the repository, with the saved plan, and otherwise only what is committed.
 func (d deployer) cleanJob(t testing.TB) deployer {
 	t.Helper()
 	repository := t.TempDir()
@@ -230,7 +230,7 @@ func (d deployer) checkState(t testing.TB) {
 	}
 }
 
-// checkCode holds that each function of both registries has the zip that is its own.
+// checkCode holds that each function of both registries has its own zip.
 func checkCode(t testing.TB, resources []inState) {
 	t.Helper()
 	code, want := map[string]string{}, map[string]string{}
@@ -279,7 +279,7 @@ const infraPage = "../docs/aws.md"
 // infraRenamed is infraOther under another name.
 var infraRenamed = strings.Replace(infraOther, `"registry"`, `"larder"`, 1)
 
-// lasting is what stays of a registry, whatever becomes of its configuration.
+// lasting is the part of a registry that stays when its configuration is removed.
 var lasting = []string{
 	"module.larder.aws_dynamodb_table.catalog",
 	"module.larder.aws_kms_key.signing",
@@ -292,7 +292,7 @@ var lasting = []string{
 	"module.larder.aws_s3_bucket_versioning.registry",
 }
 
-// takeOut takes the module out of the configuration, with nothing beside; and has a look at what putting it back does.
+// takeOut takes the module out of the configuration, without the documents' steps, and then puts it back.
 func (d deployer) takeOut(t testing.TB) {
 	t.Helper()
 	d.configure(t, infraRoot)
@@ -307,7 +307,7 @@ func (d deployer) takeOut(t testing.TB) {
 	}
 }
 
-// giveUp takes it out as the documents say, and keeps what is in it.
+// giveUp takes it out as the documents say, and keeps its content.
 func (d deployer) giveUp(t testing.TB) {
 	t.Helper()
 	if semver.Compare("v"+d.client.version, "v1.7.0") < 0 {
@@ -338,8 +338,8 @@ func (d deployer) adopt(t testing.TB) {
 	}
 }
 
-// stopFetching gives up what the mirror fetches. The gateway deletes no integration that a route leads to, and a client
-// deletes before it changes the route; so none is deleted.
+// stopFetching has the mirror fetch nothing any more. The gateway deletes no integration that a route leads to, and a
+// client deletes before it changes the route. So no integration may be deleted.
 func (d deployer) stopFetching(t testing.TB) {
 	t.Helper()
 	d.configure(t, infraRoot+strings.Replace(infraRenamed, "mirror_upstreams", "# mirror_upstreams", 1))
@@ -355,7 +355,7 @@ func (d deployer) stopFetching(t testing.TB) {
 	d.unchanged(t)
 }
 
-// destroy destroys both, which first is refused.
+// destroy destroys both registries; the first try is refused.
 func (d deployer) destroy(t testing.TB) {
 	t.Helper()
 	_, err := d.command("destroy", "-auto-approve").run()
@@ -393,13 +393,13 @@ type inState struct {
 	Values        map[string]any
 }
 
-// moduleOutputs are those of the module's outputs that are no texts.
+// moduleOutputs are the module's outputs that are not texts.
 type moduleOutputs struct {
 	FunctionARNs map[string]string `json:"function_arns"`
 	RoleARNs     map[string]string `json:"role_arns"`
 }
 
-// state is what the client keeps of resources, and of the example's outputs.
+// state is the client's state: the resources, and the example's outputs.
 func (d deployer) state(t testing.TB) ([]inState, moduleOutputs) {
 	t.Helper()
 	type module struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/larder-registry/larder/internal/awstest"
 )
 
-// Every answer costs one read of the catalog where it needs the catalog, and no other request to AWS. These are the
-// usual ones; each stack holds it for every request that it answered.
+// An answer that needs the catalog reads it once, and makes no other request to AWS. These are the usual requests;
+// each stack checks this for every request that it answered.
 func TestRequestsToAWSOfAnswers(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -107,7 +107,7 @@ func TestRequestsToAWSOfOperators(t *testing.T) {
 	checkTable(t, requestsFile, "operators", rows)
 }
 
-// What tokens cost in requests to AWS: those who read with one, those who give it, and operators.
+// What tokens cost in requests to AWS: to read with a token, to get one, and for operators.
 func TestRequestsToAWSOfTokens(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -126,7 +126,7 @@ func TestRequestsToAWSOfTokens(t *testing.T) {
 	checkTable(t, requestsFile, "pipelines", rows)
 }
 
-// lastRequested is what the last answer took.
+// lastRequested is which requests the last answer took.
 func (s *stack) lastRequested() string {
 	all := s.Requests()
 	return requested(all[len(all)-1].Calls)
@@ -161,7 +161,7 @@ func (s *stack) readWithTokens(t testing.TB) (rows []string) {
 	return rows
 }
 
-// operateTokens runs what operators run for tokens and rules, of which there are some already.
+// operateTokens runs the operators' commands for tokens and rules, in a registry that has some already.
 func (s *stack) operateTokens(t testing.TB) (rows []string) {
 	t.Helper()
 	for _, args := range [][]string{
@@ -183,7 +183,7 @@ func (s *stack) operateTokens(t testing.TB) (rows []string) {
 	return rows
 }
 
-// requested is how often AWS was asked for what, in one line.
+// requested is the requests to AWS and their numbers, in one line.
 func requested(calls []awstest.Call) string {
 	counts := awstest.Requests(calls)
 	if len(counts) == 0 {
@@ -198,7 +198,7 @@ func requested(calls []awstest.Call) string {
 
 func row(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
-// requestsFile is where it is written down what AWS is asked for.
+// requestsFile lists the requests to AWS.
 const requestsFile = "../docs/aws-requests.md"
 
 // checkTable wants a table of a page of the docs to have these rows, under a head of two lines.

@@ -17,8 +17,8 @@ type locking struct {
 	args     []string // of the client
 }
 
-// The clients lock less through the mirror than from the origin, as the table in docs/mirror.md says line by line.
-// Whichever way a provider was locked, the lock file holds for the other way.
+// The clients lock fewer hashes through the mirror than from the origin, as the table in docs/mirror.md says. A lock
+// file that was written in one way is good for the other way.
 func TestMirrorLockFiles(t *testing.T) {
 	t.Parallel()
 	r := startNamed(t)
@@ -60,7 +60,7 @@ func TestMirrorLockFiles(t *testing.T) {
 	checkTable(t, "../docs/mirror.md", "locks", rows)
 }
 
-// lock locks a provider, has the lock file hold for each way to install it, and returns what is in it.
+// lock locks a provider, checks that the lock file is good for each way to install it, and returns its content.
 func (c client) lock(t *testing.T, r *registry, way locking) string {
 	w := c.workspace(t, r, widgetFrom(way.provider))
 	origins := []string{r.originOf(ownHostname), r.originOf("registry.opentofu.org")}
@@ -81,7 +81,7 @@ func (c client) lock(t *testing.T, r *registry, way locking) string {
 
 var lockedHash = regexp.MustCompile(`"((?:h1|zh):\S+)"`)
 
-// lockedOf says of which platforms a lock file has which hashes, each of which is to be one that the mirror has.
+// lockedOf says for which platforms a lock file has which hashes. The mirror must have each of them.
 func lockedOf(t testing.TB, r *registry, provider, lock string) string {
 	t.Helper()
 	platforms := map[string]string{} // by hash

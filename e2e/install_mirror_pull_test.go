@@ -10,7 +10,7 @@ import (
 	"github.com/larder-registry/larder/internal/awstest"
 )
 
-// unreachable is an origin that no function connects to, for its address is not public.
+// unreachable is an origin that no function connects to, because its address is not public.
 const unreachable = "127.0.0.1"
 
 // mirrorPath is where the mirror has a provider.
@@ -18,8 +18,8 @@ func mirrorPath(hostname, provider string) string {
 	return "/v1/mirror/" + hostname + "/" + provider + "/"
 }
 
-// A mirror that pulls through serves what it has while an origin cannot be reached, and says of the rest that it is not
-// there. All of it is the function fetch, for the same one read of the catalog.
+// While an origin cannot be reached, a mirror that pulls through serves what it has, and says that the rest is not
+// there. The function fetch does all of it, with one read of the catalog.
 func TestPullingMirrorWithoutItsOrigin(t *testing.T) {
 	t.Parallel()
 	s := startStackWith(t, awstest.Config{Domain: ownHostname, Upstreams: unreachable + "/*/*"})
@@ -73,8 +73,8 @@ func wantedMessage(provider string) string {
 	return fmt.Sprintf(`{"provider":{"hostname":%q,"namespace":%q,"type":%q},"version":"1.0.0","platform":"linux_amd64"}`, unreachable, path.Clean(namespace), kind)
 }
 
-// What waits to be fetched is tried three times, beside the others, and then given up. What lies in the inbox already
-// is not fetched, and what the queue was sent before it drops.
+// A package is tried three times, beside the others, and then given up. A package that lies in the inbox already is
+// not fetched. The queue drops a message that it got before.
 func TestPackagesThatAreWanted(t *testing.T) {
 	t.Parallel()
 	s := startStackWith(t, awstest.Config{Upstreams: unreachable + "/*/*"})

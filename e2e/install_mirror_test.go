@@ -15,8 +15,8 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
-// ownHostname is a registry's own, as far as it knows. The clients mirror no host with a port, and here every registry
-// has one. So hostnames lead nowhere, and the clients are told in their configuration where the services of each are.
+// ownHostname is the hostname in a registry's settings. The clients mirror no host with a port, and here every
+// registry has a port. So hostnames lead nowhere, and the clients' configuration says where the services of each are.
 const ownHostname = "registry.example.com"
 
 // startNamed runs a registry of the test's own, with ownHostname.
@@ -32,7 +32,7 @@ func startNamed(t testing.TB) *registry {
 	return n.registry
 }
 
-// originOf is a block of CLI configuration by which the registry is the origin of what a hostname has.
+// originOf is a block of CLI configuration that makes the registry the origin of a hostname.
 func (r *registry) originOf(hostname string) string {
 	return fmt.Sprintf("host %q {\n  services = { \"providers.v1\" = \"https://%s/v1/providers/\" }\n}\n", hostname, r.host)
 }
@@ -80,8 +80,9 @@ output "day" {
 }
 `
 
-// Every client copies a provider from its origin, which is this very registry, into the mirror by the lines of
-// docs/mirror.md. Then it installs it from there beside one of the registry's own, and has no other way to either.
+// Every client copies a provider from its origin, which is this same registry, into the mirror by the lines of
+// docs/mirror.md. Then it installs that provider, and one of the registry's own, from the mirror, and has no other way
+// to either.
 func TestMirrorIsFilledInstalledAndApplied(t *testing.T) {
 	t.Parallel()
 	r := startNamed(t)
@@ -102,8 +103,8 @@ func TestMirrorIsFilledInstalledAndApplied(t *testing.T) {
 	checkOwn(t, r)
 }
 
-// checkOwn wants a registry to take nothing for its mirror under its own hostname, and a version of its own that is
-// withdrawn to be gone from there, and from nowhere else.
+// checkOwn wants a registry to take no uploads for its mirror under its own hostname. A withdrawn version of its own
+// must be missing there, and only there.
 func checkOwn(t testing.TB, r *registry) {
 	t.Helper()
 	for _, hostname := range []string{ownHostname, "Registry.Example.Com"} {
@@ -119,7 +120,7 @@ func checkOwn(t testing.TB, r *registry) {
 	}
 }
 
-// fillMirror copies hashicorp/time from its origin into the mirror, where it may be already: then it stays as it is.
+// fillMirror copies hashicorp/time from its origin into the mirror. If the mirror has it already, it stays as it is.
 func (c client) fillMirror(t *testing.T, r *registry) {
 	w := c.workspace(t, r, strings.ReplaceAll(timeConfig, "HOST", "registry.terraform.io"))
 	w.configure(t, direct, r.originOf("registry.terraform.io"))
@@ -167,8 +168,8 @@ func (r *registry) mirrorVersion(t testing.TB, provider, version string) mirrorV
 	return doc
 }
 
-// checkMirrored wants a mirror to have hashicorp/time, under whatever address, with the packages of these sums: at
-// absolute URLs, and with both hashes of each.
+// checkMirrored wants a mirror to have hashicorp/time, under an address, with the packages of these sums: at absolute
+// URLs, and with both hashes of each.
 func checkMirrored(t testing.TB, r *registry, provider string, sums map[string]string) {
 	t.Helper()
 	index := r.ask(t, http.MethodGet, "/v1/mirror/"+provider+"/index.json")
@@ -201,7 +202,7 @@ func h1Of(t testing.TB, archive []byte) string {
 	return h1
 }
 
-// Documents that are uploaded say what the packages beside them have to be, and nothing else.
+// Uploaded documents decide the hashes of the packages beside them, and nothing else.
 func TestMirrorDocuments(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -238,7 +239,7 @@ func TestMirrorDocuments(t *testing.T) {
 	checkReason(t, r.expect(t, r.put(t, key, body), rejected), "port")
 }
 
-// meeting is what a client makes of a mirror.
+// meeting is a client's use of a mirror, and what it says.
 type meeting struct {
 	name    string
 	source  string // of the provider; HOST is the registry's
@@ -246,7 +247,7 @@ type meeting struct {
 	says    string // when it fails; empty when it installs
 }
 
-// The clients find what is there under whatever spelling of a hostname, and say what is not.
+// The clients find what is there under every spelling of a hostname, and say what is missing.
 func TestMirrorAsClientsMeetIt(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)

@@ -91,7 +91,7 @@ func publishNetwork(t testing.TB, r *registry, namespace string) {
 	}
 }
 
-// networkChoices are the constraints that are tried: which release each has to choose, of the module itself or of
+// networkChoices are the constraints that are tried, and the release that each must choose, of the module itself or of
 // its submodule.
 var networkChoices = []struct{ name, subdir, constraint, want string }{
 	{"patches_only", "", "~> 1.0.0", "1.0.1"},
@@ -150,8 +150,8 @@ func applyNetwork(t *testing.T, c client, r *registry) {
 	}
 }
 
-// An archive is served byte for byte, except that a wrapping folder is taken off; its address tells the clients its
-// form and its hash.
+// An archive is served byte for byte, except that a wrapping folder is removed. Its address has its format and its
+// hash, for the clients.
 func TestModuleArchiveIsServedAsUploaded(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -180,8 +180,8 @@ func TestModuleArchiveIsServedAsUploaded(t *testing.T) {
 	}
 }
 
-// checkPlainLocation wants whoever is not one of the clients to get an address that works as it is, of a path that
-// ends as the archive's form does: to S3, what is added to a signed one is forged.
+// checkPlainLocation wants other tools to get an address that works as it is, whose path ends with the archive's
+// extension. S3 refuses a signed address if something is added to it.
 func checkPlainLocation(t testing.TB, r *registry, version, form string, archive []byte) {
 	t.Helper()
 	plain, forClients := r.moduleLocationFor(t, "", version), r.moduleLocation(t, version)
@@ -193,8 +193,7 @@ func checkPlainLocation(t testing.TB, r *registry, version, form string, archive
 	}
 }
 
-// Whoever names no version of a module is led to the newest one that is no pre-release, and not to one that was
-// withdrawn.
+// A request without a version of a module leads to the newest version that is not a pre-release and not withdrawn.
 func TestNewestModule(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -225,7 +224,7 @@ func TestNewestModule(t *testing.T) {
 	lead("1.1.0+build.5")
 }
 
-// A module of small size is listed within two seconds of its upload.
+// A small module is listed within two seconds of its upload.
 func TestSmallArchiveIsListedWithinTwoSeconds(t *testing.T) {
 	r := sharedRegistry(t)
 	const rounds = 5

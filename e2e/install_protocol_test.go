@@ -16,7 +16,7 @@ const (
 	sharedMirror   = "/v1/mirror/registry.terraform.io/wire/widget/"
 )
 
-// publishWire publishes what the requests of these tests ask for.
+// publishWire publishes what these tests ask for.
 func publishWire(t testing.TB, r *registry) {
 	t.Helper()
 	r.publish(t, "modules/wire/network/aws/1.2.0.tar.gz", tinyModule(t, "1.2.0"))
@@ -70,7 +70,7 @@ func TestRequests(t *testing.T) {
 		sharedModule + "1.3.0%2Bbuild.5/download": {204},
 		sharedModule + "1.3.0%20build.5/download": {404},
 
-		// What no segment can hold.
+		// What a segment cannot hold.
 		"/v1/modules/%2e%2e/network/aws/versions":     {400, 404},
 		"/v1/modules/wire/%2e%2e/aws/versions":        {400, 404},
 		"/v1/modules/..%2fwire/network/aws/versions":  {400, 404},
@@ -88,7 +88,7 @@ func TestRequests(t *testing.T) {
 		"/v1/modules//network/aws/versions":           {404},
 		"/../v1/modules/wire/network/aws/versions":    {400, 404},
 
-		// What no address can be, or is none that is known.
+		// What cannot be an address, and addresses that are not known.
 		"/v1/modules/" + long + "/network/aws/versions": {404},
 		"/v1/modules/-wire/network/aws/versions":        {404},
 		"/v1/modules/w%C3%AFre/network/aws/versions":    {404},
@@ -107,7 +107,7 @@ func TestRequests(t *testing.T) {
 		sharedProvider + "1.0.0/download/linux/arm64": {404},
 		sharedProvider + "9.0.0/download/linux/amd64": {404},
 
-		// What is no document of the network mirror.
+		// What is not a document of the network mirror.
 		sharedMirror + "1.0.0.json.json":                                 {404},
 		sharedMirror + "index.json/":                                     {404},
 		sharedMirror + "INDEX.json":                                      {404},
@@ -153,7 +153,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// checkShape wants JSON with the right content type: a document, or the one shape that every error has.
+// checkShape wants JSON with the right content type: a document, or an error in the form that all errors have.
 func checkShape(t testing.TB, request string, a answer) {
 	t.Helper()
 	if a.status == http.StatusFound {
@@ -237,7 +237,7 @@ func TestOtherMethodsAreNotAllowed(t *testing.T) {
 	}
 }
 
-// Discovery names the two protocols, each with a slash at its end, and answers whoever asks.
+// Discovery names the two protocols, each with a slash at its end, and answers everybody.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -256,7 +256,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// Every request for one version is answered with one object, however the version is written.
+// Every request for one version gets the same object, in each way to write the version.
 func TestOneVersionManySpellings(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)

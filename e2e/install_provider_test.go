@@ -129,8 +129,8 @@ func checkLock(t *testing.T, w workspace, sums []string) {
 	}
 }
 
-// checkTimeDocuments wants every field of every platform's package document to hold, and its URLs to give what they
-// promise.
+// checkTimeDocuments wants every field of every platform's package document to be right, and its URLs to give the
+// right files.
 func checkTimeDocuments(t *testing.T, r *registry, sums map[string]string) {
 	for _, platform := range timePlatforms {
 		system, arch, _ := strings.Cut(platform, "_")
@@ -183,7 +183,7 @@ func shaSums(t testing.TB, r *registry, doc packageDocument) map[string]string {
 	return sums
 }
 
-// verifyWithGnuPG has gpg check the document's signature by the document's key, and that alone.
+// verifyWithGnuPG has gpg check the document's signature with only the document's key.
 func verifyWithGnuPG(t testing.TB, r *registry, doc packageDocument) {
 	t.Helper()
 	keys := doc.SigningKeys.GPGPublicKeys
@@ -202,7 +202,7 @@ func verifyWithGnuPG(t testing.TB, r *registry, doc packageDocument) {
 	}
 	gpg(t, dir, "--import", "key.asc")
 	status := gpg(t, dir, "--status-fd", "1", "--verify", "SHA256SUMS.sig", "SHA256SUMS")
-	// VALIDSIG ends in the fingerprint of the primary key, of which the key ID is the end.
+	// VALIDSIG ends with the fingerprint of the primary key, which ends with the key ID.
 	valid := regexp.MustCompile(`(?m)^\[GNUPG:\] VALIDSIG .*` + regexp.QuoteMeta(keys[0].KeyID) + `$`)
 	if !valid.MatchString(status) {
 		t.Errorf("gpg finds no valid signature by key %s:\n%s", keys[0].KeyID, status)
@@ -220,7 +220,7 @@ func gpg(t testing.TB, dir string, args ...string) string {
 	return command{dir: dir, argv: argv}.must(t)
 }
 
-// Fourteen zips of one version that come at once end in one SHA256SUMS of fourteen lines, signed.
+// Fourteen zips of one version that come at once get one signed SHA256SUMS of fourteen lines.
 func TestPackagesUploadedAtOnceShareOneSignedSHA256SUMS(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -229,7 +229,7 @@ func TestPackagesUploadedAtOnceShareOneSignedSHA256SUMS(t *testing.T) {
 	checkWhole(t, r, "crowd/widget", "1.0.0", packages)
 }
 
-// widgetPlatforms are as many as a widely built provider has.
+// widgetPlatforms are the platforms of a widely built provider.
 var widgetPlatforms = []string{
 	"darwin_amd64", "darwin_arm64", "freebsd_386", "freebsd_amd64", "freebsd_arm", "freebsd_arm64", "linux_386",
 	"linux_amd64", "linux_arm", "linux_arm64", "openbsd_amd64", "windows_386", "windows_amd64", "windows_arm64",
@@ -246,8 +246,8 @@ func widgetPackages(t testing.TB, namespace, version string) map[string][]byte {
 	return packages
 }
 
-// checkWhole wants a provider version to be listed with exactly the given uploads, and each of them to be served
-// with a SHA256SUMS that has them all and a signature that holds.
+// checkWhole wants a provider version to be listed with exactly the given uploads, and each of them to be served with
+// a SHA256SUMS of all of them and a valid signature.
 func checkWhole(t testing.TB, r *registry, provider, version string, uploads map[string][]byte) {
 	t.Helper()
 	sums := map[string]string{}

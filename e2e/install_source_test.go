@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// details is what tools read of a version: the documents of modules and providers have the same shape.
+// details is what tools read of a version. The documents of modules and providers have the same form.
 type details struct{ ID, Namespace, Name, Version, Provider, Source string }
 
 func (r *registry) details(t testing.TB, path string) (got details) {
@@ -15,8 +15,8 @@ func (r *registry) details(t testing.TB, path string) (got details) {
 	return got
 }
 
-// Publishers say where a version was made, by `larder publish --source` or in the metadata of an upload, and whoever
-// looks for release notes finds it. What is no address of the web is refused, before the upload or after it.
+// Publishers name a version's repository, by `larder publish --source` or in the metadata of an upload, and tools that
+// look for release notes find it. A source that is not a web address is refused, before the upload or after it.
 func TestSourceIsToldToWhoeverAsks(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// tools are the programs beside Terraform and OpenTofu that are to be tried, each as build-clients names it.
+// tools are the programs to be tried beside Terraform and OpenTofu, each as build-clients names it.
 var tools = strings.Fields(os.Getenv("LARDER_E2E_TOOLS"))
 
 // toolNames are the products as the README's table has them, by the names that build-clients gives them.
 var toolNames = map[string]string{"cdktf": "CDK for Terraform", "checkov": "Checkov", "renovate": "Renovate", "trivy": "Trivy"}
 
-// tool is one of them.
+// tool is a program that build-clients has built.
 type tool struct {
 	name, version string
 	dir           string // what build-clients made of it
@@ -29,7 +29,7 @@ func splitTool(name string) (product, version string) {
 	return toolNames[product], version
 }
 
-// needTool is the tool of a name. A run that does not want it leaves the test out.
+// needTool is the tool of a name. If the run does not want it, it skips the test.
 func needTool(t testing.TB, name string) tool {
 	t.Helper()
 	for _, wanted := range tools {
@@ -93,7 +93,7 @@ func (s shelf) folder(t testing.TB, main string) string {
 	return dir
 }
 
-// environment is what a tool finds in its own, beside settings of its own.
+// environment is a tool's environment, with settings of its own.
 func (s shelf) environment(own map[string]string) map[string]string {
 	env := maps.Clone(s.vars)
 	env["NODE_EXTRA_CA_CERTS"], env["REQUESTS_CA_BUNDLE"] = s.vars["SSL_CERT_FILE"], s.vars["SSL_CERT_FILE"]
@@ -107,8 +107,8 @@ const bucketConfig = `module "bucket" {
 }
 `
 
-// Checkov scans a module that it downloads by itself, by a token. It is given no constraint, by which it would choose the
-// pre-release.
+// Checkov scans a module that it downloads by itself, with a token. It gets no constraint, because with one it would
+// choose the pre-release.
 func TestToolCheckov(t *testing.T) {
 	t.Parallel()
 	checkov, s := needTool(t, "checkov"), newShelf(t)
@@ -126,7 +126,7 @@ func TestToolCheckov(t *testing.T) {
 	checkSays(t, out, "module.bucket.aws_s3_bucket.this", s.host+"/acme/bucket/aws/1.1.0/main.tf")
 }
 
-// Trivy finds the newest version of a module that names none, and the newest that a constraint allows.
+// Trivy finds the newest version of a module without a version, and the newest that a constraint allows.
 func TestToolTrivy(t *testing.T) {
 	t.Parallel()
 	trivy, s := needTool(t, "trivy"), newShelf(t)

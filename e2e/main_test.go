@@ -3,20 +3,20 @@
 // contracts and nothing of the code.
 //
 // There are two doors to the same registry, and a run has one of them: the real `larder serve`, or the functions as
-// template.yaml deploys them. All tests are for both, but for those that begin with startNode or startStack.
+// template.yaml deploys them. All tests are for both, except those that call startNode or startStack.
 //
-// The name of a file begins with what its tests are about:
+// The name of a file begins with the subject of its tests:
 //
-//   - publish_: what becomes of uploads, whoever makes them and with what;
+//   - publish_: what becomes of uploads, from any tool;
 //   - install_: what clients are answered, and what they install;
-//   - access_: who may read and upload, and how they come to it;
-//   - operate_: what operators do with a registry that runs;
+//   - access_: who may read and upload, and how they get that right;
+//   - operate_: what operators do with a running registry;
 //   - survive_: crashes, services that fail, and strangers;
-//   - deploy_: what making a registry on AWS takes, and what it asks of AWS;
-//   - support_: what the tests stand on.
+//   - deploy_: deploying to AWS, and the requests to AWS;
+//   - support_: helpers of the tests.
 //
-// `make test` builds what it needs and runs it; run by itself, it does nothing. Every process that it starts has an
-// environment of its own, talks to this machine alone, is bounded in time, and ends with the test.
+// `make test` builds what it needs and runs it. Run by itself, it does nothing. Every process that it starts has an
+// environment of its own, only talks to this machine, is bounded in time, and ends with the test.
 package e2e
 
 import (
@@ -50,7 +50,7 @@ const patience = 2 * time.Minute
 // clients are the CLIs that every installing test runs with.
 var clients []client
 
-// scratch is the folder of everything that outlives a single test.
+// scratch is the folder for files that outlive a single test.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -89,8 +89,8 @@ func run(m *testing.M) int {
 // Chromium in folders that are named after tests, and a socket's path has at most 103 bytes on some systems.
 const maxTempDir = 16
 
-// newScratch makes the scratch folder. Where the temporary folder has a long path, as on macOS, everything that runs
-// here has scratch for it.
+// newScratch makes the scratch folder. If the temporary folder has a long path, as on macOS, scratch becomes the
+// temporary folder.
 func newScratch() (string, error) {
 	if len(os.TempDir()) <= maxTempDir {
 		return os.MkdirTemp("", "larder")
@@ -102,7 +102,7 @@ func newScratch() (string, error) {
 	return folder, os.Setenv("TMPDIR", folder)
 }
 
-// all are the tests, and what can be said when they are done.
+// all are the tests, and the checks after them.
 type all struct{ *testing.M }
 
 // Run runs them.
@@ -120,8 +120,7 @@ type withKeycloak struct{ all }
 // Run runs them, and stops the Keycloak afterwards.
 func (w withKeycloak) Run() int { return keycloaktest.Run(w.all) }
 
-// findClients returns the clients that are wanted, each of which must be there, and the Terraform on PATH if there
-// is one.
+// findClients returns the wanted clients, which must all be there, and the Terraform on PATH if there is one.
 func findClients() ([]client, error) {
 	var found []client
 	for _, name := range wanted {

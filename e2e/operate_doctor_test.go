@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// doctor is what `larder doctor --json` found, and whether it was content.
+// doctor is what `larder doctor --json` found.
 func (r *registry) doctor(t testing.TB, args ...string) (found doctorReport, content bool) {
 	t.Helper()
 	argv := append([]string{larder, "doctor", "--json", "https://" + r.host}, args...)
@@ -43,7 +43,8 @@ func (r *registry) checkDoctor(t testing.TB, module, provider, platform string) 
 	}
 }
 
-// The doctor finds a registry well that is, and says what is wrong with one that cannot be installed from.
+// The doctor finds nothing wrong with a good registry. If clients cannot install from a registry, it says what is
+// wrong.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)

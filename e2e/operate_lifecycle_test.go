@@ -35,7 +35,7 @@ resource "time_static" "birth" {
 }
 `
 
-// hostPlatform is the one that the clients here install for.
+// hostPlatform is the platform that the clients here install for.
 const hostPlatform = runtime.GOOS + "_" + runtime.GOARCH
 
 // publishTimeAs publishes hashicorp/time for this platform alone, under versions of our own.
@@ -48,8 +48,8 @@ func publishTimeAs(t testing.TB, r *registry, namespace string, versions ...stri
 	}
 }
 
-// A version is deprecated, withdrawn and restored: both clients print the warning, nobody new comes to a withdrawn
-// version, and docs/operations.md says what becomes of those who have it locked.
+// A version is deprecated, withdrawn and restored. Both clients print the warning, a new client does not find a
+// withdrawn version, and clients that have it locked do what docs/operations.md says.
 func TestLifeOfAVersion(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -94,7 +94,7 @@ func TestLifeOfAVersion(t *testing.T) {
 	})
 }
 
-// checkListOfLife wants operators to be told what there is, and what became of uploads.
+// checkListOfLife wants `larder list` and `larder uploads` to say what there is, and what became of uploads.
 func checkListOfLife(t testing.TB, r *registry) {
 	t.Helper()
 	words := func(text string) (lines []string) {
@@ -140,8 +140,8 @@ func (r *registry) checkLife(t testing.TB, versions ...string) {
 	}
 }
 
-// checkWithdrawn wants a client to do with a version that was withdrawn since it was locked and installed what the
-// table in docs/operations.md says.
+// checkWithdrawn holds the table in docs/operations.md: what a client does with a version that it has locked and
+// installed, and that was withdrawn since.
 func checkWithdrawn(t *testing.T, w workspace) {
 	lock := readFile(t, filepath.Join(w.dir, ".terraform.lock.hcl"))
 	w.run(t, "plan", "-input=false") // as it is installed
@@ -170,8 +170,7 @@ func checkWithdrawn(t *testing.T, w workspace) {
 	writeFile(t, filepath.Join(w.dir, ".terraform.lock.hcl"), string(lock))
 }
 
-// checkNewcomers wants a client that knows nothing of a withdrawn version not to come to it, and not to have it for
-// the asking either.
+// checkNewcomers wants a new client not to choose a withdrawn version, and not to get it by its exact number either.
 func checkNewcomers(t *testing.T, c client, r *registry) {
 	fresh := c.workspace(t, r, lifeConfig)
 	checkSays(t, fresh.run(t, "init", "-input=false"), "time v1.0.0")
@@ -184,7 +183,7 @@ func checkNewcomers(t *testing.T, c client, r *registry) {
 	module.refuses(t, "The newest available version is 1.0.0", "init", "-input=false")
 }
 
-// refuses wants the client to fail and to say so; how it breaks lines does not matter.
+// refuses wants the client to fail with these words, however it breaks lines.
 func (w workspace) refuses(t testing.TB, says string, args ...string) {
 	t.Helper()
 	out, err := w.command(args...).run()

@@ -32,7 +32,7 @@ output "day" {
 }
 `
 
-// What one registry has of its own is carried to another in a file, and installed there, where the first is out of
+// A registry's own providers are carried to another registry in a file, and installed there, where the first is out of
 // reach. A file that changed on its way is refused as a whole.
 func TestMirrorIsCarried(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestMirrorIsCarried(t *testing.T) {
 	t.Run("without larder", func(t *testing.T) { carryWithTar(t, from, to) })
 }
 
-// carryWithTar does the same by the lines of docs/mirror.md, for where there is no larder.
+// carryWithTar does the same by the lines of docs/mirror.md, without larder.
 func carryWithTar(t *testing.T, from, to *registry) {
 	const name = "carried/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
 	from.publish(t, "providers/"+name, providerZip(t, "widget", "1.0.0", "carried"))

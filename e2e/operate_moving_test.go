@@ -28,7 +28,7 @@ func TestMoveToAWS(t *testing.T) {
 		packages[key] = providerZip(t, "widget", "1.0.0", platform)
 		n.publish(t, key, packages[key])
 	}
-	before := told(t, n.registry)
+	before := answersOf(t, n.registry)
 	workspaces := map[string]workspace{}
 	for _, c := range clients {
 		workspaces[c.String()] = c.workspace(t, n.registry, timeConfig)
@@ -36,7 +36,7 @@ func TestMoveToAWS(t *testing.T) {
 	}
 
 	moved := n.move(t, s)
-	if after := told(t, moved); !reflect.DeepEqual(after, before) {
+	if after := answersOf(t, moved); !reflect.DeepEqual(after, before) {
 		t.Errorf("before the move\n%+v\nafter it\n%+v", before, after)
 	}
 	checkTimeDocuments(t, moved, sums)
@@ -54,7 +54,7 @@ func TestMoveToAWS(t *testing.T) {
 	packages[key] = providerZip(t, "widget", "1.0.0", "darwin_arm64")
 	moved.publish(t, key, packages[key])
 	checkWhole(t, moved, "moved/widget", "1.0.0", packages)
-	if back, after := told(t, s.moveBack(t)), told(t, moved); !reflect.DeepEqual(back, after) {
+	if back, after := answersOf(t, s.moveBack(t)), answersOf(t, moved); !reflect.DeepEqual(back, after) {
 		t.Errorf("on AWS\n%+v\nback on one machine\n%+v", after, back)
 	}
 }
@@ -71,8 +71,8 @@ func (s *stack) moveBack(t testing.TB) *registry {
 	return n.registry
 }
 
-// told is what a registry tells of what is moved, with the sha256 of what is at its URLs in their place.
-func told(t testing.TB, r *registry) (all []any) {
+// answersOf is the registry's answers about what is moved, with the sha256 of each file instead of its URL.
+func answersOf(t testing.TB, r *registry) (all []any) {
 	t.Helper()
 	all = append(all, r.moduleVersions(t, "moved/network/aws"), r.providerVersions(t, "moved/widget"), r.providerVersions(t, "hashicorp/time"))
 	all = append(all, r.moduleLocation(t, "moved/network/aws/1.3.0+build.5").Query().Get("checksum"))
@@ -86,7 +86,7 @@ func told(t testing.TB, r *registry) (all []any) {
 	return all
 }
 
-// move moves a node to a stack, in shells that have what the operator of each has, and is the stack under the node's
+// move moves a node to a stack, in shells with the settings of each operator, and returns the stack under the node's
 // host name.
 func (n *node) move(t testing.TB, s *stack) *registry {
 	t.Helper()
@@ -99,7 +99,7 @@ func (n *node) move(t testing.TB, s *stack) *registry {
 	path := dir + string(os.PathListSeparator) + os.Getenv("PATH")
 	mover, operator := maps.Clone(s.vars), maps.Clone(s.operator)
 	mover["PATH"], operator["PATH"] = path, path
-	// The AWS CLI sends checksums in an encoding that S3 takes off, and that the local S3 keeps as the object's own.
+	// The AWS CLI sends checksums in an encoding that S3 removes, and that the local S3 keeps as the object's own.
 	mover["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
 	for _, step := range []struct {
 		block string

@@ -11,8 +11,8 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 )
 
-// Tokens and rules that a restored table has come into the registry's own by the lines of docs/operations.md, and what
-// that one has already stays as it is.
+// By the lines of docs/operations.md, tokens and rules of a restored table are copied into the registry's table. What
+// that table has already stays as it is.
 func TestRestoredTokensAreCopied(t *testing.T) {
 	t.Parallel()
 	only(t, deployed)

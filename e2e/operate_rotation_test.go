@@ -19,7 +19,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// rotating is a registry of the test's own, of which the signing key can be replaced as operators do it.
+// rotating is a registry of the test's own, whose signing key can be replaced as operators do it.
 type rotating struct {
 	*registry
 	rotate func(t testing.TB)
@@ -69,8 +69,8 @@ func (r *registry) publishWidget(t testing.TB, n int) {
 	r.publish(t, key, providerZip(t, "widget", version, "rotation"))
 }
 
-// The registry's signing key is replaced: what was signed stays as it is, what comes is signed by the new key, and
-// then all of it is, while everybody goes on downloading. No lock file changes.
+// The registry's signing key is replaced while everybody goes on downloading. Old signatures stay, the new key signs
+// new versions, and then it signs all versions. No lock file changes.
 func TestSigningKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	r := startRotating(t)
@@ -169,7 +169,7 @@ func (r *registry) signed(t testing.TB, version string) signature {
 	return signature{doc.SigningKeys.GPGPublicKeys[0].KeyID, r.fetch(t, doc.SHASumsURL).body, r.fetch(t, doc.SHASumsSignatureURL).body}
 }
 
-// key is what `larder keys` says of one.
+// key is what `larder keys` says of a key.
 type key struct {
 	role     string
 	versions int
@@ -178,18 +178,18 @@ type key struct {
 // checkKeys wants these keys, by their IDs, and no others.
 func (r *registry) checkKeys(t testing.TB, want map[string]key) {
 	t.Helper()
-	var told struct {
+	var listed struct {
 		Keys []struct {
 			KeyID    string `json:"key_id"`
 			Role     string
 			Versions []string
 		}
 	}
-	if err := json.Unmarshal([]byte(r.operate(t, "keys", "--json")), &told); err != nil {
+	if err := json.Unmarshal([]byte(r.operate(t, "keys", "--json")), &listed); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]key{}
-	for _, k := range told.Keys {
+	for _, k := range listed.Keys {
 		got[k.KeyID] = key{k.Role, len(k.Versions)}
 	}
 	if !maps.Equal(got, want) {
@@ -197,8 +197,8 @@ func (r *registry) checkKeys(t testing.TB, want map[string]key) {
 	}
 }
 
-// whileInstalling does something while all widgets are downloaded again and again, and every client installs, and
-// wants all of that to succeed.
+// whileInstalling does something while all widgets are downloaded again and again and every client installs. All of
+// that must succeed.
 func (r *registry) whileInstalling(t testing.TB, do func()) {
 	t.Helper()
 	var workspaces []workspace
@@ -292,7 +292,7 @@ func (r *registry) download(version string) error {
 	return nil
 }
 
-// get is what an URL gives.
+// get returns the body of an URL.
 func (r *registry) get(url string) ([]byte, error) {
 	resp, err := r.http.Get(url)
 	if err != nil {

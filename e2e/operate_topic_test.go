@@ -15,7 +15,7 @@ import (
 	"github.com/larder-registry/larder/internal/awstest"
 )
 
-// announced waits until the topic was told of an upload, and returns what it was told, which may have come several
+// announced waits until an upload is announced to the topic, and returns the message, which may have come several
 // times.
 func (s *stack) announced(t testing.TB, u upload) (last awstest.Announcement) {
 	t.Helper()
@@ -24,7 +24,7 @@ func (s *stack) announced(t testing.TB, u upload) (last awstest.Announcement) {
 			return fields(t, []byte(a.Message))["version_id"] != u.version
 		})
 		if len(all) == 0 {
-			return fmt.Errorf("the topic was told nothing of %s", u.key)
+			return fmt.Errorf("nothing of %s was announced", u.key)
 		}
 		last = all[len(all)-1]
 		return nil
@@ -81,8 +81,8 @@ func (s *stack) checkLogged(t testing.TB, outcome map[string]any) {
 	t.Errorf("the log has no line with the fields %v", outcome)
 }
 
-// The topic is told of every outcome: under a subject for people, with attributes for filters, and in the fields that
-// the document and the log have.
+// Every outcome is announced to the topic: with a subject for people, with attributes for filters, and with the fields
+// that the document and the log have.
 func TestOutcomesAreAnnounced(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -123,7 +123,7 @@ func TestOutcomesAreAnnounced(t *testing.T) {
 	}
 }
 
-// What is not news is not announced again, however often the events of it come.
+// An outcome that did not change is not announced again, however often its events come.
 func TestOutcomesAreAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -139,8 +139,7 @@ func TestOutcomesAreAnnouncedOnce(t *testing.T) {
 	}
 }
 
-// While SNS fails, what is uploaded is served all the same, and the queue has its outcome announced when SNS works
-// again.
+// While SNS fails, uploads are published and served. When SNS works again, the queue has their outcomes announced.
 func TestSNSFailsForAWhile(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)

@@ -20,12 +20,12 @@ import (
 	"github.com/larder-registry/larder/internal/dynamotest"
 )
 
-// breakable is a registry of the test's own, behind whose back the test does what nobody has the rights to do.
+// breakable is a registry of the test's own. The test changes its storage in ways for which nobody has the rights.
 type breakable struct {
 	*registry
 	root map[string]string // the environment of whoever may do everything in the bucket
 
-	// edit changes items of the catalog by their names: an item becomes what another one is, or nothing.
+	// edit changes items of the catalog by their names: an item becomes a copy of another, or is removed.
 	edit func(t testing.TB, changes map[string]string)
 }
 
@@ -122,7 +122,7 @@ func (b breakable) asRoot(t testing.TB) *registry {
 	return r
 }
 
-// under is the keys of the objects that are there under a prefix.
+// under is the keys of the objects under a prefix.
 func (r *registry) under(t testing.TB, prefix string) (keys []string) {
 	t.Helper()
 	out, err := r.s3.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &r.bucket, Prefix: &prefix})
@@ -135,8 +135,8 @@ func (r *registry) under(t testing.TB, prefix string) (keys []string) {
 	return keys
 }
 
-// the is the one key under a prefix that ends so.
-func (r *registry) the(t testing.TB, prefix, suffix string) string {
+// onlyKey is the only key under a prefix that ends so.
+func (r *registry) onlyKey(t testing.TB, prefix, suffix string) string {
 	t.Helper()
 	keys := slices.DeleteFunc(r.under(t, prefix), func(key string) bool { return !strings.HasSuffix(key, suffix) })
 	if len(keys) != 1 {
@@ -167,7 +167,7 @@ func (r *registry) remove(t testing.TB, key string) {
 	}
 }
 
-// undo takes back the last change of an object: the version or the delete marker that is the newest.
+// undo takes back the last change of an object: it deletes the newest version or delete marker.
 func (r *registry) undo(t testing.TB, key string) {
 	t.Helper()
 	out, err := r.s3.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &r.bucket, Prefix: &key})
@@ -214,8 +214,8 @@ func (r *registry) checkDifferences(t testing.TB, when string, want []difference
 	}
 }
 
-// All that a registry has agrees, however it came about; each difference is named; and reindex mends what the records
-// still say.
+// verify finds no difference in a registry, names each difference that the test makes, and reindex mends the catalog
+// from the records.
 func TestVerifyAndReindex(t *testing.T) {
 	t.Parallel()
 	b := startBreakable(t)
@@ -252,11 +252,11 @@ func TestVerifyAndReindex(t *testing.T) {
 	r.checkDifferences(t, "with a damaged catalog", inCatalog)
 
 	root := b.asRoot(t)
-	archive := root.the(t, "registry/modules/acme/label/null/1.0.0/", ".tar.gz")
-	pkg := root.the(t, "registry/providers/acme/widget/1.0.0/", "linux_amd64.zip")
-	document := root.the(t, "registry/providers/acme/widget/1.1.0/", "SHA256SUMS")
-	stray := root.the(t, "registry/records/modules/acme/label/null/1.4.0/", ".json")
-	record := root.the(t, "registry/records/providers/acme/widget/1.2.0/", "00000001.json")
+	archive := root.onlyKey(t, "registry/modules/acme/label/null/1.0.0/", ".tar.gz")
+	pkg := root.onlyKey(t, "registry/providers/acme/widget/1.0.0/", "linux_amd64.zip")
+	document := root.onlyKey(t, "registry/providers/acme/widget/1.1.0/", "SHA256SUMS")
+	stray := root.onlyKey(t, "registry/records/modules/acme/label/null/1.4.0/", ".json")
+	record := root.onlyKey(t, "registry/records/providers/acme/widget/1.2.0/", "00000001.json")
 	root.overwrite(t, archive)
 	root.overwrite(t, document)
 	for _, key := range []string{pkg, stray, record} {
@@ -275,7 +275,7 @@ func TestVerifyAndReindex(t *testing.T) {
 	if out, err := r.operation("reindex").run(); err == nil {
 		t.Errorf("reindex does not mind a record that is missing:\n%s", out)
 	}
-	// What was published without there being a record of it is found by its outcome.
+	// A published upload whose record is missing is found by its outcome.
 	r.checkDifferences(t, "after reindex", append(inBucket,
 		difference{"upload modules/acme/label/null/1.4.0.tar.gz", "what is published is something else"}))
 	if got := r.moduleVersions(t, "acme/label/null"); slices.Contains(got, "1.4.0") {
@@ -291,7 +291,7 @@ func TestVerifyAndReindex(t *testing.T) {
 	}
 }
 
-// An operator is told when there is nobody to ask, or no right to.
+// The command says when the registry does not run, or when the operator has no right to ask it.
 func TestNobodyToAsk(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)

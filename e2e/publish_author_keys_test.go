@@ -12,8 +12,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Every client installs what is signed by each kind of key that is accepted, but for one pair: Terraform before 1.6
-// cannot read Ed25519.
+// Every client installs releases that are signed by each accepted kind of key, except that Terraform before 1.6 cannot
+// read Ed25519.
 func TestKeysThatClientsRead(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -34,8 +34,8 @@ func TestKeysThatClientsRead(t *testing.T) {
 	}
 }
 
-// What a key signed stays installable when the key has expired: Terraform says nothing, OpenTofu warns, and OpenTofu
-// that is told to enforce expiry refuses.
+// Clients still install releases of a key that has expired: Terraform says nothing, OpenTofu warns, and OpenTofu
+// refuses only where it is set to enforce expiry.
 func TestKeyThatExpiresAfterwards(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -93,8 +93,8 @@ func signedRelease(t testing.TB, a author, namespace, version string, settings .
 	return made
 }
 
-// initWidget runs init with one client over namespace/widget, in an environment with more settings. What it returns
-// is all that the client wrote.
+// initWidget runs init with one client over namespace/widget, in an environment with more settings. It returns all
+// that the client wrote.
 func initWidget(t testing.TB, c client, r *registry, namespace string, settings map[string]string) (string, error) {
 	t.Helper()
 	const main = "terraform {\n  required_providers {\n    widget = { source = \"HOST/%s/widget\" }\n  }\n}\n"

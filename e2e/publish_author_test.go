@@ -30,8 +30,8 @@ func newAuthorWith(t testing.TB, algorithm, expiry string) author {
 	return a
 }
 
-// newGnuPGFolder makes a folder for a keyring. It is not named after the test, for the path of the agent's socket is
-// bounded.
+// newGnuPGFolder makes a folder for a keyring. It is not named after the test, because the path of the agent's socket
+// is bounded.
 func newGnuPGFolder(t testing.TB) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "gpg")
@@ -99,8 +99,8 @@ func newRelease(t testing.TB, a author, namespace string) release {
 	return r
 }
 
-// An author's SHA256SUMS and signature are pending until the author's key has come, and meanwhile the registry's
-// own stand. Then the author's are served, byte for byte, with the author's key.
+// An author's SHA256SUMS and signature are pending until the author's key has come. Meanwhile the registry's own are
+// served. Then the author's are served, byte for byte, with the author's key.
 func TestAuthorsSignatureReplacesTheRegistrysOwn(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -139,12 +139,12 @@ func TestAuthorsSignatureReplacesTheRegistrysOwn(t *testing.T) {
 	})
 }
 
-// The release files may come in any order, and before the packages that they are about.
+// The release files may come in any order, and before their packages.
 func TestReleaseFilesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
 	ada := newAuthor(t)
-	// The signature is made by a subkey, as careful authors have it.
+	// A subkey makes the signature, as careful authors do it.
 	fingerprint := strings.Fields(ada.gpg(t, "--with-colons", "--list-keys"))
 	ada.gpg(t, "--quick-add-key", fingerprintIn(t, fingerprint), "ed25519", "sign", "never")
 	release := newRelease(t, ada, "early")

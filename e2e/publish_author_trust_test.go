@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A signature that is valid for a while is rejected. Were it served, every client would refuse the version from that
-// day on, and nothing could be done about it.
+// A signature that expires is rejected. If it were served, every client would refuse the version after that day, and
+// nobody could change that.
 func TestSignatureWithALifetime(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -41,7 +41,7 @@ func TestSignatureWithALifetime(t *testing.T) {
 	})
 }
 
-// revocation is the certificate that GnuPG has made with the key, made ready as its text asks.
+// revocation is the certificate that GnuPG has made with the key, edited as its text asks.
 func (a author) revocation(t testing.TB) []byte {
 	t.Helper()
 	file := readFile(t, filepath.Join(a.home, "openpgp-revocs.d", a.fingerprint(t)+".rev"))
@@ -51,13 +51,13 @@ func (a author) revocation(t testing.TB) []byte {
 // trust is what larder keys says of an author's key.
 func (r *registry) trust(t testing.TB, fingerprint string) string {
 	t.Helper()
-	var told struct {
+	var listed struct {
 		Keys []struct{ Fingerprint, Trust string }
 	}
-	if err := json.Unmarshal([]byte(r.operate(t, "keys", "--json")), &told); err != nil {
+	if err := json.Unmarshal([]byte(r.operate(t, "keys", "--json")), &listed); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range told.Keys {
+	for _, k := range listed.Keys {
 		if k.Fingerprint == fingerprint {
 			return k.Trust
 		}
@@ -65,8 +65,8 @@ func (r *registry) trust(t testing.TB, fingerprint string) string {
 	return ""
 }
 
-// The trust in a key ends by its owner's revocation, or by an operator: nothing new is released with it, and what was
-// released goes on being installed.
+// The trust in a key ends by its owner's revocation, or by an operator. Then nothing new is released with it, and
+// clients still install what was released.
 func TestKeysThatAreNotTrustedAnyMore(t *testing.T) {
 	t.Parallel()
 	r := startBreakable(t).registry

@@ -29,7 +29,7 @@ func (r *registry) larderPublish(args ...string) (out string, err error) {
 	return out, nil
 }
 
-// mustPublish is larderPublish for what has to be published.
+// mustPublish is larderPublish, which must succeed.
 func (r *registry) mustPublish(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := r.larderPublish(args...)
@@ -93,7 +93,7 @@ func writeTree(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// A module's folder is packed and published, always as the same bytes, without what it is told to leave out.
+// A module's folder is packed and published, always as the same bytes, without what .terraformignore excludes.
 func TestLarderPublishModuleFolder(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -127,7 +127,7 @@ func TestLarderPublishModuleFolder(t *testing.T) {
 	})
 }
 
-// publishedFile is what `larder publish --json` says of a file.
+// publishedFile is a file in the document of `larder publish --json`.
 type publishedFile struct {
 	File      string   `json:"file"`
 	Key       string   `json:"key"`
@@ -154,7 +154,7 @@ func publishedFiles(t testing.TB, out string) []publishedFile {
 	return document.Files
 }
 
-// An archive is uploaded as it is; one in the format of another is refused before.
+// An archive is uploaded as it is. An archive whose format does not fit its name is refused before the upload.
 func TestLarderPublishModuleArchive(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -189,7 +189,7 @@ func TestLarderPublishModuleArchive(t *testing.T) {
 	r.checkNothingIn(t, "modules/cli/other/")
 }
 
-// Of files one of which breaks the rules none is uploaded, and every violation is told.
+// If one file breaks the rules, no file is uploaded, and every violation is printed.
 func TestLarderPublishBadFiles(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -221,7 +221,7 @@ func TestLarderPublishBadFiles(t *testing.T) {
 	r.checkNothingIn(t, "modules/cli-bad/")
 }
 
-// A dist folder is published as GoReleaser leaves it. Without the author's key, what is signed by it is pending.
+// A dist folder is published as GoReleaser leaves it. Without the author's key, the author's signature is pending.
 func TestLarderPublishDist(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -274,7 +274,7 @@ func TestLarderPublishDist(t *testing.T) {
 	})
 }
 
-// A large package goes up in parts; who does not want to wait is not kept waiting.
+// A large package goes up in parts. With --no-wait the command does not wait.
 func TestLarderPublishInParts(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)

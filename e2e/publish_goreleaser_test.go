@@ -19,8 +19,8 @@ import (
 
 const goReleaserVersion = "2.8.0"
 
-// A real provider, released by a real GoReleaser with the configuration that we recommend, goes up as it is and is
-// installed by every client, which names the author's key.
+// A real provider, released by a real GoReleaser with the recommended configuration, goes up as it is. Every client
+// installs it, and names the author's key.
 func TestGoReleaserRelease(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -35,7 +35,7 @@ func TestGoReleaserRelease(t *testing.T) {
 		checkReleaseServed(t, r, "released/time", dist)
 		forEachClient(t, func(t *testing.T, c client) { installRelease(t, c, r, "released/time", dist, ada) })
 	})
-	// GoReleaser itself leaves the manifest where it was, and puts it into SHA256SUMS nevertheless.
+	// GoReleaser does not copy the manifest, but lists it in SHA256SUMS.
 	t.Run("without its manifest", func(t *testing.T) {
 		const prefix = "providers/released-bare/time/"
 		r.publish(t, "keys/released-bare/ada.asc", ada.publicKey(t))
@@ -126,7 +126,7 @@ func goCaches(t testing.TB) map[string]string {
 	return settings
 }
 
-// fingerprint is the author's key's.
+// fingerprint is that of the author's key.
 func (a author) fingerprint(t testing.TB) string {
 	t.Helper()
 	return fingerprintIn(t, strings.Fields(a.gpg(t, "--with-colons", "--list-keys")))
@@ -153,8 +153,8 @@ func releaseFiles(t testing.TB, dist string) []string {
 	return names
 }
 
-// expectRelease waits until all of a dist folder has its outcome: the release is published, and whatever else
-// GoReleaser leaves there is ignored.
+// expectRelease waits until all of a dist folder has its outcome: the release is published, and other files of
+// GoReleaser are ignored.
 func (r *registry) expectRelease(t testing.TB, dist, prefix string) {
 	t.Helper()
 	release, others := releaseFiles(t, dist), 0

@@ -27,7 +27,7 @@ func forEachPipeline(t *testing.T, name string, test func(t *testing.T, p pipeli
 	}
 }
 
-// gitHubPipeline reads a workflow, of which one job has a step of that name.
+// gitHubPipeline reads a workflow in which one job has a step of that name.
 func gitHubPipeline(t testing.TB, file, name string) pipeline {
 	t.Helper()
 	var workflow struct {
@@ -50,7 +50,7 @@ func gitHubPipeline(t testing.TB, file, name string) pipeline {
 	return pipeline{}
 }
 
-// gitLabPipeline reads a file with a job publish, the script of which is one line.
+// gitLabPipeline reads a file with a job publish, whose script is one line.
 func gitLabPipeline(t testing.TB, file string) pipeline {
 	t.Helper()
 	var jobs struct {

@@ -16,8 +16,8 @@ import (
 
 const readmeFile = "../README.md"
 
-// The README's lines to copy do what the README says, one after the other, in a shell that has nothing else. Every client
-// installs what they publish.
+// The README's lines to copy do what the README says, one after the other, in a shell without other settings. Every
+// client installs what they publish.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)

@@ -30,7 +30,7 @@ const (
 	amd64  = widget + "linux_amd64.zip"
 )
 
-// Bad input is rejected with a plain reason in the tags; nothing of it is listed and the registry goes on.
+// Bad input is rejected with a plain reason in the tags. It is not listed, and the registry goes on.
 func TestBadInputIsRejected(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -82,7 +82,7 @@ func (r *registry) checkRefusal(t *testing.T, row refusal) {
 // tagAlphabet is what S3 allows in the value of a tag.
 var tagAlphabet = regexp.MustCompile(`^[\pL\pN\pZ_.:/=+\-@]{1,256}$`)
 
-// checkReason wants a reason that says what it has to and that S3 takes as a tag.
+// checkReason wants a reason that has the right words and that S3 takes as a tag.
 func checkReason(t testing.TB, tags map[string]string, want string) {
 	t.Helper()
 	reason := tags["larder-reason"]
@@ -295,8 +295,8 @@ func badSignatures(t testing.TB) []refusal {
 	}
 }
 
-// A signature that does not hold is rejected once all that it can be checked against is here; one by a key that is
-// not here is pending. Meanwhile the registry's own stands.
+// A wrong signature is rejected once its key and its SHA256SUMS are here. A signature by a missing key is pending.
+// Meanwhile the registry's own is served.
 func TestSignatureThatDoesNotHold(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -315,7 +315,7 @@ func TestSignatureThatDoesNotHold(t *testing.T) {
 	checkWhole(t, r, "forged/widget", "1.0.0", release.packages)
 }
 
-// What an author signs may not contradict what is published.
+// An author's release must not contradict what is published.
 func TestSignedSHA256SUMSThatContradicts(t *testing.T) {
 	t.Parallel()
 	r := sharedRegistry(t)
@@ -337,7 +337,7 @@ func TestSignedSHA256SUMSThatContradicts(t *testing.T) {
 	}
 }
 
-// What does not lie where packages belong is ignored, and so is what can be no package.
+// A file that does not lie where packages belong is ignored. So is a file that cannot be a package.
 func TestStrayFilesAreIgnored(t *testing.T) {
 	t.Parallel()
 	checkIgnored(t, sharedRegistry(t),
@@ -348,13 +348,13 @@ func TestStrayFilesAreIgnored(t *testing.T) {
 	)
 }
 
-// On one machine that is also said of what lies outside the inbox; on AWS no event tells of it.
+// On one machine, uploads outside the inbox are ignored, too. On AWS they cause no event.
 func TestStrayFilesOutsideTheInboxAreIgnored(t *testing.T) {
 	t.Parallel()
 	checkIgnored(t, startNode(t).registry, "README.md", "backup/terraform-provider-widget_1.0.0_linux_amd64.zip", "provider/stray/widget/terraform-provider-widget_1.0.0_linux_amd64.zip")
 }
 
-// checkIgnored uploads under each key what is to be ignored.
+// checkIgnored uploads a file under each key, and wants it ignored.
 func checkIgnored(t testing.TB, r *registry, keys ...string) {
 	t.Helper()
 	for _, key := range keys {

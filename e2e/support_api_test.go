@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// answer is what the registry answered.
+// answer is an answer of the registry.
 type answer struct {
 	status int
 	header http.Header
@@ -62,7 +62,7 @@ func (a answer) decode(t testing.TB, v any) {
 	}
 }
 
-// moduleVersions returns the listed versions of a module as they are ordered; none for one that is not found.
+// moduleVersions returns the listed versions of a module in their order, or nothing if the module is not found.
 func (r *registry) moduleVersions(t testing.TB, address string) []string {
 	t.Helper()
 	a := r.ask(t, http.MethodGet, "/v1/modules/"+address+"/versions")
@@ -102,7 +102,7 @@ func (v providerVersion) platforms() []string {
 	return names
 }
 
-// providerVersions returns the listed versions of a provider by version; none for one that is not found.
+// providerVersions returns the listed versions of a provider by version, or nothing if the provider is not found.
 func (r *registry) providerVersions(t testing.TB, address string) map[string]providerVersion {
 	t.Helper()
 	a := r.ask(t, http.MethodGet, "/v1/providers/"+address+"/versions")
@@ -154,7 +154,8 @@ func (r *registry) moduleLocation(t testing.TB, version string) *url.URL {
 	return r.moduleLocationFor(t, "1.12.6", version)
 }
 
-// moduleLocationFor returns where the registry says that it is to one that says this X-Terraform-Version.
+// moduleLocationFor returns the location of a module version's archive, as the registry answers a client with this
+// X-Terraform-Version.
 func (r *registry) moduleLocationFor(t testing.TB, client, version string) *url.URL {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+r.host+"/v1/modules/"+version+"/download", nil)
@@ -173,7 +174,8 @@ func (r *registry) moduleLocationFor(t testing.TB, client, version string) *url.
 	return location
 }
 
-// moduleArchive fetches a module version's archive as the clients do, which take off what only they are to read.
+// moduleArchive fetches a module version's archive as the clients do: they remove the arguments that are only for
+// them.
 func (r *registry) moduleArchive(t testing.TB, version string) []byte {
 	t.Helper()
 	location := r.moduleLocation(t, version)

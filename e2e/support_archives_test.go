@@ -147,12 +147,12 @@ func folder(t testing.TB, dir, prefix string) []entry {
 	return entries
 }
 
-// executable is the entry by which a provider zip is one.
+// executable is the executable of a provider zip.
 func executable(name string) entry {
 	return entry{name: name, body: []byte("#!/bin/sh\necho " + name + "\n"), mode: 0o755}
 }
 
-// providerZip makes a small package of the provider type at version; what it says makes it differ from others.
+// providerZip makes a small package of the provider type at version. The text makes it differ from others.
 func providerZip(t testing.TB, typ, version, says string) []byte {
 	t.Helper()
 	return zipOf(t, executable("terraform-provider-"+typ+"_v"+version), entry{name: "README.md", body: []byte(says)})
@@ -165,7 +165,7 @@ func largePackage(t testing.TB, typ string, size int) []byte {
 	return rawZip(t, stored(binary.name, binary.body), stored("data", noise(size)))
 }
 
-// tinyModule makes a small module archive; what it says makes it differ from others.
+// tinyModule makes a small module archive. The text makes it differ from others.
 func tinyModule(t testing.TB, says string) []byte {
 	t.Helper()
 	return tarGzOf(t, entry{name: "main.tf", body: []byte("# " + says + "\n")})

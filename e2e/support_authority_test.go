@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// authority is a CA of a test's own, by which the registry knows the issuers of identities that run on this machine.
+// authority is a CA of a test's own. The registry trusts it, for the issuers of identities on this machine.
 type authority struct {
 	file string // its certificate, in PEM
 	dir  string

@@ -15,13 +15,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is a person's: a real one, without a window.
+// browser is a real browser, without a window.
 type browser struct {
 	ctx   context.Context
 	shots string // the folder of screenshots
 }
 
-// needBrowser skips a test where there is none, but not in CI.
+// needBrowser skips a test if there is no browser, but not in CI.
 func needBrowser(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath(chromium); err == nil {
@@ -73,7 +73,7 @@ func openBrowser(t testing.TB, rules string, servers ...string) *browser {
 	return &browser{ctx, t.TempDir()}
 }
 
-// keyOf is the sha256 of a server's public key, which is how Chromium is told to trust it.
+// keyOf is the sha256 of a server's public key, by which Chromium trusts the server.
 func keyOf(t testing.TB, server string) string {
 	t.Helper()
 	connection, err := tls.Dial("tcp", server, &tls.Config{InsecureSkipVerify: true}) // it is asked who it is
@@ -85,7 +85,7 @@ func keyOf(t testing.TB, server string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// open goes to an URL.
+// open opens an URL.
 func (b *browser) open(t testing.TB, url string) {
 	t.Helper()
 	if err := chromedp.Do(b.ctx, chromedp.Navigate(url)); err != nil {
@@ -126,7 +126,7 @@ func (b *browser) sees(t testing.TB, words ...string) string {
 	return text
 }
 
-// style is what a page has become of an element by its style, such as its background-color.
+// style is a computed style of an element, such as its background-color.
 func (b *browser) style(t testing.TB, selector, property string) string {
 	t.Helper()
 	const script = "getComputedStyle(document.querySelector(%q)).getPropertyValue(%q)"
@@ -137,7 +137,7 @@ func (b *browser) style(t testing.TB, selector, property string) string {
 	return value
 }
 
-// picture keeps what the person sees, for who looks into a test.
+// picture keeps a picture of the page, to look into a test.
 func (b *browser) picture(t testing.TB, name string) {
 	t.Helper()
 	picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// The outcomes of an upload, as its tag states them.
+// The outcomes of an upload, as its tag has them.
 const (
 	published = "published"
 	rejected  = "rejected"

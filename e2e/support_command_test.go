@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// command is a program to run to its end in an environment of its own.
+// command is a program that runs to its end, in an environment of its own.
 type command struct {
 	dir  string
 	env  map[string]string // beside the bare environment
@@ -45,8 +45,7 @@ func (c command) must(t testing.TB) string {
 	return stdout
 }
 
-// environment is the bare environment and vars: nothing else of the caller's is inherited, neither credentials nor
-// settings of any client.
+// environment is a minimal environment and vars. It inherits no credentials and no settings of clients.
 func environment(vars map[string]string) []string {
 	all := map[string]string{"PATH": os.Getenv("PATH"), "HOME": scratch, "TMPDIR": os.TempDir(), "LC_ALL": "C"}
 	maps.Copy(all, vars)

@@ -16,7 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// issuer says who pipelines are, as that of GitHub or of GitLab does.
+// issuer says who pipelines are, as the issuers of GitHub and GitLab do.
 type issuer struct {
 	url string
 	key jose.JSONWebKey
@@ -57,7 +57,7 @@ func answerJSON(w http.ResponseWriter, document any) {
 	_ = json.NewEncoder(w).Encode(document)
 }
 
-// identity is what the issuer says of a pipeline to an audience, beside the usual.
+// identity is the issuer's identity token of a pipeline for an audience, with further claims.
 func (i *issuer) identity(audience string, claims map[string]any) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: i.key}, nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func gitLabClaims(owner, name string) map[string]any {
 	}
 }
 
-// jobSecret is what a job has to ask for its identity with.
+// jobSecret is the secret with which a job asks for its identity.
 const jobSecret = "of this job alone"
 
 // serveJob gives a job its identity for the audience that it asks for, as GitHub does.

@@ -9,7 +9,7 @@ import (
 	"github.com/larder-registry/larder/internal/keycloaktest"
 )
 
-// company is a company's provider of identities, which knows people with passwords, as one registry is set to use it.
+// company is a company's provider of identities, with people and passwords, as one registry is set to use it.
 type company struct {
 	*keycloaktest.Server
 	client string // the registry, as the provider knows it
@@ -17,14 +17,14 @@ type company struct {
 	ca     string // the file of the certificate by which the registry trusts the provider
 }
 
-// The people whom it knows, all by the same password.
+// The people whom it knows. All have the same password.
 const (
 	ada      = "ada@example.com" // of the group platform
 	bob      = "bob@example.com" // of the group sales
 	password = "correct horse"
 )
 
-// newCompany chooses as what a registry will be known, which that has to know before the provider can know it.
+// newCompany chooses the registry's client ID. The registry needs it before the provider can register the registry.
 func newCompany(t testing.TB, secret string) *company {
 	t.Helper()
 	c := &company{keycloaktest.Start(t), "larder-" + rand.Text(), secret, filepath.Join(t.TempDir(), "provider.pem")}
@@ -39,7 +39,7 @@ func newCompany(t testing.TB, secret string) *company {
 	return c
 }
 
-// register makes the registry known that browsers know as host.
+// register registers the registry at host with the provider.
 func (c *company) register(t testing.TB, host string) {
 	t.Helper()
 	if err := c.Register(t.Context(), c.client, c.secret, "https://"+host+"/v1/login/callback"); err != nil {
@@ -47,7 +47,7 @@ func (c *company) register(t testing.TB, host string) {
 	}
 }
 
-// identity is what it says of a pipeline of the company.
+// identity is its identity token of a pipeline of the company.
 func (c *company) identity(t testing.TB) string {
 	t.Helper()
 	identity, err := c.Identity(t.Context())

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// byName is a registry as it is on the Internet: reached by a name, on the usual port. Programs come there through a
-// proxy, which leads nowhere else; addresses of this machine they ask directly.
+// byName is a registry as on the Internet: at a name, on the usual port. Programs reach it through a proxy, which
+// leads nowhere else. They ask addresses of this machine directly.
 func (r *registry) byName(t testing.TB, name string) *registry {
 	t.Helper()
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {

@@ -26,8 +26,8 @@ type node struct {
 	exit    error         // how it ended, once ended is closed
 }
 
-// startNode runs a registry on a new data folder for as long as the test runs. It is for what is about one machine:
-// its files, its process. So the test is of the one door alone.
+// startNode runs a registry on a new data folder for as long as the test runs. It is for tests of one machine: its
+// files, its process. So the test runs only with that door.
 func startNode(t testing.TB) *node {
 	t.Helper()
 	only(t, singleNode)
@@ -145,8 +145,8 @@ func (n *node) connect() error {
 	return n.registry.connect(vars)
 }
 
-// source returns what sourcing an env file under `set -eu` sets. The shell that does it has an AWS profile and a
-// session token, which must be gone afterwards.
+// source returns what sourcing an env file under `set -eu` sets. The shell has an AWS profile and a session token,
+// which must be unset afterwards.
 func source(file string) (map[string]string, error) {
 	stray := map[string]string{"AWS_PROFILE": "stray", "AWS_SESSION_TOKEN": "stray"}
 	out, err := command{env: stray, argv: []string{"sh", "-euc", `. "$1"; env`, "sh", file}}.run()
@@ -179,7 +179,7 @@ func (n *node) stop(t testing.TB) {
 	}
 }
 
-// kill ends the process at once, with all that it started: `kill -9`. Killing a dead one does nothing.
+// kill ends the process at once, with all that it started: `kill -9`. It does nothing to a dead process.
 func (n *node) kill() {
 	select {
 	case <-n.ended:

@@ -16,9 +16,8 @@ import (
 	"github.com/larder-registry/larder/internal/dynamotest"
 )
 
-// owner is as much of a test as those things need that tests share, and it lasts until it is told to end. A test of
-// package testing's would not do: -run, -skip, -failfast and -count, which are about the tests of a run, would say
-// whether there is one.
+// owner stands in for a test, for things that tests share, until it is ended. A real test cannot do that: -run, -skip,
+// -failfast and -count decide which tests of a run there are.
 type owner struct {
 	testing.TB // which is nil: nothing else is asked of it
 
@@ -37,7 +36,7 @@ func newOwner(name string) *owner {
 	return o
 }
 
-// start runs what makes the things, which may give up as a test may. The error is why it did.
+// start runs the function that makes the things. The function may fail as a test may; then the error says why.
 func (o *owner) start(body func()) error {
 	whole := false
 	done := make(chan struct{})
@@ -55,7 +54,7 @@ func (o *owner) start(body func()) error {
 	return fmt.Errorf("%s does not start: %w", o.name, errors.Join(o.complaints...))
 }
 
-// end takes the things down, and says whether all was well with them.
+// end takes the things down, and says whether they had no failure.
 func (o *owner) end() bool {
 	o.cancel()
 	for _, cleanup := range slices.Backward(o.cleanups) {
@@ -73,7 +72,7 @@ func (o *owner) Fatal(args ...any)                 { o.Error(args...); runtime.G
 func (o *owner) Fatalf(format string, args ...any) { o.Errorf(format, args...); runtime.Goexit() }
 func (o *owner) Skip(args ...any)                  { o.Fatal(args...) } // for others need it
 
-// complain is heard at once: what is shared may fail between two tests.
+// complain prints at once, because a shared thing may fail between two tests.
 func (o *owner) complain(what string) {
 	o.Logf("%s", what)
 	o.mu.Lock()
@@ -101,7 +100,7 @@ func (o *owner) TempDir() string {
 	return dir
 }
 
-// The stack that tests share starts whatever tests of a run are left out, or it fails with its reason.
+// The shared stack starts, whichever tests of a run are left out, or it fails with its reason.
 func TestSharedStackStarts(t *testing.T) {
 	t.Parallel()
 	only(t, deployed)

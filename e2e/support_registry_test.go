@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// registry is a running registry as its users see it, whatever it runs on.
+// registry is a running registry as its users see it, by either door.
 type registry struct {
 	vars   map[string]string // what users have in their environment
 	host   string            // LARDER_HOST, as module and provider addresses have it
@@ -74,7 +74,7 @@ const (
 	deployed   = "aws"  // the functions, with all that template.yaml puts around them
 )
 
-// only ends a test that is about another door than this run's; a run with that door has it.
+// only skips a test of another door than this run's. A run with that door runs it.
 func only(t testing.TB, its string) {
 	t.Helper()
 	if its != door {
@@ -82,7 +82,7 @@ func only(t testing.TB, its string) {
 	}
 }
 
-// common is the shared registry once a test has asked for it, and commonErr why it did not start.
+// common is the shared registry once a test has asked for it. commonErr says why it did not start.
 var (
 	common     *registry
 	commonErr  error
@@ -90,7 +90,7 @@ var (
 	stopCommon = func() bool { return true } // says whether all was well with it
 )
 
-// sharedRegistry returns the registry that all tests use which neither stop theirs nor need it empty. Each keeps to
+// sharedRegistry returns the registry for all tests that do not stop it and do not need it empty. Each test uses
 // namespaces of its own.
 func sharedRegistry(t testing.TB) *registry {
 	t.Helper()

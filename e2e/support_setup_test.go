@@ -9,14 +9,14 @@ import (
 	"github.com/larder-registry/larder/internal/awstest"
 )
 
-// setUp is how a registry of a test's own is to be, where that is not as usual.
+// setUp is what is unusual about a registry of a test's own.
 type setUp struct {
 	hostname string     // its own; empty, it has that by which it is reached
 	provider *company   // with which people log in; nil, they do not
 	issuers  *authority // of the issuers that it can reach, beside the provider
 }
 
-// startClosed runs a registry that wants a token of everybody who reads.
+// startClosed runs a registry in which reading needs a token.
 func startClosed(t testing.TB, s setUp) *registry {
 	t.Helper()
 	if door == deployed {
@@ -33,7 +33,7 @@ func startClosed(t testing.TB, s setUp) *registry {
 	return n.byName(t, s.hostname)
 }
 
-// settings are those of a node.
+// settings are the settings of a node.
 func (s setUp) settings(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{"LARDER_AUTH": "required"}
@@ -58,7 +58,7 @@ func (s setUp) settings(t testing.TB) map[string]string {
 	return all
 }
 
-// deployment is the same for a deployment, which always has a name.
+// deployment is the settings of a deployment, which always has a name.
 func (s setUp) deployment(t testing.TB) awstest.Config {
 	t.Helper()
 	c := awstest.Config{Closed: true, Domain: s.hostname}

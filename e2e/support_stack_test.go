@@ -20,8 +20,8 @@ type stack struct {
 	*awstest.Stack
 }
 
-// startStack deploys an empty registry for as long as the test runs. It is for what is about AWS: the requests to it,
-// the queue, what fails there. So the test is of the one door alone.
+// startStack deploys an empty registry for as long as the test runs. It is for tests of AWS: the requests to it, the
+// queue, its failures. So the test runs only with that door.
 func startStack(t testing.TB) *stack {
 	t.Helper()
 	return startStackAs(t, "")
@@ -119,16 +119,15 @@ func (p *permissions) note(s *awstest.Stack) {
 	}
 }
 
-// elsewhere are the permissions that it takes to find a package at its origin, and to fetch it. The functions connect
-// to public addresses alone, so no origin on this machine can be reached by them. TestPullThrough in functions/ has one,
-// and holds the requests that it sees against the same policies.
+// elsewhere are the permissions to find a package at its origin, and to fetch it. The functions only connect to public
+// addresses, so they cannot reach an origin on this machine. TestPullThrough in functions/ has an origin, and compares
+// its requests with the same policies.
 var elsewhere = []string{
 	"fetch s3:PutObject arn:aws:s3:::<name>/mirror/*",
 	"fetch sqs:SendMessage arn:aws:sqs:us-east-1:111122223333:<name>-fetch.fifo",
 }
 
-// allPermissionsUsed says whether every permission of the functions was needed by something in the whole run, but for
-// those that cannot be.
+// allPermissionsUsed says whether the run needed every permission of the functions, except those that it cannot need.
 func allPermissionsUsed() bool {
 	if door != deployed || flag.Lookup("test.run").Value.String() != "" {
 		return true

@@ -13,7 +13,7 @@ import (
 	"github.com/larder-registry/larder/internal/awstest"
 )
 
-// failing has the requests fail that publish makes to a service, by one of the faults after the other.
+// failing has the requests of publish to a service fail, by one fault after the other.
 func (s *stack) failing(service string, faults ...awstest.Fault) {
 	var count atomic.Int64
 	s.Interfere(func(c awstest.Call) awstest.Fault {
@@ -24,7 +24,7 @@ func (s *stack) failing(service string, faults ...awstest.Fault) {
 	})
 }
 
-// failures counts the messages that publish could not take to an outcome, each as often as it tried.
+// failures counts the tries of publish that found no outcome for a message.
 func (s *stack) failures() int {
 	count := 0
 	for _, run := range s.Invocations() {
@@ -35,8 +35,8 @@ func (s *stack) failures() int {
 	return count
 }
 
-// While a service of AWS fails, nothing is listed that is not whole, and when it works again, the queue has publish
-// end what it could not: nobody has to do anything.
+// While a service of AWS fails, only whole versions are listed. When it works again, the queue has publish finish the
+// rest. Nobody has to do anything.
 func TestServicesFailForAWhile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func TestServicesFailForAWhile(t *testing.T) {
 	}
 }
 
-// While KMS fails, modules are published all the same: nobody signs them.
+// While KMS fails, modules are published: they are not signed.
 func TestKMSFailsAndModulesDoNot(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -92,8 +92,8 @@ func TestKMSFailsAndModulesDoNot(t *testing.T) {
 	s.expect(t, pkg, published)
 }
 
-// An upload that cannot be taken to an outcome, however often it is tried, ends among the dead letters with its reason
-// in the log, and keeps no other one waiting. Sent to the queue again when it can be, it is published.
+// An upload that finds no outcome in all tries ends among the dead letters, with its reason in the log. No other
+// upload waits for it. When the cause is mended, it is sent to the queue again and is published.
 func TestPoisonedUpload(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -157,8 +157,8 @@ func TestEventsComeAgain(t *testing.T) {
 	checkWhole(t, s.registry, "acme/widget", "1.0.0", packages)
 }
 
-// What no event told of is published by the daily reconcile, which goes on in further invocations where one has not
-// the time.
+// The daily reconcile publishes uploads whose event was lost. It goes on in further invocations if one has not enough
+// time.
 func TestEventsAreLost(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -183,7 +183,7 @@ func TestEventsAreLost(t *testing.T) {
 	}
 }
 
-// While the catalog fails, whoever reads is told so in the registry's own words, and nothing else.
+// While the catalog fails, the answer says so in the registry's own words, and nothing else.
 func TestCatalogFailsForReaders(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A second start on the same data folder finds everything, with or without the catalog, and so does a start on what is
-// restored from a backup, by the lines of docs/operations.md. Clients go on with the lock files that they have.
+// A second start on the same data folder finds everything, with or without the catalog. So does a start on a restored
+// backup, by the lines of docs/operations.md. Clients go on with their lock files.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -51,7 +51,7 @@ func TestRestart(t *testing.T) {
 	checkLock(t, w, slices.Collect(maps.Values(sums)))
 }
 
-// restoreElsewhere backs the node up while it serves, stops it, and makes it be one on a data folder that is restored.
+// restoreElsewhere backs the node up while it serves, stops it, and starts it on a restored data folder.
 func (n *node) restoreElsewhere(t testing.TB) {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func (n *node) restoreElsewhere(t testing.TB) {
 	n.named = []string{"--data", n.data}
 }
 
-// served returns all that TestRestart published as it is served now: by request, the answer without its signatures.
+// served returns how all that TestRestart published is served now: by request, the answer without its signatures.
 func (r *registry) served(t testing.TB) map[string]string {
 	t.Helper()
 	paths := []string{"/.well-known/terraform.json", "/v1/modules/acme/network/aws/versions", "/v1/providers/hashicorp/time/versions"}
@@ -104,8 +104,8 @@ func (n *node) removeCatalog(t testing.TB) {
 	}
 }
 
-// An upload of 200 MB that a kill -9 interrupts lists nothing, harms nothing, and can be made again. Once the upload
-// is complete, a kill -9 does not keep it from being published.
+// An upload of 200 MB that a kill -9 interrupts lists nothing, harms nothing, and can be made again. A complete upload
+// is published despite a kill -9.
 func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 	n := startNode(t)
 	n.publish(t, "modules/acme/label/null/1.0.0.tar.gz", tinyModule(t, "before"))
@@ -168,8 +168,8 @@ func (n *node) walk(visit func(path string, info fs.FileInfo)) {
 	})
 }
 
-// A publish that a kill -9 interrupts, at whatever moment, is taken up again on the next start: what was uploaded
-// gets published, and nothing is ever listed that is not whole.
+// If a kill -9 interrupts publishing, at any moment, the next start finishes it: the upload is published, and only
+// whole versions are ever listed.
 func TestKilledInTheMiddleOfAPublish(t *testing.T) {
 	t.Parallel()
 	for name, moment := range map[string]func(n *node, t testing.TB) error{
@@ -207,7 +207,7 @@ func TestKilledInTheMiddleOfAPublish(t *testing.T) {
 	}
 }
 
-// checkListed wants a listed package to be served whole at this moment, whatever else is still to come.
+// checkListed wants a listed package to be served whole at this moment, even if others are still missing.
 func checkListed(t testing.TB, r *registry, version, platform string) {
 	t.Helper()
 	doc := r.packageDocument(t, version, strings.Replace(platform, "_", "/", 1))
@@ -254,7 +254,7 @@ func TestPublishedIsImmutableOverRestarts(t *testing.T) {
 }
 
 // checkImmutable publishes in a namespace, overwrites the uploads and deletes them, and wants what is served to stay
-// as it was. The returned function wants it once more.
+// as it was. The returned function checks that once more.
 func checkImmutable(t testing.TB, r *registry, namespace string) (unchanged func(when string)) {
 	t.Helper()
 	modules, providers := "modules/"+namespace+"/label/null/", "providers/"+namespace+"/widget/"

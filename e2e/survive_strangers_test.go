@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// What strangers may cost who send nothing but what they like.
+// What strangers may cost, whatever they send.
 const (
 	attackConnections = 2100
 	attackBody        = 256 << 20 // bytes that each attacker would send
@@ -31,7 +31,7 @@ const (
 	attackPatience    = 15 * time.Second
 )
 
-// attacked is a node that strangers attack, with what that costs it.
+// attacked is a node that strangers attack, and what that costs.
 type attacked struct {
 	*node
 	temporary string
@@ -85,8 +85,7 @@ func (a *attacked) memory(t *testing.T) int64 {
 	return kilobytes << 10
 }
 
-// disk is the most that files below some folders have at a time, in bytes, until
-// the function that it returns is called.
+// disk is the largest size of the files below some folders, in bytes, until the returned function is called.
 func disk(folders ...string) (most func() int64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var largest int64
@@ -119,8 +118,8 @@ func bytesIn(folders []string) (sum int64) {
 	return sum
 }
 
-// send sends a head, and then of its body what is taken. It returns the status
-// of the answer, if one came, and how much was sent.
+// send sends a head, and then as much of its body as the node takes. It returns the status of the answer, if one came,
+// and how much was sent.
 func (a *attacked) send(t *testing.T, head string, chunk []byte) (status string, sent int) {
 	t.Helper()
 	conn := a.connect(t, a.s3Address())
@@ -143,7 +142,7 @@ func (a *attacked) send(t *testing.T, head string, chunk []byte) (status string,
 	return <-answer, sent
 }
 
-// What strangers send is neither kept nor taken in, and refused at once.
+// Requests of strangers are refused at once, and their bodies are neither kept nor read.
 func TestBodiesOfStrangers(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the memory of a process is read as Linux tells it")
@@ -188,8 +187,7 @@ func TestBodiesOfStrangers(t *testing.T) {
 	a.publish(t, "modules/attack/two/null/1.0.0.tar.gz", tinyModule(t, "two"))
 }
 
-// Thousands of connections of those who do nothing, or nearly so, keep nobody
-// else from uploading and downloading, at both addresses.
+// Thousands of idle or slow connections keep nobody else from uploading and downloading, at both addresses.
 func TestConnectionsOfStrangers(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the memory of a process is read as Linux tells it")
@@ -222,8 +220,7 @@ func TestConnectionsOfStrangers(t *testing.T) {
 	}
 }
 
-// attack has strangers connect to an address, send a text, and then a little
-// more every second, while others do what they do.
+// attack has strangers connect to an address, send a text, and then a little more every second, while others work.
 func attack(t *testing.T, a *attacked, address, first string, over bool, more string, others func()) {
 	t.Helper()
 	number := attackConnections
@@ -268,7 +265,7 @@ func (a *attacked) stranger(ctx context.Context, address string, over bool) (net
 	return (&tls.Dialer{Config: &tls.Config{RootCAs: a.roots, NextProtos: []string{"http/1.1"}}}).DialContext(ctx, "tcp", address)
 }
 
-// uploadsAndDownloads is what others do.
+// uploadsAndDownloads is the work of the others.
 func (a *attacked) uploadsAndDownloads(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*attackPatience)
