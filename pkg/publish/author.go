@@ -63,7 +63,7 @@ func (p *Publisher) decideReleaseFile(ctx context.Context, u upload, object blob
 	if err != nil {
 		return gone(err)
 	}
-	d.SHA256 = hexSHA256(file.data)
+	d.SHA256 = blob.SHA256(file.data)
 	if err := checkForm(file); err != nil {
 		return err
 	}
@@ -134,12 +134,12 @@ func (f *releaseFile) outcome(end error) Outcome {
 	status, reasons, _ := conclude(end)
 	return Outcome{
 		Key: f.object.Key, Version: f.object.Version, Status: status, Reasons: reasons,
-		Subject: f.upload.String(), SHA256: hexSHA256(f.data), By: f.object.By, Time: now(),
+		Subject: f.upload.String(), SHA256: blob.SHA256(f.data), By: f.object.By, Time: now(),
 	}
 }
 
 func (p *Publisher) readReleaseFile(ctx context.Context, u upload, object blob.Object) (releaseFile, error) {
-	data, err := p.readAll(ctx, object.Key, object.Version, u.maxSize())
+	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.maxSize())
 	return releaseFile{object, u, data}, err
 }
 
@@ -172,7 +172,7 @@ func checkServed(s *registry.ProviderVersion, f *releaseFile) error {
 	if f.upload.kind == releaseSignature {
 		served, name = s.Release.Signature, "signature"
 	}
-	if sum := hexSHA256(f.data); sum != served {
+	if sum := blob.SHA256(f.data); sum != served {
 		return reject("provider %s %s is published already with another %s by its author (sha256 %s; this file: %s): a published version never changes", s.Address, s.Version, name, served, sum)
 	}
 	return nil

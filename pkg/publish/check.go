@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -46,7 +47,7 @@ func (c *Checker) Check(ctx context.Context, key string, file io.ReaderAt, size 
 	var err error
 	if f.upload, err = parseKey(key); err == nil {
 		f.outcome.Subject = f.upload.String()
-		err = checkSize(size, f.upload.maxSize())
+		err = blob.CheckSize(size, f.upload.maxSize())
 	}
 	if err == nil {
 		err = f.read(ctx, file, size)
@@ -82,7 +83,7 @@ func (f *checked) read(ctx context.Context, file io.ReaderAt, size int64) error 
 	if err != nil {
 		return err
 	}
-	f.outcome.SHA256 = hexSHA256(data)
+	f.outcome.SHA256 = blob.SHA256(data)
 	switch f.upload.kind {
 	case releaseManifest:
 		f.protocols, err = parseManifest(data)

@@ -22,7 +22,7 @@ func (p *Publisher) authorForms(ctx context.Context, namespace string) ([]signin
 		if err != nil {
 			return nil, fmt.Errorf("list the keys of %s: %w", namespace, err)
 		}
-		data, err := p.readAll(ctx, object.Key, "", 2*signing.MaxKeyFile) // of one that is too large it is not read, but said
+		data, _, err := blob.Read(ctx, p.bucket, object.Key, "", 2*signing.MaxKeyFile) // of one that is too large it is not read, but said
 		if err != nil {
 			return nil, fmt.Errorf("read a key of %s: %w", namespace, err)
 		}
@@ -50,11 +50,11 @@ func (p *Publisher) authorKeys(ctx context.Context, namespace string) ([]signing
 // publishKeys takes a file of an author's public keys, and completes the
 // releases that waited for one of them.
 func (p *Publisher) publishKeys(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
-	data, err := p.readAll(ctx, object.Key, object.Version, u.maxSize())
+	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.maxSize())
 	if err != nil {
 		return gone(err)
 	}
-	o.SHA256 = hexSHA256(data)
+	o.SHA256 = blob.SHA256(data)
 	file, err := readKeys(data)
 	if err != nil {
 		return err
@@ -206,13 +206,13 @@ func (j *judgedKeys) revoke(revocation signing.Revocation, known []signing.Publi
 // comes first.
 func (p *Publisher) storeKeys(ctx context.Context, namespace string, found judgedKeys) error {
 	for _, key := range found.revoked {
-		if err := p.create(ctx, registry.RevokedKeyKey(key.Fingerprint), []byte(key.ASCIIArmor)); err != nil {
+		if err := blob.Keep(ctx, p.bucket, registry.RevokedKeyKey(key.Fingerprint), []byte(key.ASCIIArmor)); err != nil {
 			return err
 		}
 	}
 	for _, form := range found.forms {
 		armor := []byte(form.ASCIIArmor)
-		if err := p.create(ctx, registry.AuthorKeyKey(namespace, form.Fingerprint, hexSHA256(armor)), armor); err != nil {
+		if err := blob.Keep(ctx, p.bucket, registry.AuthorKeyKey(namespace, form.Fingerprint, blob.SHA256(armor)), armor); err != nil {
 			return err
 		}
 	}
@@ -268,7 +268,7 @@ func (p *Publisher) holdsKeys(ctx context.Context, namespace string, data []byte
 		if !key.Revoked.IsZero() {
 			prefix = registry.RevokedKeyKey(key.Fingerprint)
 		}
-		if held, err := p.anyUnder(ctx, prefix); !held {
+		if held, err := blob.IsAny(ctx, p.bucket, prefix); !held {
 			return false, err
 		}
 	}
@@ -281,7 +281,7 @@ func (p *Publisher) holdsKeys(ctx context.Context, namespace string, data []byte
 		if isKnown, err := found.revoke(revocation, slices.Concat(known, file.Keys)); !isKnown || err != nil {
 			return false, nil
 		}
-		if held, err := p.anyUnder(ctx, registry.RevokedKeyKey(found.revoked[0].Fingerprint)); !held {
+		if held, err := blob.IsAny(ctx, p.bucket, registry.RevokedKeyKey(found.revoked[0].Fingerprint)); !held {
 			return false, err
 		}
 	}

@@ -1,8 +1,6 @@
 package publish
 
 import (
-	"fmt"
-
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -64,25 +62,4 @@ func (u upload) maxSize() int64 {
 	default:
 		return MaxUpload
 	}
-}
-
-// checkSize rejects a file that is too large to be read.
-func checkSize(size, limit int64) error {
-	if size > limit {
-		return reject("the file has %d bytes, and such a file has %s at most", size, inUnits(limit))
-	}
-	return nil
-}
-
-// inUnits is a number of bytes in the largest unit of which it is a multiple.
-func inUnits(n int64) string {
-	for _, unit := range []struct {
-		size int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= unit.size && n%unit.size == 0 {
-			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -30,7 +30,7 @@ func (p *Publisher) put(ctx context.Context, s registry.State) error {
 // catchUp applies the records that the state does not have yet.
 func (p *Publisher) catchUp(ctx context.Context, s registry.State) error {
 	for {
-		data, err := p.readAll(ctx, s.NextRecordKey(), "", maxStateDocument)
+		data, _, err := blob.Read(ctx, p.bucket, s.NextRecordKey(), "", maxStateDocument)
 		if errors.Is(err, registry.ErrNotFound) {
 			return nil
 		}

@@ -26,11 +26,11 @@ import (
 const manifestTime = 15 * time.Minute
 
 func (p *Publisher) publishManifest(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
-	data, described, err := p.readObject(ctx, object.Key, object.Version, u.maxSize())
+	data, described, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.maxSize())
 	if err != nil {
 		return gone(err)
 	}
-	o.SHA256 = hexSHA256(data)
+	o.SHA256 = blob.SHA256(data)
 	protocols, err := parseManifest(data)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func list(protocols []string) string { return strings.Join(protocols, " and ") }
 func (p *Publisher) firstPackage(ctx context.Context, s *registry.ProviderVersion) (time.Time, error) {
 	first := slices.MinFunc(s.Packages, func(a, b registry.Package) int { return a.Sequence - b.Sequence })
 	key := registry.RecordKey(s.Subject().LogPrefix(), first.Sequence)
-	data, err := p.readAll(ctx, key, "", maxStateDocument)
+	data, _, err := blob.Read(ctx, p.bucket, key, "", maxStateDocument)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read record: %w", err)
 	}

@@ -60,7 +60,7 @@ func (p *Publisher) checkMirrored(ctx context.Context, u upload, object blob.Obj
 		return nil
 	}
 	name := u.version.String() + ".json"
-	data, err := p.readAll(ctx, path.Dir(object.Key)+"/"+name, "", maxMirrorDocument)
+	data, _, err := blob.Read(ctx, p.bucket, path.Dir(object.Key)+"/"+name, "", maxMirrorDocument)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil
 	}
@@ -80,11 +80,11 @@ func (p *Publisher) checkMirrored(ctx context.Context, u upload, object blob.Obj
 // readMirrorDocument compares a version's document with the packages that are
 // here. Nothing follows from it but a word: they stand.
 func (p *Publisher) readMirrorDocument(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
-	data, err := p.readAll(ctx, object.Key, object.Version, maxMirrorDocument)
+	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, maxMirrorDocument)
 	if err != nil {
 		return gone(err)
 	}
-	o.SHA256 = hexSHA256(data)
+	o.SHA256 = blob.SHA256(data)
 	hashes, err := parseMirrorHashes(data)
 	if err != nil {
 		return err

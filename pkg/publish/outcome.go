@@ -78,15 +78,18 @@ func (p problems) verdict() error {
 	return &verdict{Rejected, p}
 }
 
-// conclude turns how an upload ended into its outcome. An error that is no
-// verdict stays an error: the upload has to be tried again.
+// conclude turns how an upload ended into its outcome. An error that says nothing
+// about the upload stays an error: the upload has to be tried again.
 func conclude(err error) (Status, []string, error) {
 	var v *verdict
+	var tooLarge *blob.TooLargeError
 	switch {
 	case err == nil:
 		return Published, nil, nil
 	case errors.As(err, &v):
 		return v.status, v.reasons, nil
+	case errors.As(err, &tooLarge):
+		return Rejected, []string{tooLarge.Error()}, nil
 	default:
 		return "", nil, err
 	}
@@ -187,7 +190,7 @@ func (p *Publisher) LastOutcome(ctx context.Context, key string) (Outcome, error
 
 // readOutcome reads the document of an outcome.
 func (p *Publisher) readOutcome(ctx context.Context, document string) (o Outcome, err error) {
-	data, err := p.readAll(ctx, document, "", maxStateDocument)
+	data, _, err := blob.Read(ctx, p.bucket, document, "", maxStateDocument)
 	if err == nil {
 		err = json.Unmarshal(data, &o)
 	}

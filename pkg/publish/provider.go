@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/larder-registry/larder/pkg/archive"
@@ -95,7 +94,7 @@ func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVe
 	if s.Release == nil || !s.Release.Author {
 		return nil
 	}
-	data, err := p.readAll(ctx, s.Address.SHA256SUMSKey(s.Version, *s.Release), "", shasums.MaxSize)
+	data, _, err := blob.Read(ctx, p.bucket, s.Address.SHA256SUMSKey(s.Version, *s.Release), "", shasums.MaxSize)
 	if err != nil {
 		return fmt.Errorf("read the author's SHA256SUMS: %w", err)
 	}
@@ -153,23 +152,14 @@ func (p *Publisher) signRecord(ctx context.Context, s *registry.ProviderVersion)
 // storeRelease puts a SHA256SUMS and its signature where they are served from,
 // under keys that hold their hashes, and notes the hashes in the release.
 func (p *Publisher) storeRelease(ctx context.Context, s *registry.ProviderVersion, document, signature []byte, r registry.Release) (registry.Release, error) {
-	r.SHA256, r.Signature = hexSHA256(document), hexSHA256(signature)
+	r.SHA256, r.Signature = blob.SHA256(document), blob.SHA256(signature)
 	for key, data := range map[string][]byte{
 		s.Address.SHA256SUMSKey(s.Version, r): document,
 		s.Address.SignatureKey(s.Version, r):  signature,
 	} {
-		if err := p.create(ctx, key, data); err != nil {
+		if err := blob.Keep(ctx, p.bucket, key, data); err != nil {
 			return registry.Release{}, err
 		}
 	}
 	return r, nil
-}
-
-// create stores bytes under a key that holds their hash: what is there already
-// is the same.
-func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
-	if err := p.bucket.Create(ctx, key, data); err != nil && !errors.Is(err, blob.ErrExists) {
-		return fmt.Errorf("store %s: %w", key, err)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -116,18 +117,11 @@ func (p *Publisher) strays(ctx context.Context, after string, do func(catalog.En
 }
 
 func (p *Publisher) ifStray(ctx context.Context, version registry.Subject, do func() error) error {
-	recorded, err := p.anyUnder(ctx, version.LogPrefix())
+	recorded, err := blob.IsAny(ctx, p.bucket, version.LogPrefix())
 	if recorded || err != nil {
 		return err
 	}
 	return do()
-}
-
-func (p *Publisher) anyUnder(ctx context.Context, prefix string) (bool, error) {
-	for _, err := range p.bucket.List(ctx, prefix, "") {
-		return err == nil, err
-	}
-	return false, nil
 }
 
 func (p *Publisher) remove(ctx context.Context, e catalog.Entry) error {

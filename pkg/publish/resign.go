@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -56,7 +57,7 @@ func (p *Publisher) OwnKeys(ctx context.Context) ([]signing.PublicKey, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list the registry's own keys: %w", err)
 		}
-		data, err := p.readAll(ctx, object.Key, "", signing.MaxKeyFile)
+		data, _, err := blob.Read(ctx, p.bucket, object.Key, "", signing.MaxKeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("read a key of the registry's own: %w", err)
 		}

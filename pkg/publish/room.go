@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -88,5 +89,6 @@ func (f faulty) Unwrap() error { return f.error }
 func isOfVersion(err error) bool {
 	var f faulty
 	var v *verdict
-	return errors.As(err, &f) || errors.As(err, &v) || errors.Is(err, catalog.ErrNoRoom)
+	var tooLarge *blob.TooLargeError
+	return errors.As(err, &f) || errors.As(err, &v) || errors.As(err, &tooLarge) || errors.Is(err, catalog.ErrNoRoom)
 }

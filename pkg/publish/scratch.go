@@ -56,7 +56,7 @@ func (p *Publisher) fetch(ctx context.Context, o blob.Object) (*scratch, error) 
 		return nil, gone(err)
 	}
 	defer body.Close() //nolint:errcheck // read only
-	if err := checkSize(described.Size, MaxUpload); err != nil {
+	if err := blob.CheckSize(described.Size, MaxUpload); err != nil {
 		return nil, err
 	}
 	file, err := p.newScratch(func(w io.Writer) error {
@@ -71,32 +71,4 @@ func (p *Publisher) fetch(ctx context.Context, o blob.Object) (*scratch, error) 
 	}
 	file.source = described.Source
 	return file, nil
-}
-
-// readAll is what a small object holds. A larger one is rejected.
-func (p *Publisher) readAll(ctx context.Context, key, version string, limit int64) ([]byte, error) {
-	data, _, err := p.readObject(ctx, key, version, limit)
-	return data, err
-}
-
-// readObject reads and describes a small object. A larger one is rejected.
-func (p *Publisher) readObject(ctx context.Context, key, version string, limit int64) ([]byte, blob.Object, error) {
-	body, described, err := p.bucket.Open(ctx, key, version)
-	if err != nil {
-		return nil, blob.Object{}, err
-	}
-	defer body.Close() //nolint:errcheck // read only
-	if err := checkSize(described.Size, limit); err != nil {
-		return nil, blob.Object{}, err
-	}
-	data, err := io.ReadAll(io.LimitReader(body, limit))
-	if err != nil {
-		return nil, blob.Object{}, fmt.Errorf("read %s: %w", key, err)
-	}
-	return data, described, nil
-}
-
-func hexSHA256(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

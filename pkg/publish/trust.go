@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -74,14 +75,14 @@ type distrusted struct {
 //
 // Errors: [registry.ErrNotFound] where no namespace has the key; [ErrOwnKey].
 func (p *Publisher) DistrustKey(ctx context.Context, fingerprint string) (changed bool, err error) {
-	own, err := p.anyUnder(ctx, registry.OwnKeyKey(fingerprint))
+	own, err := blob.IsAny(ctx, p.bucket, registry.OwnKeyKey(fingerprint))
 	if err != nil {
 		return false, err
 	}
 	if own || fingerprint == p.PublicKey().Fingerprint {
 		return false, ErrOwnKey
 	}
-	already, err := p.anyUnder(ctx, registry.DistrustedKeyKey(fingerprint))
+	already, err := blob.IsAny(ctx, p.bucket, registry.DistrustedKeyKey(fingerprint))
 	if err != nil || already {
 		return false, err
 	}
@@ -96,7 +97,7 @@ func (p *Publisher) DistrustKey(ctx context.Context, fingerprint string) (change
 	if err != nil {
 		return false, err
 	}
-	if err := p.create(ctx, registry.DistrustedKeyKey(fingerprint), data); err != nil {
+	if err := blob.Keep(ctx, p.bucket, registry.DistrustedKeyKey(fingerprint), data); err != nil {
 		return false, err
 	}
 	p.log.WarnContext(ctx, "an author's key is not trusted for new releases any more", "fingerprint", fingerprint)

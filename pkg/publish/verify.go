@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -174,15 +175,15 @@ func (v verification) provider(ctx context.Context, s *registry.ProviderVersion,
 // document reads a SHA256SUMS or a signature. One that is not what was stored
 // is told of, and nil.
 func (v verification) document(ctx context.Context, step *Step, key, sum string, limit int64) ([]byte, error) {
-	data, err := v.readAll(ctx, key, "", limit)
+	data, _, err := blob.Read(ctx, v.bucket, key, "", limit)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		step.tell("%s is not there.", key)
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case hexSHA256(data) != sum:
-		step.tell("%s has sha256 %s, and not %s.", key, hexSHA256(data), sum)
+	case blob.SHA256(data) != sum:
+		step.tell("%s has sha256 %s, and not %s.", key, blob.SHA256(data), sum)
 		return nil, nil
 	}
 	return data, nil
@@ -301,7 +302,7 @@ func (v verification) isPublished(ctx context.Context, o Outcome) (bool, error) 
 // holdsUpload says whether the keys of an upload were taken in. Of an upload that
 // is gone nothing can be said.
 func (v verification) holdsUpload(ctx context.Context, namespace string, o Outcome) (bool, error) {
-	data, err := v.readAll(ctx, o.Key, o.Version, signing.MaxKeyFile)
+	data, _, err := blob.Read(ctx, v.bucket, o.Key, o.Version, signing.MaxKeyFile)
 	if errors.Is(err, registry.ErrNotFound) {
 		return true, nil
 	}

@@ -1,0 +1,83 @@
+package blob
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Read reads a small object whole, or its current version where version is empty, and
+// describes it.
+//
+// Errors: [registry.ErrNotFound], [*TooLargeError].
+func Read(ctx context.Context, b Bucket, key, version string, limit int64) ([]byte, Object, error) {
+	body, described, err := b.Open(ctx, key, version)
+	if err != nil {
+		return nil, Object{}, err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	if err := CheckSize(described.Size, limit); err != nil {
+		return nil, Object{}, err
+	}
+	data, err := io.ReadAll(io.LimitReader(body, limit))
+	if err != nil {
+		return nil, Object{}, fmt.Errorf("read %s: %w", key, err)
+	}
+	return data, described, nil
+}
+
+// Keep stores bytes under a key that holds their hash: an object that is there already
+// has the same bytes.
+func Keep(ctx context.Context, b Bucket, key string, data []byte) error {
+	if err := b.Create(ctx, key, data); err != nil && !errors.Is(err, ErrExists) {
+		return fmt.Errorf("store %s: %w", key, err)
+	}
+	return nil
+}
+
+// IsAny says whether there is any object under a prefix.
+func IsAny(ctx context.Context, b Bucket, prefix string) (bool, error) {
+	for _, err := range b.List(ctx, prefix, "") {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// SHA256 is the hash of bytes, as an [Object] has it.
+func SHA256(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// TooLargeError says that an object is too large to be read.
+type TooLargeError struct {
+	Size, Limit int64 // in bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("the file has %d bytes, and such a file has %s at most", e.Size, inUnits(e.Limit))
+}
+
+// CheckSize is a [*TooLargeError] where a size is over a limit.
+func CheckSize(size, limit int64) error {
+	if size > limit {
+		return &TooLargeError{size, limit}
+	}
+	return nil
+}
+
+// inUnits is a number of bytes in the largest unit of which it is a multiple.
+func inUnits(n int64) string {
+	for _, unit := range []struct {
+		size int64
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.size && n%unit.size == 0 {
+			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
