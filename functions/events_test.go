@@ -20,7 +20,7 @@ import (
 	"github.com/larder-registry/larder/internal/lambdatest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -291,27 +291,27 @@ func checkLog(t *testing.T, function string, f *lambdatest.Function, secrets ...
 // and the status of every upload.
 type outcome struct {
 	failures int
-	statuses map[string]publish.Status
+	statuses map[string]inbox.Status
 }
 
 var outcomes = map[string]outcome{
-	"module":           {0, map[string]publish.Status{"modules/acme/vpc/aws/1.0.0.zip": publish.Published}},
-	"provider":         {0, map[string]publish.Status{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": publish.Published}},
-	"mirror":           {0, map[string]publish.Status{"mirror/registry.terraform.io/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": publish.Published}},
-	"multipart":        {0, map[string]publish.Status{"providers/acme/widget/terraform-provider-widget_1.0.1_linux_amd64.zip": publish.Published}},
-	"key-with-plus":    {0, map[string]publish.Status{"providers/acme/widget/terraform-provider-widget_1.1.0+build.5_linux_amd64.zip": publish.Published}},
-	"key-with-space":   {0, map[string]publish.Status{"modules/acme/vpc/aws/1.0.0 copy.zip": publish.Rejected}},
-	"key-with-unicode": {0, map[string]publish.Status{"modules/acme/größe☃/aws/1.0.0.zip": publish.Rejected}},
-	"key-with-percent": {0, map[string]publish.Status{"modules/acme/vpc/aws/1.2.0%2Bb.zip": publish.Rejected}},
-	"key-with-signs":   {0, map[string]publish.Status{"modules/acme/vpc/aws/a=b&c?d#e'(f)!*~$,;:@.txt": publish.Ignored}},
-	"several-records": {0, map[string]publish.Status{
-		"modules/acme/vpc/aws/1.3.0.zip": publish.Published, "modules/acme/vpc/aws/1.3.1.tar.gz": publish.Published, "modules/README.md": publish.Ignored,
+	"module":           {0, map[string]inbox.Status{"modules/acme/vpc/aws/1.0.0.zip": inbox.Published}},
+	"provider":         {0, map[string]inbox.Status{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": inbox.Published}},
+	"mirror":           {0, map[string]inbox.Status{"mirror/registry.terraform.io/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": inbox.Published}},
+	"multipart":        {0, map[string]inbox.Status{"providers/acme/widget/terraform-provider-widget_1.0.1_linux_amd64.zip": inbox.Published}},
+	"key-with-plus":    {0, map[string]inbox.Status{"providers/acme/widget/terraform-provider-widget_1.1.0+build.5_linux_amd64.zip": inbox.Published}},
+	"key-with-space":   {0, map[string]inbox.Status{"modules/acme/vpc/aws/1.0.0 copy.zip": inbox.Rejected}},
+	"key-with-unicode": {0, map[string]inbox.Status{"modules/acme/größe☃/aws/1.0.0.zip": inbox.Rejected}},
+	"key-with-percent": {0, map[string]inbox.Status{"modules/acme/vpc/aws/1.2.0%2Bb.zip": inbox.Rejected}},
+	"key-with-signs":   {0, map[string]inbox.Status{"modules/acme/vpc/aws/a=b&c?d#e'(f)!*~$,;:@.txt": inbox.Ignored}},
+	"several-records": {0, map[string]inbox.Status{
+		"modules/acme/vpc/aws/1.3.0.zip": inbox.Published, "modules/acme/vpc/aws/1.3.1.tar.gz": inbox.Published, "modules/README.md": inbox.Ignored,
 	}},
-	"batch":          {1, map[string]publish.Status{"modules/acme/vpc/aws/1.4.0.zip": publish.Published, "modules/acme/vpc/aws/1.4.1.zip": publish.Published}},
-	"duplicate":      {0, map[string]publish.Status{"modules/acme/vpc/aws/1.5.0.zip": publish.Published}},
-	"deletion":       {0, map[string]publish.Status{"modules/acme/vpc/aws/1.6.0.zip": ""}},
-	"gone":           {0, map[string]publish.Status{"modules/acme/vpc/aws/1.7.0.zip": ""}},
-	"registrys-own":  {0, map[string]publish.Status{"registry/outcomes/modules/a.json": ""}},
+	"batch":          {1, map[string]inbox.Status{"modules/acme/vpc/aws/1.4.0.zip": inbox.Published, "modules/acme/vpc/aws/1.4.1.zip": inbox.Published}},
+	"duplicate":      {0, map[string]inbox.Status{"modules/acme/vpc/aws/1.5.0.zip": inbox.Published}},
+	"deletion":       {0, map[string]inbox.Status{"modules/acme/vpc/aws/1.6.0.zip": ""}},
+	"gone":           {0, map[string]inbox.Status{"modules/acme/vpc/aws/1.7.0.zip": ""}},
+	"registrys-own":  {0, map[string]inbox.Status{"registry/outcomes/modules/a.json": ""}},
 	"another-bucket": {1, nil},
 	"test-event":     {0, nil},
 }
@@ -333,7 +333,7 @@ func TestUploads(t *testing.T) {
 			if name == "gone" {
 				continue
 			}
-			if got := w.s3.Tags(t, key, versions[key])[publish.StatusTag]; got != string(status) {
+			if got := w.s3.Tags(t, key, versions[key])[inbox.StatusTag]; got != string(status) {
 				t.Errorf("%s: %s is %q, want %q", name, key, got, status)
 			}
 			if got := w.heard(key); got != string(status) {
@@ -493,8 +493,8 @@ func TestReconcile(t *testing.T) {
 			}
 		}
 	}
-	for key, status := range map[string]publish.Status{keys[0]: publish.Published, keys[1]: publish.Rejected, keys[2]: publish.Published} {
-		if got := w.s3.Tags(t, key, versions[key])[publish.StatusTag]; got != string(status) {
+	for key, status := range map[string]inbox.Status{keys[0]: inbox.Published, keys[1]: inbox.Rejected, keys[2]: inbox.Published} {
+		if got := w.s3.Tags(t, key, versions[key])[inbox.StatusTag]; got != string(status) {
 			t.Errorf("%s is %q, want %q", key, got, status)
 		}
 	}

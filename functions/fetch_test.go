@@ -34,8 +34,8 @@ import (
 	"github.com/larder-registry/larder/internal/templatetest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/protocol"
-	"github.com/larder-registry/larder/pkg/publish"
 )
 
 // The hosts of the origin registry. They lead nowhere but by its transport.
@@ -81,7 +81,7 @@ func startOrigin(t *testing.T, bucket *s3test.Server) *origin {
 	published := func(key string) []byte {
 		zip := content(t, key)
 		version := w.s3.Upload(t, key, zip, nil)
-		if failures := w.invoke(uploaded(t, w.s3, key, version)); failures != 0 || w.s3.Tags(t, key, version)[publish.StatusTag] != "published" {
+		if failures := w.invoke(uploaded(t, w.s3, key, version)); failures != 0 || w.s3.Tags(t, key, version)[inbox.StatusTag] != "published" {
 			t.Fatalf("%s is not published", key)
 		}
 		return zip
@@ -332,7 +332,7 @@ func (p *pulling) publishFetched(platforms ...string) {
 		if err != nil {
 			p.Fatalf("%s was not fetched: %v", key, err)
 		}
-		if failures := p.invoke(uploaded(p.T, p.s3, key, *head.VersionId)); failures != 0 || p.s3.Tags(p.T, key, *head.VersionId)[publish.StatusTag] != "published" {
+		if failures := p.invoke(uploaded(p.T, p.s3, key, *head.VersionId)); failures != 0 || p.s3.Tags(p.T, key, *head.VersionId)[inbox.StatusTag] != "published" {
 			p.Errorf("%s is not published", key)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/larder-registry/larder/internal/s3test"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // TestTheLargestUploads measures what the function publish takes for packages of 1 GiB
@@ -35,7 +35,7 @@ func TestTheLargestUploads(t *testing.T) {
 		t.Skip("it takes minutes, and 15 GiB of disk: LARDER_LARGE=1 runs it")
 	}
 	var measured []measurement
-	for _, size := range []int64{1 << 30, publish.MaxUpload} {
+	for _, size := range []int64{1 << 30, inbox.MaxUpload} {
 		t.Run(fmt.Sprint(size>>30, " GiB"), func(t *testing.T) { // one gateway at a time
 			m := measure(t, size)
 			t.Logf("%d MiB: the peak of memory is %d MiB", m.packed>>20, m.memory>>20)

@@ -19,7 +19,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // What a folder of the series has of a deployment: the bucket, as the S3 for tests
@@ -144,7 +144,7 @@ func (o *older) take(uploads []oldertest.Upload) {
 		if failures := o.invoke(o.event(u.Key, version)); failures != 0 {
 			o.Errorf("%s: the message failed", u.Key)
 		}
-		if got := o.s3.Tags(o.T, u.Key, version)[publish.StatusTag]; got != string(u.Status) {
+		if got := o.s3.Tags(o.T, u.Key, version)[inbox.StatusTag]; got != string(u.Status) {
 			o.Errorf("%s is %q, want %q", u.Key, got, u.Status)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -43,9 +43,9 @@ provider  acme/widget   odd      unlisted    -                         -
 func TestWriteUploads(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var out strings.Builder
-	err := writeUploads(&out, []publish.Outcome{
-		{Key: "a\x1b.zip", Status: publish.Rejected, Time: at, Reasons: []string{"It is\r bad.", "It is old."}},
-		{Key: "b.zip", Status: publish.Published, Time: at.In(time.FixedZone("", 3600)), Warnings: []string{"It has a state."}},
+	err := writeUploads(&out, []inbox.Outcome{
+		{Key: "a\x1b.zip", Status: inbox.Rejected, Time: at, Reasons: []string{"It is\r bad.", "It is old."}},
+		{Key: "b.zip", Status: inbox.Published, Time: at.In(time.FixedZone("", 3600)), Warnings: []string{"It has a state."}},
 	}, "none")
 	want := "rejected   2026-01-02 03:04:05  a\uFFFD.zip\n    It is\uFFFD bad.\n    It is old.\npublished  2026-01-02 03:04:05  b.zip\n    It has a state.\n"
 	if err != nil || out.String() != want {

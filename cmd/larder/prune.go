@@ -10,7 +10,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/prune"
 	"github.com/larder-registry/larder/internal/printable"
 	"github.com/larder-registry/larder/internal/size"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 func newPruneCommand() *cobra.Command {
@@ -64,9 +64,9 @@ func runPrune(cmd *cobra.Command, folder string, days int, dryRun bool) (err err
 		return err
 	}
 	total, err := prune.Run(cmd.Context(), prune.Options{
-		Bucket:    bucket,
-		Publisher: publish.New(publish.Config{Bucket: bucket, Log: quietLogger(cmd), KeysAreFiles: true}),
-		Days:      days, Now: time.Now(), DryRun: dryRun,
+		Bucket: bucket,
+		Inbox:  inbox.New(inbox.Config{Bucket: bucket, Log: quietLogger(cmd), KeysAreFiles: true}),
+		Days:   days, Now: time.Now(), DryRun: dryRun,
 		Each: func(i prune.Item) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%-11s  %s  %s  %s\n", i.What, i.Modified.UTC().Format(time.DateOnly), size.Of(i.Size), printable.Text(i.Key))
 			return err

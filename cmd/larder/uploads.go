@@ -14,11 +14,11 @@ import (
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // uploadStatuses are the values that --status takes.
-var uploadStatuses = []string{string(publish.Rejected), string(publish.Pending), string(publish.Ignored), string(publish.Published), string(control.AnyStatus)}
+var uploadStatuses = []string{string(inbox.Rejected), string(inbox.Pending), string(inbox.Ignored), string(inbox.Published), string(control.AnyStatus)}
 
 func newUploadsCommand() *cobra.Command {
 	var o reach.Options
@@ -41,7 +41,7 @@ from the bucket.
 			if status != "" && !slices.Contains(uploadStatuses, status) {
 				return fmt.Errorf("--status: %q is not a status: give %s", status, strings.Join(uploadStatuses, ", "))
 			}
-			uploads, totals, err := listUploads(cmd, o, control.Uploads{Prefix: strings.Join(args, ""), Status: publish.Status(status)})
+			uploads, totals, err := listUploads(cmd, o, control.Uploads{Prefix: strings.Join(args, ""), Status: inbox.Status(status)})
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ from the bucket.
 			if len(args) == 0 && status == "" {
 				none = "no upload is rejected, pending or ignored"
 			}
-			err = show(cmd, asJSON, map[string][]publish.Outcome{"uploads": uploads}, func(out io.Writer) error {
+			err = show(cmd, asJSON, map[string][]inbox.Outcome{"uploads": uploads}, func(out io.Writer) error {
 				return writeUploads(out, uploads, none)
 			})
 			return errors.Join(err, totals.Err())
@@ -61,20 +61,20 @@ from the bucket.
 	return command
 }
 
-func listUploads(cmd *cobra.Command, o reach.Options, r control.Uploads) (uploads []publish.Outcome, totals walk.Totals, err error) {
+func listUploads(cmd *cobra.Command, o reach.Options, r control.Uploads) (uploads []inbox.Outcome, totals walk.Totals, err error) {
 	request := func(after string) control.Request {
 		r := r
 		r.After = after
 		return control.Request{Uploads: &r}
 	}
-	uploads = []publish.Outcome{}
+	uploads = []inbox.Outcome{}
 	totals, err = listAll(cmd, o, request, func(part *control.Walked) { uploads = append(uploads, part.Uploads...) })
-	slices.SortStableFunc(uploads, func(a, b publish.Outcome) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortStableFunc(uploads, func(a, b inbox.Outcome) int { return strings.Compare(a.Key, b.Key) })
 	return uploads, totals, err
 }
 
 // writeUploads prints the outcomes of uploads, or none if there are no uploads.
-func writeUploads(out io.Writer, uploads []publish.Outcome, none string) error {
+func writeUploads(out io.Writer, uploads []inbox.Outcome, none string) error {
 	if len(uploads) == 0 {
 		_, err := fmt.Fprintln(out, none)
 		return err

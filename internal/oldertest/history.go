@@ -18,7 +18,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -31,7 +31,7 @@ type Upload struct {
 	Key    string
 	Body   []byte
 	Source string // where its publisher says that it was made; empty for nothing
-	Status publish.Status
+	Status inbox.Status
 }
 
 // source is where uploads were made that say so.
@@ -73,52 +73,52 @@ func Uploads(t *testing.T, author, distrusted Author) []Upload {
 	}
 	const widgets = "providers/acme/widget/"
 	uploads := []Upload{
-		{"modules/acme/vpc/aws/1.0.0.tar.gz", module("# one\n"), source, publish.Published},
-		{"modules/acme/vpc/aws/1.0.0.tar.gz", module("# another one\n"), "", publish.Rejected}, // so there are two versions of the object
-		{"modules/acme/vpc/aws/1.1.0.zip", archivetest.Provider(t, "main.tf", "# zipped\n"), "", publish.Published},
-		{"modules/acme/vpc/aws/1.2.0-beta.1.tgz", module("# beta\n"), "", publish.Published},
-		{"modules/acme/vpc/aws/1.3.0.tar.gz", module("# a mistake\n"), "", publish.Published},
-		{"modules/Acme/Wrapped/aws/1.0.0.tar.gz", wrappedModule(t), "", publish.Published},
-		{"modules/acme/vpc/aws/README.md", []byte("# text\n"), "", publish.Ignored},
-		{"modules/acme/vpc.json/aws/README.md", []byte("# text\n"), "", publish.Ignored}, // its outcome lies under a hash
-		{widgets + widget("1.0.0", "linux_amd64"), provider("1"), "", publish.Published},
-		{widgets + widget("1.0.0", "linux_arm64"), provider("2"), "", publish.Published},
-		{widgets + "1.0.0/" + widget("1.0.0", "windows_amd64"), provider("3"), "", publish.Published},
-		{widgets + "1.0.0/" + widget("1.0.0", "linux_amd64"), provider("other bytes"), "", publish.Rejected},
-		{widgets + widget("1.1.0+build.5", "linux_amd64"), provider("4"), source, publish.Published},
-		{widgets + "terraform-provider-widget_1.2.0_manifest.json", manifest, "", publish.Published},
-		{widgets + widget("1.2.0", "darwin_arm64"), provider("5"), "", publish.Published},
-		{widgets + widget("1.3.0", "linux_amd64"), provider("6"), "", publish.Published},
-		{widgets + widget("1.4.0", "linux_amd64"), provider("7"), "", publish.Published},
-		{widgets + widget("1.5.0", "linux_amd64"), []byte("no zip"), "", publish.Rejected},
-		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.14.2_linux_amd64.zip", archivetest.Provider(t, "terraform-provider-time_v0.14.2_x5", "8"), "", publish.Published},
-		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.14.2_windows_amd64.zip", archivetest.Provider(t, "terraform-provider-time_v0.14.2_x5.exe", "9"), "", publish.Published},
-		{"mirror/registry.terraform.io/hashicorp/time/index.json", []byte(`{"versions":{"0.14.2":{}}}`), "", publish.Ignored},
-		{"mirror/" + Hostname + "/acme/widget/" + widget("9.0.0", "linux_amd64"), provider("10"), "", publish.Rejected},
-		{"keys/acme/author.asc", []byte(author.key.PublicKey().ASCIIArmor), "", publish.Published},
-		{"keys/acme/distrusted.asc", []byte(distrusted.key.PublicKey().ASCIIArmor), "", publish.Published},
+		{"modules/acme/vpc/aws/1.0.0.tar.gz", module("# one\n"), source, inbox.Published},
+		{"modules/acme/vpc/aws/1.0.0.tar.gz", module("# another one\n"), "", inbox.Rejected}, // so there are two versions of the object
+		{"modules/acme/vpc/aws/1.1.0.zip", archivetest.Provider(t, "main.tf", "# zipped\n"), "", inbox.Published},
+		{"modules/acme/vpc/aws/1.2.0-beta.1.tgz", module("# beta\n"), "", inbox.Published},
+		{"modules/acme/vpc/aws/1.3.0.tar.gz", module("# a mistake\n"), "", inbox.Published},
+		{"modules/Acme/Wrapped/aws/1.0.0.tar.gz", wrappedModule(t), "", inbox.Published},
+		{"modules/acme/vpc/aws/README.md", []byte("# text\n"), "", inbox.Ignored},
+		{"modules/acme/vpc.json/aws/README.md", []byte("# text\n"), "", inbox.Ignored}, // its outcome lies under a hash
+		{widgets + widget("1.0.0", "linux_amd64"), provider("1"), "", inbox.Published},
+		{widgets + widget("1.0.0", "linux_arm64"), provider("2"), "", inbox.Published},
+		{widgets + "1.0.0/" + widget("1.0.0", "windows_amd64"), provider("3"), "", inbox.Published},
+		{widgets + "1.0.0/" + widget("1.0.0", "linux_amd64"), provider("other bytes"), "", inbox.Rejected},
+		{widgets + widget("1.1.0+build.5", "linux_amd64"), provider("4"), source, inbox.Published},
+		{widgets + "terraform-provider-widget_1.2.0_manifest.json", manifest, "", inbox.Published},
+		{widgets + widget("1.2.0", "darwin_arm64"), provider("5"), "", inbox.Published},
+		{widgets + widget("1.3.0", "linux_amd64"), provider("6"), "", inbox.Published},
+		{widgets + widget("1.4.0", "linux_amd64"), provider("7"), "", inbox.Published},
+		{widgets + widget("1.5.0", "linux_amd64"), []byte("no zip"), "", inbox.Rejected},
+		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.14.2_linux_amd64.zip", archivetest.Provider(t, "terraform-provider-time_v0.14.2_x5", "8"), "", inbox.Published},
+		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.14.2_windows_amd64.zip", archivetest.Provider(t, "terraform-provider-time_v0.14.2_x5.exe", "9"), "", inbox.Published},
+		{"mirror/registry.terraform.io/hashicorp/time/index.json", []byte(`{"versions":{"0.14.2":{}}}`), "", inbox.Ignored},
+		{"mirror/" + Hostname + "/acme/widget/" + widget("9.0.0", "linux_amd64"), provider("10"), "", inbox.Rejected},
+		{"keys/acme/author.asc", []byte(author.key.PublicKey().ASCIIArmor), "", inbox.Published},
+		{"keys/acme/distrusted.asc", []byte(distrusted.key.PublicKey().ASCIIArmor), "", inbox.Published},
 	}
 	uploads = append(uploads, author.Release(t, "1.0.0")...)
 	waiting := author.Release(t, "2.0.0")[1]
-	waiting.Status = publish.Pending
+	waiting.Status = inbox.Pending
 	return append(uploads, waiting)
 }
 
 // Later are uploads after all that was asked for.
 func Later(t *testing.T) []Upload {
 	t.Helper()
-	return []Upload{{"providers/acme/widget/" + widget("1.6.0", "linux_amd64"), archivetest.Provider(t, "terraform-provider-widget_v1", "later"), "", publish.Published}}
+	return []Upload{{"providers/acme/widget/" + widget("1.6.0", "linux_amd64"), archivetest.Provider(t, "terraform-provider-widget_v1", "later"), "", inbox.Published}}
 }
 
 // Beside are uploads of today, which stand beside what was published then.
 func Beside(t *testing.T, author Author) []Upload {
 	t.Helper()
 	return append([]Upload{
-		{"modules/acme/vpc/aws/7.0.0.tar.gz", archivetest.Module(t, "# of today\n"), source, publish.Published},
-		{"modules/acme/vpc/aws/1.1.0.tar.gz", archivetest.Module(t, "# not what it was\n"), "", publish.Rejected},
-		{"providers/acme/widget/" + widget("7.0.0", "linux_amd64"), archivetest.Provider(t, "terraform-provider-widget_v7", "today"), "", publish.Published},
-		{"providers/acme/widget/" + widget("1.0.0", "freebsd_amd64"), archivetest.Provider(t, "terraform-provider-widget_v1", "today"), "", publish.Published},
-		{"providers/acme/widget/" + widget("1.0.0", "linux_arm64"), archivetest.Provider(t, "terraform-provider-widget_v1", "not what it was"), "", publish.Rejected},
+		{"modules/acme/vpc/aws/7.0.0.tar.gz", archivetest.Module(t, "# of today\n"), source, inbox.Published},
+		{"modules/acme/vpc/aws/1.1.0.tar.gz", archivetest.Module(t, "# not what it was\n"), "", inbox.Rejected},
+		{"providers/acme/widget/" + widget("7.0.0", "linux_amd64"), archivetest.Provider(t, "terraform-provider-widget_v7", "today"), "", inbox.Published},
+		{"providers/acme/widget/" + widget("1.0.0", "freebsd_amd64"), archivetest.Provider(t, "terraform-provider-widget_v1", "today"), "", inbox.Published},
+		{"providers/acme/widget/" + widget("1.0.0", "linux_arm64"), archivetest.Provider(t, "terraform-provider-widget_v1", "not what it was"), "", inbox.Rejected},
 	}, author.Release(t, "7.0.0")...)
 }
 
@@ -166,10 +166,10 @@ func (a Author) Release(t *testing.T, version string) []Upload {
 	for _, file := range []struct {
 		name   string
 		body   []byte
-		status publish.Status
+		status inbox.Status
 	}{
-		{"linux_amd64.zip", archive, publish.Published}, {"SHA256SUMS", sums, publish.Pending},
-		{"manifest.json", manifest, publish.Published}, {"SHA256SUMS.sig", signature, publish.Published},
+		{"linux_amd64.zip", archive, inbox.Published}, {"SHA256SUMS", sums, inbox.Pending},
+		{"manifest.json", manifest, inbox.Published}, {"SHA256SUMS.sig", signature, inbox.Published},
 	} {
 		files = append(files, Upload{"providers/acme/signed/" + prefix + file.name, file.body, "", file.status})
 	}

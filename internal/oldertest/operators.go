@@ -9,7 +9,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // An Operator asks a registry that runs.
@@ -73,7 +73,7 @@ func (o Operator) known() (lines []string) {
 		return control.Request{Uploads: &control.Uploads{Part: p, Status: control.AnyStatus}}
 	}, func(w *control.Walked) {
 		for _, u := range w.Uploads {
-			if u.Status == publish.Pending { // it is decided again, and may be told in other words
+			if u.Status == inbox.Pending { // it is decided again, and may be told in other words
 				u.Reasons, u.Time = nil, time.Time{}
 			}
 			tell("upload %s is %s: %s, sha256 %s, by %s, %q, %q, at %v", u.Key, u.Status, u.Subject, u.SHA256, u.By, u.Reasons, u.Warnings, u.Time)

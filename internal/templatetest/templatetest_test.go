@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/larder-registry/larder/internal/templatetest"
 	"github.com/larder-registry/larder/pkg/archive"
-	publisher "github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/pullthrough"
 	"github.com/larder-registry/larder/pkg/upstream"
 )
@@ -487,7 +487,7 @@ func TestFunctions(t *testing.T) {
 		t.Errorf("the queue is %+v, and read by %+v", d.Queue, d.Events)
 	}
 	// The upload, and a module unpacked and packed again.
-	if least := publisher.MaxUpload + 2*archive.MaxModuleExpanded; publish.Storage<<20 <= least {
+	if least := inbox.MaxUpload + 2*archive.MaxModuleExpanded; publish.Storage<<20 <= least {
 		t.Errorf("publish has %d MB of disk: it may take %d", publish.Storage, least>>20)
 	}
 	if d.Reconcile.Function != "publish" || d.Reconcile.Input != `{"reconcile":{}}` || !d.Reconcile.Policy.Allows("lambda:InvokeFunction", functionARN(publish), nil) {

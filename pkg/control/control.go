@@ -13,7 +13,7 @@ package control
 import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -73,12 +73,12 @@ type List struct {
 // Uploads asks for the next part of all outcomes.
 type Uploads struct {
 	Part
-	Prefix string         `json:"prefix,omitempty"` // that the keys of the uploads begin with
-	Status publish.Status `json:"status,omitempty"` // that they have. Empty: all but published. [AnyStatus]: all
+	Prefix string       `json:"prefix,omitempty"` // that the keys of the uploads begin with
+	Status inbox.Status `json:"status,omitempty"` // that they have. Empty: all but published. [AnyStatus]: all
 }
 
 // AnyStatus stands for all statuses.
-const AnyStatus publish.Status = "all"
+const AnyStatus inbox.Status = "all"
 
 // Answer is what became of a request. Unless it has an error, the field is set
 // that the request's kind has.
@@ -111,15 +111,15 @@ type Stood struct {
 
 // Walked is a part of a walk.
 type Walked struct {
-	Next     string            `json:"next,omitempty"`     // to go on after; empty when all is done
-	Last     string            `json:"last,omitempty"`     // the subject that the part ended with, to show how far it is
-	Steps    map[string]int    `json:"steps"`              // how much was looked at: of "records" (versions), and for some walks of the "catalog" and the "inbox"
-	Changed  int               `json:"changed"`            // how much of it the walk changed
-	Findings []Finding         `json:"findings,omitempty"` // what is wrong
-	Notes    []Finding         `json:"notes,omitempty"`    // what is not wrong, and should be known
-	Versions []Version         `json:"versions,omitempty"` // of List alone, in the order of their keys
-	Uploads  []publish.Outcome `json:"uploads,omitempty"`  // of Uploads alone
-	Keys     []Key             `json:"keys,omitempty"`     // of Keys alone; what this part knows of them. The first parts have all keys, also those that signed nothing
+	Next     string          `json:"next,omitempty"`     // to go on after; empty when all is done
+	Last     string          `json:"last,omitempty"`     // the subject that the part ended with, to show how far it is
+	Steps    map[string]int  `json:"steps"`              // how much was looked at: of "records" (versions), and for some walks of the "catalog" and the "inbox"
+	Changed  int             `json:"changed"`            // how much of it the walk changed
+	Findings []Finding       `json:"findings,omitempty"` // what is wrong
+	Notes    []Finding       `json:"notes,omitempty"`    // what is not wrong, and should be known
+	Versions []Version       `json:"versions,omitempty"` // of List alone, in the order of their keys
+	Uploads  []inbox.Outcome `json:"uploads,omitempty"`  // of Uploads alone
+	Keys     []Key           `json:"keys,omitempty"`     // of Keys alone; what this part knows of them. The first parts have all keys, also those that signed nothing
 }
 
 // Version is a version that the registry has.

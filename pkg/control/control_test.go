@@ -15,6 +15,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -31,7 +32,7 @@ type registryDouble struct {
 	authors []publish.AuthorKey
 
 	held []publish.Held
-	told []publish.Told
+	told []inbox.Entry
 }
 
 func (d *registryDouble) Inventory(_ context.Context, of, after string) iter.Seq2[publish.Held, error] {
@@ -48,16 +49,16 @@ func (d *registryDouble) Inventory(_ context.Context, of, after string) iter.Seq
 	}
 }
 
-func (d *registryDouble) Outcomes(_ context.Context, prefix, after string) iter.Seq2[publish.Told, error] {
+func (d *registryDouble) Outcomes(_ context.Context, prefix, after string) iter.Seq2[inbox.Entry, error] {
 	d.asked = append(d.asked, fmt.Sprintf("outcomes %q %q", prefix, after))
-	return func(yield func(publish.Told, error) bool) {
+	return func(yield func(inbox.Entry, error) bool) {
 		for _, told := range d.told {
 			if told.After > after && !yield(told, d.errs[told.After]) {
 				return
 			}
 		}
 		if err := d.errs[""]; err != nil {
-			yield(publish.Told{}, err)
+			yield(inbox.Entry{}, err)
 		}
 	}
 }
@@ -454,7 +455,7 @@ func TestAWalkThatIsCutOff(t *testing.T) {
 	cancel()
 	inStep := double()
 	inStep.signed = []publish.Signed{{Step: inStep.steps[0]}}
-	inStep.held, inStep.told = []publish.Held{{After: "1", Subject: registry.Subject{Address: registry.ModuleAddress{}}}}, []publish.Told{{After: "1"}}
+	inStep.held, inStep.told = []publish.Held{{After: "1", Subject: registry.Subject{Address: registry.ModuleAddress{}}}}, []inbox.Entry{{After: "1"}}
 	for where, d := range map[string]*registryDouble{"in a step": inStep, "before the next": {}} {
 		h := New(Config{Publisher: d})
 		h.partTime = -time.Second // so that a step would end the part

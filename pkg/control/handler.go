@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/access/admin"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -32,7 +33,7 @@ type Publisher interface {
 	DistrustKey(ctx context.Context, fingerprint string) (changed bool, err error)
 	PublicKey() signing.PublicKey
 	Inventory(ctx context.Context, of, after string) iter.Seq2[publish.Held, error]
-	Outcomes(ctx context.Context, prefix, after string) iter.Seq2[publish.Told, error]
+	Outcomes(ctx context.Context, prefix, after string) iter.Seq2[inbox.Entry, error]
 }
 
 // Config is what a handler works with.

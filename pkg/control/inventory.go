@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -47,20 +48,20 @@ func versionOf(held publish.Held) Version {
 // uploads takes a part of all outcomes.
 func (h *Handler) uploads(ctx context.Context, r Uploads) (*Walked, error) {
 	part := newPart(h.partTime)
-	for told, err := range h.config.Publisher.Outcomes(ctx, r.Prefix, r.After) {
-		if told.After == "" {
+	for entry, err := range h.config.Publisher.Outcomes(ctx, r.Prefix, r.After) {
+		if entry.After == "" {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		full := false
-		if err == nil && r.wants(told.Status) {
-			outcome := shortened(told.Outcome)
+		if err == nil && r.wants(entry.Status) {
+			outcome := shortened(entry.Outcome)
 			part.Uploads = append(part.Uploads, outcome)
 			full = part.fills(outcome)
 		}
-		if part.add(publish.Step{After: told.After, Leg: "inbox", Subject: cmp.Or(told.Key, told.After)}, err) || full {
+		if part.add(publish.Step{After: entry.After, Leg: "inbox", Subject: cmp.Or(entry.Key, entry.After)}, err) || full {
 			return &part.Walked, nil
 		}
 	}
@@ -68,12 +69,12 @@ func (h *Handler) uploads(ctx context.Context, r Uploads) (*Walked, error) {
 	return &part.Walked, ctx.Err()
 }
 
-func (r Uploads) wants(status publish.Status) bool {
-	return r.Status == status || r.Status == AnyStatus || r.Status == "" && status != publish.Published
+func (r Uploads) wants(status inbox.Status) bool {
+	return r.Status == status || r.Status == AnyStatus || r.Status == "" && status != inbox.Published
 }
 
 // shortened is an outcome with its first reasons, and how many more there are.
-func shortened(o publish.Outcome) publish.Outcome {
+func shortened(o inbox.Outcome) inbox.Outcome {
 	if more := len(o.Reasons) - MaxReasons; more > 0 {
 		o.Reasons = append(o.Reasons[:MaxReasons:MaxReasons], fmt.Sprintf("and %d more, which its document under registry/outcomes/ has", more))
 	}

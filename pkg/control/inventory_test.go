@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -67,7 +68,7 @@ func TestListsOfMany(t *testing.T) {
 		held := heldVersions(t)[1]
 		held.After, held.Listed.Standing = fmt.Sprint(n), long
 		d.held = append(d.held, held)
-		d.told = append(d.told, publish.Told{After: fmt.Sprint(n), Outcome: publish.Outcome{Key: "k", Status: publish.Rejected, Reasons: []string{long.Message}}})
+		d.told = append(d.told, inbox.Entry{After: fmt.Sprint(n), Outcome: inbox.Outcome{Key: "k", Status: inbox.Rejected, Reasons: []string{long.Message}}})
 	}
 	h := New(Config{Publisher: d})
 	if w := ask(t, h, `{"list":{}}`).Walked; len(w.Versions) != 4 || w.Next != "3" {
@@ -79,14 +80,14 @@ func TestListsOfMany(t *testing.T) {
 }
 
 func TestUploads(t *testing.T) {
-	told := func(after string, status publish.Status, reasons int) publish.Told {
-		o := publish.Told{After: after, Outcome: publish.Outcome{Key: "key " + after, Status: status}}
+	told := func(after string, status inbox.Status, reasons int) inbox.Entry {
+		o := inbox.Entry{After: after, Outcome: inbox.Outcome{Key: "key " + after, Status: status}}
 		for n := range reasons {
 			o.Reasons = append(o.Reasons, fmt.Sprint("reason ", n))
 		}
 		return o
 	}
-	all := []publish.Told{told("1", publish.Published, 0), told("2", publish.Rejected, MaxReasons), told("3", publish.Pending, MaxReasons+2), told("4", publish.Ignored, 1), {After: "5"}}
+	all := []inbox.Entry{told("1", inbox.Published, 0), told("2", inbox.Rejected, MaxReasons), told("3", inbox.Pending, MaxReasons+2), told("4", inbox.Ignored, 1), {After: "5"}}
 	for status, want := range map[string][]int{`""`: {1, 2, 3}, `"all"`: {0, 1, 2, 3}, `"rejected"`: {1}, `"pending"`: {2}, `"ignored"`: {3}, `"published"`: {0}} {
 		d := &registryDouble{told: all, errs: map[string]error{"5": errors.New("it cannot be read")}}
 		a := ask(t, New(Config{Publisher: d}), `{"uploads":{"prefix":"providers/","status":`+status+`}}`)

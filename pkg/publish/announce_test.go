@@ -10,17 +10,18 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
 // announcing is a publisher that keeps what it announces, or fails to, and the
 // messages that it logs.
-func (w *world) announcing(fail *bool) (p *publish.Publisher, announced func() []publish.Status, logged func() []string) {
-	var statuses []publish.Status
+func (w *world) announcing(fail *bool) (p *publish.Publisher, announced func() []inbox.Status, logged func() []string) {
+	var statuses []inbox.Status
 	var log bytes.Buffer
 	p = publish.New(publish.Config{
 		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.NewJSONHandler(&log, nil)),
-		Announce: func(_ context.Context, o publish.Outcome) error {
+		Announce: func(_ context.Context, o inbox.Outcome) error {
 			if *fail {
 				return errFault
 			}
@@ -28,7 +29,7 @@ func (w *world) announcing(fail *bool) (p *publish.Publisher, announced func() [
 			return nil
 		},
 	})
-	return p, func() []publish.Status { return statuses }, func() []string { return messages(w, log.Bytes()) }
+	return p, func() []inbox.Status { return statuses }, func() []string { return messages(w, log.Bytes()) }
 }
 
 // messages are those of the lines of a log.
@@ -58,14 +59,14 @@ func TestOutcomesAreAnnouncedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := announced(); !slices.Equal(got, []publish.Status{publish.Pending}) {
+	if got := announced(); !slices.Equal(got, []inbox.Status{inbox.Pending}) {
 		t.Errorf("announced %q of a SHA256SUMS that waits", got)
 	}
 	w.s3.Upload(t, r.sumsKey(), []byte("no checksums"), nil)
 	if err := p.PublishKey(t.Context(), r.sumsKey()); err != nil {
 		t.Fatal(err)
 	}
-	if got := announced(); got[len(got)-1] != publish.Rejected {
+	if got := announced(); got[len(got)-1] != inbox.Rejected {
 		t.Errorf("announced %q, and not that the next one was rejected", got)
 	}
 	if got := logged(); !slices.Equal(got, []string{"upload pending", "upload ignored", "upload rejected"}) {
@@ -91,7 +92,7 @@ func TestAnAnnouncementThatFailsComesAgain(t *testing.T) {
 	if err := p.PublishKey(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	if got := announced(); !slices.Equal(got, []publish.Status{publish.Published}) {
+	if got := announced(); !slices.Equal(got, []inbox.Status{inbox.Published}) {
 		t.Errorf("announced %q", got)
 	}
 	if got := logged(); !slices.Equal(got, []string{"upload published", "upload published"}) {

@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -21,7 +22,7 @@ import (
 // releaseFile is an author's SHA256SUMS or signature, as it lies in the inbox.
 type releaseFile struct {
 	object blob.Object
-	upload upload
+	upload inbox.Upload
 	data   []byte
 }
 
@@ -30,14 +31,14 @@ type release struct {
 	sums, signature *releaseFile
 }
 
-// releaseEnds says how it ended for each file of a release, as [conclude] takes it.
+// releaseEnds says how it ended for each file of a release, as [inbox.Conclude] takes it.
 type releaseEnds struct {
 	sums, signature error
 }
 
 // of is the end of one of the files.
 func (e releaseEnds) of(f *releaseFile) error {
-	if f.upload.kind == releaseSignature {
+	if f.upload.Kind == inbox.Signature {
 		return e.signature
 	}
 	return e.sums
@@ -45,9 +46,9 @@ func (e releaseEnds) of(f *releaseFile) error {
 
 // publishReleaseFile takes an author's SHA256SUMS or signature, and looks again at the
 // packages that wait for what becomes of it.
-func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object blob.Object, d *decision) error {
+func (p *Publisher) publishReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object, d *decision) error {
 	end := p.decideReleaseFile(ctx, u, object, d)
-	if _, _, failed := conclude(end); failed != nil {
+	if _, _, failed := inbox.Conclude(end); failed != nil {
 		return failed
 	}
 	if err := p.completePackages(ctx, u); err != nil {
@@ -58,7 +59,7 @@ func (p *Publisher) publishReleaseFile(ctx context.Context, u upload, object blo
 
 // decideReleaseFile judges a file and its counterpart together, and notes in d what
 // becomes of both.
-func (p *Publisher) decideReleaseFile(ctx context.Context, u upload, object blob.Object, d *decision) error {
+func (p *Publisher) decideReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object, d *decision) error {
 	file, err := p.readReleaseFile(ctx, u, object)
 	if err != nil {
 		return gone(err)
@@ -67,7 +68,7 @@ func (p *Publisher) decideReleaseFile(ctx context.Context, u upload, object blob
 	if err := checkForm(file); err != nil {
 		return err
 	}
-	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
 	if err := p.load(ctx, s); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (p *Publisher) checkCurrent(ctx context.Context, s *registry.ProviderVersio
 		return gone(err)
 	}
 	if current.Version != object.Version {
-		return ignore("a newer upload took its place before the release was complete")
+		return inbox.Ignore("a newer upload took its place before the release was complete")
 	}
 	return nil
 }
@@ -109,7 +110,7 @@ func (p *Publisher) checkCurrent(ctx context.Context, s *registry.ProviderVersio
 // be done to serve it. The counterpart is nil where it is not in the inbox.
 func (p *Publisher) judgeRelease(ctx context.Context, s *registry.ProviderVersion, file, counterpart *releaseFile) (releaseEnds, error) {
 	r := release{file, counterpart}
-	if file.upload.kind == releaseSignature {
+	if file.upload.Kind == inbox.Signature {
 		r = release{counterpart, file}
 	}
 	if !servesAuthors(s) {
@@ -130,32 +131,32 @@ func (p *Publisher) judgeRelease(ctx context.Context, s *registry.ProviderVersio
 
 // outcome is the outcome of a file whose publishing ended with a verdict or without an
 // error.
-func (f *releaseFile) outcome(end error) Outcome {
-	status, reasons, _ := conclude(end)
-	return Outcome{
+func (f *releaseFile) outcome(end error) inbox.Outcome {
+	status, reasons, _ := inbox.Conclude(end)
+	return inbox.Outcome{
 		Key: f.object.Key, Version: f.object.Version, Status: status, Reasons: reasons,
 		Subject: f.upload.String(), SHA256: blob.SHA256(f.data), By: f.object.By, Time: now(),
 	}
 }
 
-func (p *Publisher) readReleaseFile(ctx context.Context, u upload, object blob.Object) (releaseFile, error) {
-	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.maxSize())
+func (p *Publisher) readReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object) (releaseFile, error) {
+	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.MaxSize())
 	return releaseFile{object, u, data}, err
 }
 
 // checkForm rejects a file that cannot be what its name says, whatever else
 // comes.
 func checkForm(f releaseFile) error {
-	if f.upload.kind == releaseSignature {
+	if f.upload.Kind == inbox.Signature {
 		if _, err := signing.InspectSignature(f.data); err != nil {
-			return reject("%v", err)
+			return inbox.Reject("%v", err)
 		}
 		return nil
 	}
 	_, err := shasums.Parse(f.data)
 	var v shasums.Violations
 	if errors.As(err, &v) {
-		return &verdict{Rejected, v}
+		return inbox.Problems(v).Verdict()
 	}
 	return err
 }
@@ -169,11 +170,11 @@ func checkServed(s *registry.ProviderVersion, f *releaseFile) error {
 		return nil
 	}
 	served, name := s.Release.SHA256, "SHA256SUMS"
-	if f.upload.kind == releaseSignature {
+	if f.upload.Kind == inbox.Signature {
 		served, name = s.Release.Signature, "signature"
 	}
 	if sum := blob.SHA256(f.data); sum != served {
-		return reject("provider %s %s is published already with another %s by its author (sha256 %s; this file: %s): a published version never changes", s.Address, s.Version, name, served, sum)
+		return inbox.Reject("provider %s %s is published already with another %s by its author (sha256 %s; this file: %s): a published version never changes", s.Address, s.Version, name, served, sum)
 	}
 	return nil
 }
@@ -182,19 +183,19 @@ func checkServed(s *registry.ProviderVersion, f *releaseFile) error {
 // in the same folder, else with or without the version folder. It is nil when
 // there is none.
 func (p *Publisher) findCounterpart(ctx context.Context, f releaseFile) (*releaseFile, error) {
-	want := releaseSHA256SUMS
-	if f.upload.kind == releaseSHA256SUMS {
-		want = releaseSignature
+	want := inbox.SHA256SUMS
+	if f.upload.Kind == inbox.SHA256SUMS {
+		want = inbox.Signature
 	}
-	return p.findReleaseFile(ctx, f.upload, want, append([]string{path.Dir(f.object.Key)}, f.upload.folders()...))
+	return p.findReleaseFile(ctx, f.upload, want, append([]string{path.Dir(f.object.Key)}, f.upload.Folders()...))
 }
 
 // findReleaseFile finds a version's SHA256SUMS or signature in the first of some
 // folders that has it. It is nil when there is none.
-func (p *Publisher) findReleaseFile(ctx context.Context, u upload, want kind, folders []string) (*releaseFile, error) {
-	name := u.provider.SHA256SUMSFilename(u.version)
-	if u.kind = want; want == releaseSignature {
-		name = u.provider.SignatureFilename(u.version)
+func (p *Publisher) findReleaseFile(ctx context.Context, u inbox.Upload, want inbox.Kind, folders []string) (*releaseFile, error) {
+	name := u.Provider.SHA256SUMSFilename(u.Version)
+	if u.Kind = want; want == inbox.Signature {
+		name = u.Provider.SignatureFilename(u.Version)
 	}
 	for _, folder := range folders {
 		object, err := p.bucket.Head(ctx, folder+"/"+name)
@@ -204,11 +205,11 @@ func (p *Publisher) findReleaseFile(ctx context.Context, u upload, want kind, fo
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", name, err)
 		}
-		if err := p.findWriter(ctx, &object); err != nil {
+		if err := p.Inbox.FindWriter(ctx, &object); err != nil {
 			return nil, err
 		}
 		found, err := p.readReleaseFile(ctx, u, object)
-		if _, _, failed := conclude(gone(err)); failed != nil {
+		if _, _, failed := inbox.Conclude(gone(err)); failed != nil {
 			return nil, failed
 		}
 		if err == nil {
@@ -220,7 +221,7 @@ func (p *Publisher) findReleaseFile(ctx context.Context, u upload, want kind, fo
 
 // adopt makes a release the one that is served, if both files and the key are here and
 // right. If not, it says how that ends for each file.
-func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, u upload, r release) (releaseEnds, error) {
+func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, u inbox.Upload, r release) (releaseEnds, error) {
 	switch {
 	case r.sums == nil:
 		return releaseEnds{signature: missing("SHA256SUMS")}, nil
@@ -233,11 +234,11 @@ func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, u up
 	if err := checkForm(*r.signature); err != nil {
 		return signatureRejected(err)
 	}
-	key, err := p.verify(ctx, u.provider.Namespace, r.sums.data, r.signature.data)
+	key, err := p.verify(ctx, u.Provider.Namespace, r.sums.data, r.signature.data)
 	if err != nil {
 		return notVerified(u, err)
 	}
-	err = p.extend(ctx, s, func() (*registry.Record, error) { return p.decideRelease(ctx, s, u.version, r, key) })
+	err = p.extend(ctx, s, func() (*registry.Record, error) { return p.decideRelease(ctx, s, u.Version, r, key) })
 	if err != nil {
 		return sumsRejected(err)
 	}
@@ -245,34 +246,34 @@ func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, u up
 }
 
 func missing(name string) error {
-	return wait("its %s is not here yet; until it comes, the registry's own SHA256SUMS is served", name)
+	return inbox.Wait("its %s is not here yet; until it comes, the registry's own SHA256SUMS is served", name)
 }
 
 // sumsRejected is how a release ends whose SHA256SUMS is rejected by a verdict. Another
 // error stays one.
 func sumsRejected(end error) (releaseEnds, error) {
-	_, _, failed := conclude(end)
-	return releaseEnds{sums: end, signature: wait("its SHA256SUMS was rejected: upload a right one")}, failed
+	_, _, failed := inbox.Conclude(end)
+	return releaseEnds{sums: end, signature: inbox.Wait("its SHA256SUMS was rejected: upload a right one")}, failed
 }
 
 // signatureRejected is the same for its signature.
 func signatureRejected(end error) (releaseEnds, error) {
-	_, _, failed := conclude(end)
-	return releaseEnds{sums: wait("its signature was rejected: upload a right one"), signature: end}, failed
+	_, _, failed := inbox.Conclude(end)
+	return releaseEnds{sums: inbox.Wait("its signature was rejected: upload a right one"), signature: end}, failed
 }
 
 // notVerified is how a release ends whose signature is not verified by a key that is
 // trusted.
-func notVerified(u upload, err error) (releaseEnds, error) {
+func notVerified(u inbox.Upload, err error) (releaseEnds, error) {
 	var unknown *signing.UnknownIssuerError
 	var invalid *signing.InvalidSignatureError
 	switch {
 	case errors.As(err, &unknown):
-		err = wait("the signature is by key %s, which is not under %s%s/ yet; until it comes, the registry's own SHA256SUMS is served", unknown.KeyID, keysFolder, u.provider.Namespace)
+		err = inbox.Wait("the signature is by key %s, which is not under %s%s/ yet; until it comes, the registry's own SHA256SUMS is served", unknown.KeyID, inbox.KeysFolder, u.Provider.Namespace)
 	case errors.As(err, &invalid):
-		err = reject("%v", err)
+		err = inbox.Reject("%v", err)
 	}
-	if status, _, failed := conclude(err); status != Pending || failed != nil {
+	if status, _, failed := inbox.Conclude(err); status != inbox.Pending || failed != nil {
 		return signatureRejected(err)
 	}
 	return releaseEnds{sums: err, signature: err}, nil
@@ -307,14 +308,14 @@ func checkCovers(s *registry.ProviderVersion, data []byte) error {
 	if err != nil {
 		return err
 	}
-	var all problems
+	var all inbox.Problems
 	for _, pkg := range s.Packages {
-		all.add(checkListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true))
+		all.Add(checkListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true))
 	}
 	if s.Manifest != nil {
-		all.add(checkListed(sums, s.Address.ManifestFilename(s.Version), s.Manifest.SHA256, false))
+		all.Add(checkListed(sums, s.Address.ManifestFilename(s.Version), s.Manifest.SHA256, false))
 	}
-	return all.verdict()
+	return all.Verdict()
 }
 
 // checkListed says how an author's SHA256SUMS contradicts a file, if it does.

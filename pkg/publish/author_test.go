@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -74,9 +74,9 @@ func (r *release) sumsKey() string {
 	return "providers/" + r.namespace + "/widget/" + providerName("widget", r.version, "SHA256SUMS")
 }
 
-func (w *world) status(key string) publish.Status {
+func (w *world) status(key string) inbox.Status {
 	w.Helper()
-	return publish.Status(w.s3.Tags(w.T, key, "")[publish.StatusTag])
+	return inbox.Status(w.s3.Tags(w.T, key, "")[inbox.StatusTag])
 }
 
 func TestAuthorsWordWinsInWhateverOrderItsFilesCome(t *testing.T) {
@@ -112,7 +112,7 @@ func TestAuthorsWordWinsInWhateverOrderItsFilesCome(t *testing.T) {
 			t.Errorf("%q: protocols %q", order, got)
 		}
 		for _, key := range order {
-			if got := w.status(key); got != publish.Published {
+			if got := w.status(key); got != inbox.Published {
 				t.Errorf("%q: %s is %s", order, key, got)
 			}
 		}
@@ -132,17 +132,17 @@ func TestAuthorsWordWinsOnceItIsComplete(t *testing.T) {
 		{r.sumsKey(), r.sums, "SHA256SUMS.sig is not here yet"},
 		{r.sumsKey() + ".sig", r.signature, r.key.PublicKey().KeyID},
 	} {
-		w.want(w.upload(step.key, step.body), publish.Pending, step.word)
+		w.want(w.upload(step.key, step.body), inbox.Pending, step.word)
 		if got := w.provider("acme", "widget", "1.0.0").Release.Keys[0].KeyID; got != own {
 			t.Errorf("after %s the key is %s", step.key, got)
 		}
 	}
-	w.want(w.upload("keys/acme/author.asc", []byte(r.key.PublicKey().ASCIIArmor)), publish.Published)
+	w.want(w.upload("keys/acme/author.asc", []byte(r.key.PublicKey().ASCIIArmor)), inbox.Published)
 	if got := w.served(w.provider("acme", "widget", "1.0.0")); got != string(r.sums) {
 		t.Errorf("served is %s", got)
 	}
 	w.s3.Delete(t, "keys/acme/author.asc") // breaks nothing
-	w.want(w.upload(widgetFolder+"terraform-provider-widget_1.0.0_darwin_arm64.zip", r.files["terraform-provider-widget_1.0.0_darwin_arm64.zip"]), publish.Published)
+	w.want(w.upload(widgetFolder+"terraform-provider-widget_1.0.0_darwin_arm64.zip", r.files["terraform-provider-widget_1.0.0_darwin_arm64.zip"]), inbox.Published)
 	if got, want := w.listed("acme/widget"), []string{"1.0.0 darwin_arm64 linux_amd64"}; !slices.Equal(got, want) {
 		t.Errorf("listed %q", got)
 	}
@@ -159,60 +159,60 @@ func TestAuthorsWordWinsOverWhatContradictsIt(t *testing.T) {
 	folder := func(r release) string { return "providers/" + r.namespace + "/widget/" }
 	for _, test := range []struct {
 		name string
-		run  func(r release) publish.Outcome
+		run  func(r release) inbox.Outcome
 		want string
 	}{
-		{"a later package that it lists otherwise", func(r release) publish.Outcome {
+		{"a later package that it lists otherwise", func(r release) inbox.Outcome {
 			complete(r)
 			return w.upload(folder(r)+zipName, widget("other"))
 		}, "lists " + zipName + " with another sha256"},
-		{"a later package that it does not list", func(r release) publish.Outcome {
+		{"a later package that it does not list", func(r release) inbox.Outcome {
 			complete(r)
 			return w.upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", widget("other"))
 		}, "does not list"},
-		{"a later manifest that it lists otherwise", func(r release) publish.Outcome {
+		{"a later manifest that it lists otherwise", func(r release) inbox.Outcome {
 			complete(r)
 			return w.upload(folder(r)+"terraform-provider-widget_1.0.0_manifest.json", []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`))
 		}, "manifest.json with another sha256"},
-		{"a SHA256SUMS that contradicts a published package", func(r release) publish.Outcome {
+		{"a SHA256SUMS that contradicts a published package", func(r release) inbox.Outcome {
 			w.upload(folder(r)+zipName, widget("other"))
 			w.upload("keys/"+r.namespace+"/author.asc", r.uploads()["keys/"+r.namespace+"/author.asc"])
 			w.upload(r.sumsKey()+".sig", r.signature)
 			return w.upload(r.sumsKey(), r.sums)
 		}, "lists " + zipName + " with another sha256"},
-		{"a SHA256SUMS that lacks a published package", func(r release) publish.Outcome {
+		{"a SHA256SUMS that lacks a published package", func(r release) inbox.Outcome {
 			w.upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", widget("other"))
 			w.upload("keys/"+r.namespace+"/author.asc", r.uploads()["keys/"+r.namespace+"/author.asc"])
 			w.upload(r.sumsKey()+".sig", r.signature)
 			return w.upload(r.sumsKey(), r.sums)
 		}, "does not list terraform-provider-widget_1.0.0_windows_amd64.zip"},
-		{"another SHA256SUMS after the first", func(r release) publish.Outcome {
+		{"another SHA256SUMS after the first", func(r release) inbox.Outcome {
 			complete(r)
 			return w.upload(r.sumsKey(), []byte(line(r.files, zipName)))
 		}, "published already with another SHA256SUMS"},
-		{"a signature over other bytes", func(r release) publish.Outcome {
+		{"a signature over other bytes", func(r release) inbox.Outcome {
 			r.sums = []byte(line(r.files, zipName))
 			r.sign(t, r.key)
 			w.upload("keys/"+r.namespace+"/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
 			w.upload(r.sumsKey(), newRelease(t, r.namespace).sums)
 			return w.upload(r.sumsKey()+".sig", r.signature)
 		}, "match"},
-		{"an armored signature", func(r release) publish.Outcome {
+		{"an armored signature", func(r release) inbox.Outcome {
 			return w.upload(r.sumsKey()+".sig", []byte("-----BEGIN PGP SIGNATURE-----\n\nwsFz\n-----END PGP SIGNATURE-----\n"))
 		}, "armor"},
-		{"a SHA256SUMS with a blank line", func(r release) publish.Outcome {
+		{"a SHA256SUMS with a blank line", func(r release) inbox.Outcome {
 			return w.upload(r.sumsKey(), append(r.sums, '\n'))
 		}, "blank"},
-		{"a SHA256SUMS with CRLF", func(r release) publish.Outcome {
+		{"a SHA256SUMS with CRLF", func(r release) inbox.Outcome {
 			return w.upload(r.sumsKey(), []byte(strings.ReplaceAll(string(r.sums), "\n", "\r\n")))
 		}, "carriage return"},
-		{"a key file with junk", func(r release) publish.Outcome {
+		{"a key file with junk", func(r release) inbox.Outcome {
 			return w.upload("keys/"+r.namespace+"/junk.asc", []byte("not a key"))
 		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRelease(t, strings.ReplaceAll(strings.ToLower(test.name), " ", "-"))
-			w.want(test.run(r), publish.Rejected, test.want)
+			w.want(test.run(r), inbox.Rejected, test.want)
 		})
 	}
 }
@@ -225,12 +225,12 @@ func TestAuthorsWordWinsOnceAWrongFileIsReplaced(t *testing.T) {
 	wrong.sums = []byte("0000000000000000000000000000000000000000000000000000000000000000  x\n")
 	wrong.sign(t, r.key)
 	w.upload(r.sumsKey(), r.sums)
-	w.want(w.upload(r.sumsKey()+".sig", wrong.signature), publish.Rejected)
-	if got := w.status(r.sumsKey()); got != publish.Pending {
+	w.want(w.upload(r.sumsKey()+".sig", wrong.signature), inbox.Rejected)
+	if got := w.status(r.sumsKey()); got != inbox.Pending {
 		t.Errorf("SHA256SUMS is %s beside a wrong signature", got)
 	}
-	w.want(w.upload(r.sumsKey()+".sig", r.signature), publish.Published)
-	if got := w.status(r.sumsKey()); got != publish.Published {
+	w.want(w.upload(r.sumsKey()+".sig", r.signature), inbox.Published)
+	if got := w.status(r.sumsKey()); got != inbox.Published {
 		t.Errorf("SHA256SUMS is %s beside the right signature", got)
 	}
 	if got := w.served(w.provider("acme", "widget", "1.0.0")); got != string(r.sums) {
@@ -246,7 +246,7 @@ func TestAuthorsWordIsThatOfItsOwnNamespace(t *testing.T) {
 	r := newRelease(t, "acme")
 	w.upload("keys/acme-evil/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
 	w.upload(r.sumsKey(), r.sums)
-	w.want(w.upload(r.sumsKey()+".sig", r.signature), publish.Pending, "keys/acme/")
+	w.want(w.upload(r.sumsKey()+".sig", r.signature), inbox.Pending, "keys/acme/")
 	if s := w.provider("acme", "widget", "1.0.0"); s.Release != nil {
 		t.Errorf("it is served with key %s", s.Release.Keys[0].KeyID)
 	}
@@ -287,7 +287,7 @@ func TestALateReportOfAReleaseDoesNotStand(t *testing.T) {
 			t.Errorf("served is %s", got)
 		}
 		for _, key := range []string{r.sumsKey(), r.sumsKey() + ".sig"} {
-			if got := w.status(key); got != publish.Published {
+			if got := w.status(key); got != inbox.Published {
 				t.Errorf("after the event of SHA256SUMS%s, %s is %s", delivered, key, got)
 			}
 		}
@@ -325,7 +325,7 @@ func TestALateReportOfAPublisherThatDiedIsPutRight(t *testing.T) {
 		if err := w.through(d).PublishKey(t.Context(), r.sumsKey()+delivered); !errors.Is(err, errFault) {
 			t.Fatalf("the publisher ends with %v, want its death", err)
 		}
-		if got := w.status(signature); got != publish.Rejected {
+		if got := w.status(signature); got != inbox.Rejected {
 			t.Fatalf("the signature is %q: the report was not late", got)
 		}
 		for _, key := range []string{r.sumsKey(), signature} {
@@ -334,9 +334,9 @@ func TestALateReportOfAPublisherThatDiedIsPutRight(t *testing.T) {
 			}
 		}
 		for _, key := range []string{r.sumsKey(), signature} {
-			var written publish.Outcome
+			var written inbox.Outcome
 			err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written)
-			if got := w.status(key); err != nil || got != publish.Published || written.Status != publish.Published {
+			if got := w.status(key); err != nil || got != inbox.Published || written.Status != inbox.Published {
 				t.Errorf("%s is %q, and its outcome is %+v, %v", key, got, written, err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -31,23 +32,23 @@ type Checker struct {
 
 // checked is a file in which nothing is wrong by itself.
 type checked struct {
-	upload    upload
-	outcome   Outcome
+	upload    inbox.Upload
+	outcome   inbox.Outcome
 	data      []byte   // of a SHA256SUMS or a signature
 	protocols []string // of a manifest, or of the one in a package
 }
 
-// Check judges a file before it is uploaded under a key. The outcome is [Rejected] or
-// [Ignored] with the reasons, or has no status: then it is up to the registry, which
+// Check judges a file before it is uploaded under a key. The outcome is [inbox.Rejected] or
+// [inbox.Ignored] with the reasons, or has no status: then it is up to the registry, which
 // alone knows what is published already. Either may have warnings.
 //
 // Errors are those of file and ctx, and say nothing about the file.
-func (c *Checker) Check(ctx context.Context, key string, file io.ReaderAt, size int64) (Outcome, error) {
-	f := checked{outcome: Outcome{Key: key}}
+func (c *Checker) Check(ctx context.Context, key string, file io.ReaderAt, size int64) (inbox.Outcome, error) {
+	f := checked{outcome: inbox.Outcome{Key: key}}
 	var err error
-	if f.upload, err = parseKey(key); err == nil {
+	if f.upload, err = inbox.ParseKey(key); err == nil {
 		f.outcome.Subject = f.upload.String()
-		err = blob.CheckSize(size, f.upload.maxSize())
+		err = blob.CheckSize(size, f.upload.MaxSize())
 	}
 	if err == nil {
 		err = f.read(ctx, file, size)
@@ -56,20 +57,20 @@ func (c *Checker) Check(ctx context.Context, key string, file io.ReaderAt, size 
 		c.files = append(c.files, f)
 		return f.outcome, nil
 	}
-	f.outcome.Status, f.outcome.Reasons, err = conclude(err)
+	f.outcome.Status, f.outcome.Reasons, err = inbox.Conclude(err)
 	return f.outcome, err
 }
 
 // read judges what a file holds.
 func (f *checked) read(ctx context.Context, file io.ReaderAt, size int64) error {
 	content := io.NewSectionReader(file, 0, size)
-	switch f.upload.kind {
-	case moduleArchive:
-		found, err := archive.CheckModule(ctx, file, size, f.upload.format)
+	switch f.upload.Kind {
+	case inbox.ModuleArchive:
+		found, err := archive.CheckModule(ctx, file, size, f.upload.Format)
 		f.outcome.Warnings = found.Warnings
 		return violations(err)
-	case providerPackage:
-		found, err := archive.CheckProvider(ctx, file, size, f.upload.executable())
+	case inbox.ProviderPackage:
+		found, err := archive.CheckProvider(ctx, file, size, f.upload.Executable())
 		if err := violations(err); err != nil {
 			return err
 		}
@@ -84,12 +85,12 @@ func (f *checked) read(ctx context.Context, file io.ReaderAt, size int64) error 
 		return err
 	}
 	f.outcome.SHA256 = blob.SHA256(data)
-	switch f.upload.kind {
-	case releaseManifest:
+	switch f.upload.Kind {
+	case inbox.Manifest:
 		f.protocols, err = parseManifest(data)
-	case authorKeys:
+	case inbox.AuthorKeys:
 		_, err = readKeys(data)
-	case mirrorDocument:
+	case inbox.MirrorDocument:
 		_, err = parseMirrorHashes(data)
 	default:
 		f.data = data
@@ -101,24 +102,24 @@ func (f *checked) read(ctx context.Context, file io.ReaderAt, size int64) error 
 // Together judges the files that were let in by themselves together with one another:
 // those of each version of a provider. It returns the outcomes of those that are
 // rejected then, or warned of.
-func (c *Checker) Together() (outcomes []Outcome) {
+func (c *Checker) Together() (outcomes []inbox.Outcome) {
 	for i := range c.files {
 		f := &c.files[i]
-		if f.upload.provider.Mirrored() {
+		if f.upload.Provider.Mirrored() {
 			continue
 		}
-		var wrong problems
-		switch f.upload.kind {
-		case releaseSHA256SUMS:
+		var wrong inbox.Problems
+		switch f.upload.Kind {
+		case inbox.SHA256SUMS:
 			f.outcome.Warnings = c.lacks(f)
-		case releaseSignature:
-			wrong.add(c.verifies(f))
-		case providerPackage, releaseManifest:
-			wrong.add(c.isListed(f))
-			wrong.add(c.saysTheSame(f))
+		case inbox.Signature:
+			wrong.Add(c.verifies(f))
+		case inbox.ProviderPackage, inbox.Manifest:
+			wrong.Add(c.isListed(f))
+			wrong.Add(c.saysTheSame(f))
 		}
 		if len(wrong) > 0 {
-			f.outcome.Status, f.outcome.Reasons = Rejected, wrong
+			f.outcome.Status, f.outcome.Reasons = inbox.Rejected, wrong
 		}
 		if len(wrong)+len(f.outcome.Warnings) > 0 {
 			outcomes = append(outcomes, f.outcome)
@@ -128,9 +129,9 @@ func (c *Checker) Together() (outcomes []Outcome) {
 }
 
 // other is another file of the same version, or nil.
-func (c *Checker) other(f *checked, want kind) *checked {
+func (c *Checker) other(f *checked, want inbox.Kind) *checked {
 	at := slices.IndexFunc(c.files, func(other checked) bool {
-		return other.upload.kind == want && other.upload.provider == f.upload.provider && other.upload.version == f.upload.version
+		return other.upload.Kind == want && other.upload.Provider == f.upload.Provider && other.upload.Version == f.upload.Version
 	})
 	if at < 0 {
 		return nil
@@ -140,7 +141,7 @@ func (c *Checker) other(f *checked, want kind) *checked {
 
 // sums is what the SHA256SUMS of a file's version says, if it is among the files.
 func (c *Checker) sums(f *checked) (shasums.Sums, bool) {
-	file := c.other(f, releaseSHA256SUMS)
+	file := c.other(f, inbox.SHA256SUMS)
 	if file == nil {
 		return shasums.Sums{}, false
 	}
@@ -154,17 +155,17 @@ func (c *Checker) isListed(f *checked) error {
 	if !ok {
 		return nil
 	}
-	return checkListed(sums, path.Base(f.outcome.Key), f.outcome.SHA256, f.upload.kind == providerPackage)
+	return checkListed(sums, path.Base(f.outcome.Key), f.outcome.SHA256, f.upload.Kind == inbox.ProviderPackage)
 }
 
 // saysTheSame says how a package contradicts the manifest beside it.
 func (c *Checker) saysTheSame(f *checked) error {
-	manifest := c.other(f, releaseManifest)
-	if f.upload.kind != providerPackage || manifest == nil {
+	manifest := c.other(f, inbox.Manifest)
+	if f.upload.Kind != inbox.ProviderPackage || manifest == nil {
 		return nil
 	}
 	err := checkInside(path.Base(f.outcome.Key), registry.Package{Protocols: f.protocols}, manifest.protocols)
-	if _, reasons, _ := conclude(err); len(reasons) > 0 {
+	if _, reasons, _ := inbox.Conclude(err); len(reasons) > 0 {
 		return errors.New(reasons[0])
 	}
 	return nil
@@ -172,7 +173,7 @@ func (c *Checker) saysTheSame(f *checked) error {
 
 // verifies says why a signature will not be taken.
 func (c *Checker) verifies(f *checked) error {
-	sums := c.other(f, releaseSHA256SUMS)
+	sums := c.other(f, inbox.SHA256SUMS)
 	if len(c.Keys) == 0 || sums == nil {
 		return nil
 	}
@@ -192,12 +193,12 @@ func (c *Checker) verifies(f *checked) error {
 // lacks is what a SHA256SUMS has to have beside it to be of use, and what it promises.
 func (c *Checker) lacks(f *checked) (warnings []string) {
 	name := path.Base(f.outcome.Key)
-	if c.other(f, releaseSignature) == nil {
+	if c.other(f, inbox.Signature) == nil {
 		warnings = append(warnings, fmt.Sprintf("%s.sig is not among the files: without the author's signature, the registry serves a SHA256SUMS and a signature of its own.", name))
 	}
 	sums, err := shasums.Parse(f.data)
-	manifest := f.upload.provider.ManifestFilename(f.upload.version)
-	if _, listed := sums.SHA256(manifest); err == nil && listed && c.other(f, releaseManifest) == nil {
+	manifest := f.upload.Provider.ManifestFilename(f.upload.Version)
+	if _, listed := sums.SHA256(manifest); err == nil && listed && c.other(f, inbox.Manifest) == nil {
 		warnings = append(warnings, fmt.Sprintf("it lists %s, which is not among the files: without it, clients are told that the provider speaks protocol 5.0, unless the packages say otherwise.", manifest))
 	}
 	return warnings

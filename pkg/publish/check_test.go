@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -21,7 +22,7 @@ func TestCheck(t *testing.T) {
 	for _, test := range []struct {
 		name, key string
 		file      []byte
-		status    publish.Status
+		status    inbox.Status
 		reasons   []string // what they say, one each
 	}{
 		{"a module", "modules/acme/vpc/aws/1.0.0.tar.gz", tarOf(map[string]string{"main.tf": ""}), "", nil},
@@ -30,19 +31,19 @@ func TestCheck(t *testing.T) {
 		{"a manifest", checkedProvider + "manifest.json", []byte(`{"version": 1, "metadata": {"protocol_versions": ["6.0"]}}`), "", nil},
 		{"a key", "keys/acme/key.asc", []byte(newKey(t, "author").PublicKey().ASCIIArmor), "", nil},
 
-		{"no module", "modules/acme/vpc/aws/1.0.0.zip", []byte("PK\x03\x04"), publish.Rejected, []string{"central directory"}},
-		{"a wrong key", "modules/acme/vpc_/a-b/v1.zip", tarOf(map[string]string{"main.tf": ""}), publish.Rejected, []string{"acme/vpc_/a-b", "leading v"}},
-		{"no package", checkedProvider + "linux_amd64.zip", []byte("PK\x03\x04"), publish.Rejected, []string{"central directory"}},
-		{"no SHA256SUMS", checkedProvider + "SHA256SUMS", []byte("zip\n"), publish.Rejected, []string{"two spaces", "64 hexadecimal"}},
-		{"no signature", checkedProvider + "SHA256SUMS.sig", []byte("signed"), publish.Rejected, []string{""}},
-		{"a large signature", checkedProvider + "SHA256SUMS.sig", make([]byte, signing.MaxSignature+1), publish.Rejected, []string{"at most"}},
-		{"no manifest", checkedProvider + "manifest.json", []byte(`{"version": 2}`), publish.Rejected, []string{"not a registry manifest"}},
-		{"a private key", "keys/acme/key.asc", private, publish.Rejected, []string{"private"}},
+		{"no module", "modules/acme/vpc/aws/1.0.0.zip", []byte("PK\x03\x04"), inbox.Rejected, []string{"central directory"}},
+		{"a wrong key", "modules/acme/vpc_/a-b/v1.zip", tarOf(map[string]string{"main.tf": ""}), inbox.Rejected, []string{"acme/vpc_/a-b", "leading v"}},
+		{"no package", checkedProvider + "linux_amd64.zip", []byte("PK\x03\x04"), inbox.Rejected, []string{"central directory"}},
+		{"no SHA256SUMS", checkedProvider + "SHA256SUMS", []byte("zip\n"), inbox.Rejected, []string{"two spaces", "64 hexadecimal"}},
+		{"no signature", checkedProvider + "SHA256SUMS.sig", []byte("signed"), inbox.Rejected, []string{""}},
+		{"a large signature", checkedProvider + "SHA256SUMS.sig", make([]byte, signing.MaxSignature+1), inbox.Rejected, []string{"at most"}},
+		{"no manifest", checkedProvider + "manifest.json", []byte(`{"version": 2}`), inbox.Rejected, []string{"not a registry manifest"}},
+		{"a private key", "keys/acme/key.asc", private, inbox.Rejected, []string{"private"}},
 		{"a mirror's document", mirrored + "1.0.0.json", []byte(`{"archives":{}}`), "", nil},
-		{"a mirror's document that is none", mirrored + "1.0.0.json", []byte("no JSON"), publish.Ignored, []string{"it is not the document of a version in a mirror, which is JSON with \"archives\""}},
+		{"a mirror's document that is none", mirrored + "1.0.0.json", []byte("no JSON"), inbox.Ignored, []string{"it is not the document of a version in a mirror, which is JSON with \"archives\""}},
 		{"a mirror's document as large as may be", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-2)...), "", nil},
-		{"a mirror's document that is larger", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-1)...), publish.Rejected, []string{"1 MiB at most"}},
-		{"nothing", "providers/acme/widget/README.md", nil, publish.Ignored, []string{"terraform-provider-widget_"}},
+		{"a mirror's document that is larger", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-1)...), inbox.Rejected, []string{"1 MiB at most"}},
+		{"nothing", "providers/acme/widget/README.md", nil, inbox.Ignored, []string{"terraform-provider-widget_"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := new(publish.Checker).Check(t.Context(), test.key, bytes.NewReader(test.file), int64(len(test.file)))
@@ -66,7 +67,7 @@ func TestCheckWarns(t *testing.T) {
 	const key = "modules/acme/vpc/aws/1.0.0.zip"
 	file := zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})
 	got, err := new(publish.Checker).Check(t.Context(), key, bytes.NewReader(file), int64(len(file)))
-	if want := (publish.Outcome{Key: key, Subject: "module acme/vpc/aws 1.0.0", Warnings: []string{stateWarning}}); err != nil || !reflect.DeepEqual(got, want) {
+	if want := (inbox.Outcome{Key: key, Subject: "module acme/vpc/aws 1.0.0", Warnings: []string{stateWarning}}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 }
@@ -98,7 +99,7 @@ func TestModuleKey(t *testing.T) {
 	for filename, want := range map[string]string{
 		"vpc.zip": ".zip", "dist/vpc-1.2.3.tar.gz": ".tar.gz", "vpc.TGZ": ".tgz", "vpc.tar": ".tar", "notes.txt": ".txt", "vpc": "",
 	} {
-		if got := publish.ModuleKey(address, v, filename); got != "modules/acme/vpc/aws/1.2.3"+want {
+		if got := inbox.ModuleKey(address, v, filename); got != "modules/acme/vpc/aws/1.2.3"+want {
 			t.Errorf("%s: %s", filename, got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -183,9 +184,9 @@ func TestImmutableTheFirstOfTwoAtOnceWins(t *testing.T) {
 			}
 			for range 2 { // and stays
 				w.rush(events, 2, 2)
-				statuses := []publish.Status{w.status(keys[0]), w.status(keys[1])}
+				statuses := []inbox.Status{w.status(keys[0]), w.status(keys[1])}
 				slices.Sort(statuses)
-				if !slices.Equal(statuses, []publish.Status{publish.Published, publish.Rejected}) {
+				if !slices.Equal(statuses, []inbox.Status{inbox.Published, inbox.Rejected}) {
 					w.Errorf("%s: the two are %q", version, statuses)
 				}
 				if got := w.keysUnder(registry.RecordsPrefix + log + version + "/"); len(got) != records {

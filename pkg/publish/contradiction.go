@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -17,11 +18,11 @@ import (
 // which its author has signed and which can still be served for the version: its key may
 // be missing, or its event be late. Were the package published, then neither that
 // SHA256SUMS nor the right package ever could be: docs/decisions/0026-contradictions.md.
-func (p *Publisher) checkBeside(ctx context.Context, u upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
-	if u.provider.Mirrored() || s.Release != nil && s.Release.Author {
+func (p *Publisher) checkBeside(ctx context.Context, u inbox.Upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
+	if u.Provider.Mirrored() || s.Release != nil && s.Release.Author {
 		return nil
 	}
-	file, err := p.findReleaseFile(ctx, u, releaseSHA256SUMS, []string{path.Dir(object.Key)})
+	file, err := p.findReleaseFile(ctx, u, inbox.SHA256SUMS, []string{path.Dir(object.Key)})
 	if err != nil || file == nil {
 		return err
 	}
@@ -29,7 +30,7 @@ func (p *Publisher) checkBeside(ctx context.Context, u upload, object blob.Objec
 	if err != nil {
 		return nil // it is rejected, and says nothing
 	}
-	contradiction := checkListed(sums, s.Address.PackageFilename(u.version, u.platform), sha256, true)
+	contradiction := checkListed(sums, s.Address.PackageFilename(u.Version, u.Platform), sha256, true)
 	if contradiction == nil || checkCovers(s, file.data) != nil {
 		return nil
 	}
@@ -37,10 +38,10 @@ func (p *Publisher) checkBeside(ctx context.Context, u upload, object blob.Objec
 	if err != nil || signature == nil {
 		return err
 	}
-	if signed, err := p.mayBeAuthors(ctx, u.provider.Namespace, *file, *signature); !signed {
+	if signed, err := p.mayBeAuthors(ctx, u.Provider.Namespace, *file, *signature); !signed {
 		return err
 	}
-	return wait("upload the right package, or the SHA256SUMS and signature that are of this one: %v. Until then neither is published", contradiction)
+	return inbox.Wait("upload the right package, or the SHA256SUMS and signature that are of this one: %v. Until then neither is published", contradiction)
 }
 
 // mayBeAuthors says whether a signature makes a SHA256SUMS its author's, or will, once
@@ -58,18 +59,18 @@ func (p *Publisher) mayBeAuthors(ctx context.Context, namespace string, sums, si
 	case errors.As(err, &invalid):
 		return false, nil
 	}
-	status, _, failed := conclude(err)
-	return failed == nil && status != Rejected, failed
+	status, _, failed := inbox.Conclude(err)
+	return failed == nil && status != inbox.Rejected, failed
 }
 
 // completePackages publishes or rejects the packages of a version that have waited for
 // another SHA256SUMS, or for the key of the one that is there.
-func (p *Publisher) completePackages(ctx context.Context, u upload) error {
-	for _, folder := range u.folders() {
-		prefix := folder + "/" + strings.TrimSuffix(u.provider.SHA256SUMSFilename(u.version), "SHA256SUMS")
+func (p *Publisher) completePackages(ctx context.Context, u inbox.Upload) error {
+	for _, folder := range u.Folders() {
+		prefix := folder + "/" + strings.TrimSuffix(u.Provider.SHA256SUMSFilename(u.Version), "SHA256SUMS")
 		for object, err := range p.bucket.List(ctx, prefix, "") {
 			if err != nil {
-				return fmt.Errorf("list the packages of %s %s: %w", u.provider, u.version, err)
+				return fmt.Errorf("list the packages of %s %s: %w", u.Provider, u.Version, err)
 			}
 			if err := p.completePackage(ctx, object.Key); err != nil {
 				return err
@@ -80,11 +81,11 @@ func (p *Publisher) completePackages(ctx context.Context, u upload) error {
 }
 
 func (p *Publisher) completePackage(ctx context.Context, key string) error {
-	if u, err := parseKey(key); err != nil || u.kind != providerPackage {
+	if u, err := inbox.ParseKey(key); err != nil || u.Kind != inbox.ProviderPackage {
 		return nil
 	}
-	last, err := p.LastOutcome(ctx, key)
-	if err != nil || last.Status != Pending {
+	last, err := p.Inbox.LastOutcome(ctx, key)
+	if err != nil || last.Status != inbox.Pending {
 		return err
 	}
 	return p.PublishKey(ctx, key)

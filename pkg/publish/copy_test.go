@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // overwritten is a bucket in which somebody overwrites an upload at the moment
@@ -50,7 +50,7 @@ func TestImmutableAnUploadThatIsOverwrittenWhileItIsCopied(t *testing.T) {
 						t.Fatalf("%s: %v", key, err)
 					}
 				}
-				w.want(w.deliver(key, version), publish.Published)
+				w.want(w.deliver(key, version), inbox.Published)
 			}
 			if got := w.servedModule("1.0.0"); !bytes.Equal(got, good[moduleKey]) {
 				t.Errorf("a module is served with other bytes: %q", got)

@@ -17,6 +17,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -24,7 +25,7 @@ import (
 // What is damaged, or written by hand, is named and stands in nobody's way.
 
 // outcome writes by hand what became of an upload.
-func (w *world) outcome(o publish.Outcome) {
+func (w *world) outcome(o inbox.Outcome) {
 	w.Helper()
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -67,10 +68,10 @@ func TestVerifyNamesKeysThatWereNotTakenIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOn(t, inMemory, onBolt)
-			w.want(w.upload(authorFile, exported(t, author)), publish.Published)
+			w.want(w.upload(authorFile, exported(t, author)), inbox.Published)
 			const key = "keys/acme/other.asc"
 			version := w.s3.Upload(t, key, test.file, nil)
-			w.outcome(publish.Outcome{Key: key, Version: version, Status: publish.Published})
+			w.outcome(inbox.Outcome{Key: key, Version: version, Status: inbox.Published})
 			var want []string
 			if test.told {
 				want = []string{"upload " + key + ": Its outcome is that it is published, and what is published is something else."}
@@ -103,7 +104,7 @@ func TestVerifyNamesOutcomesOfNothing(t *testing.T) {
 			w.upload(strings.Replace(f.key, "/widget/", "/widget/1.0.0/", 1), f.body)
 		}
 		for key, version := range uploads {
-			w.outcome(publish.Outcome{Key: key, Version: version, Status: publish.Published, SHA256: shaOf([]byte("x"))})
+			w.outcome(inbox.Outcome{Key: key, Version: version, Status: inbox.Published, SHA256: shaOf([]byte("x"))})
 		}
 		got := w.found(t.Context())
 		slices.Sort(got)
@@ -323,7 +324,7 @@ func TestAMirrorDocumentThatIsNoneSaysNothing(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	for version, document := range map[string][]byte{"1.0.0": []byte("no JSON"), "1.1.0": bytes.Repeat([]byte(" "), 1<<20+1)} {
 		w.upload(mirrored+version+".json", document)
-		w.want(w.upload(mirrored+providerName("widget", version, "linux_amd64.zip"), widget("a")), publish.Published)
+		w.want(w.upload(mirrored+providerName("widget", version, "linux_amd64.zip"), widget("a")), inbox.Published)
 	}
 }
 
@@ -428,15 +429,15 @@ func TestWhatIsMirroredNeedNotBeSignable(t *testing.T) {
 	}
 	w.put(registry.RecordKey(registry.Subject{Address: a, Version: v}.LogPrefix(), 1), record)
 	linux := registry.Platform{OS: "linux", Arch: "amd64"}
-	w.want(w.upload(a.UploadKey(a.PackageFilename(v, linux)), zipOf(map[string]string{"terraform-provider-" + a.Type: "x"})), publish.Published)
+	w.want(w.upload(a.UploadKey(a.PackageFilename(v, linux)), zipOf(map[string]string{"terraform-provider-" + a.Type: "x"})), inbox.Published)
 }
 
 // A manifest that agrees with a package is not all that the package is judged by.
 func TestAPackageBesideAManifestIsJudgedByAll(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	r := newRelease(t, "acme")
-	w.want(w.uploadFiles(r.inOrder("author.asc", "linux_amd64.zip", "manifest.json", "SHA256SUMS.sig", "SHA256SUMS")), publish.Published)
-	w.want(w.upload(packageKey("1.0.0", "windows_amd64"), widget("a")), publish.Rejected, "the author's SHA256SUMS does not list "+providerName("widget", "1.0.0", "windows_amd64.zip"))
+	w.want(w.uploadFiles(r.inOrder("author.asc", "linux_amd64.zip", "manifest.json", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Published)
+	w.want(w.upload(packageKey("1.0.0", "windows_amd64"), widget("a")), inbox.Rejected, "the author's SHA256SUMS does not list "+providerName("widget", "1.0.0", "windows_amd64.zip"))
 }
 
 // What is stored and not signed is signed by the next recovery.

@@ -49,35 +49,3 @@ func (p *Publisher) Inventory(ctx context.Context, of, after string) iter.Seq2[H
 		}
 	}
 }
-
-// Told is the outcome that was written last for the key of an upload.
-type Told struct {
-	After string // the cursor to go on after
-	Outcome
-}
-
-// Outcomes is every outcome after a cursor whose upload's key begins with a prefix. With
-// a document that cannot be read it yields the error and the cursor, and goes on; with an
-// error of the whole there is no cursor, and it ends.
-func (p *Publisher) Outcomes(ctx context.Context, prefix, after string) iter.Seq2[Told, error] {
-	return func(yield func(Told, error) bool) {
-		for _, under := range []string{ // in the order of their keys
-			registry.OutcomesByHashPrefix, registry.OutcomesPrefix + prefix,
-		} {
-			for object, err := range p.bucket.List(ctx, under, after) {
-				if err != nil {
-					yield(Told{}, fmt.Errorf("list the outcomes: %w", err))
-					return
-				}
-				told := Told{After: object.Key}
-				told.Outcome, err = p.readOutcome(ctx, object.Key)
-				if err == nil && !strings.HasPrefix(told.Key, prefix) {
-					continue
-				}
-				if !yield(told, err) || ctx.Err() != nil {
-					return
-				}
-			}
-		}
-	}
-}

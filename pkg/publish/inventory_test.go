@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -34,10 +34,10 @@ func TestInventory(t *testing.T) {
 		}
 		module := zipOf(map[string]string{"main.tf": ""})
 		for _, key := range []string{"modules/acme/vpc/aws/1.0.0.zip", "modules/acme/vpc/aws/1.1.0+a.zip", "modules/acmeist/vpc/aws/1.0.0.zip"} {
-			w.want(w.upload(key, module), publish.Published)
+			w.want(w.upload(key, module), inbox.Published)
 		}
 		for _, key := range []string{packageKey("1.0.0", "linux_amd64"), packageKey("1.0.0", "darwin_arm64"), mirrored + providerName("widget", "2.0.0", "linux_amd64.zip")} {
-			w.want(w.upload(key, widget("x")), publish.Published)
+			w.want(w.upload(key, widget("x")), inbox.Published)
 		}
 		r := newReleaseOf(w.T, "acme", "3.0.0") // of which nothing can be served
 		for _, f := range r.inOrder("SHA256SUMS", "SHA256SUMS.sig", "author.asc") {

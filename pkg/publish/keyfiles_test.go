@@ -12,7 +12,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -82,7 +82,7 @@ func signedBy(t *testing.T, author *openpgp.Entity, version string) release {
 func (w *world) uploadSigned(author *openpgp.Entity, version string) string {
 	w.Helper()
 	r := signedBy(w.T, author, version)
-	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Published)
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), inbox.Published)
 	return w.authorsKey(version)
 }
 
@@ -105,11 +105,11 @@ func TestKeyFilesALongerExpiryReplacesTheKey(t *testing.T) {
 	short := expiring(t, author, time.Now().AddDate(0, 1, 0))
 	long := expiring(t, author, time.Now().AddDate(2, 0, 0))
 	const key = "keys/acme/author.asc"
-	w.want(w.upload(key, short), publish.Published)
+	w.want(w.upload(key, short), inbox.Published)
 	first := w.uploadSigned(author, "1.0.0")
-	w.want(w.upload(key, long), publish.Published)
+	w.want(w.upload(key, long), inbox.Published)
 	second := w.uploadSigned(author, "1.1.0")
-	w.want(w.upload("keys/acme/old.asc", short), publish.Published)
+	w.want(w.upload("keys/acme/old.asc", short), inbox.Published)
 	third := w.uploadSigned(author, "1.2.0")
 	if first == second || second != third {
 		t.Errorf("served are with the first key\n%s\nwith the longer one\n%s\nafter the first came again\n%s", first, second, third)
@@ -126,7 +126,7 @@ func TestKeyFilesWithSeveralKeysGiveThemAll(t *testing.T) {
 	for _, author := range authors {
 		file = append(append(file, expiring(t, author, time.Now().AddDate(1, 0, 0))...), '\n')
 	}
-	w.want(w.upload("keys/acme/team.asc", file), publish.Published)
+	w.want(w.upload("keys/acme/team.asc", file), inbox.Published)
 	if got := w.keysUnder(registry.AuthorKeysPrefix("acme")); len(got) != len(authors) {
 		t.Errorf("the keys of acme are %q", got)
 	}
@@ -164,14 +164,14 @@ func TestKeyFilesThatCannotBeServedAreRejected(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := w.in(t)
-			w.want(w.upload("keys/acme/author.asc", test.file), publish.Rejected, test.words)
+			w.want(w.upload("keys/acme/author.asc", test.file), inbox.Rejected, test.words)
 		})
 	}
 	if got := w.keysUnder(registry.AuthorKeysPrefix("acme")); len(got) != 0 {
 		t.Errorf("keys of acme: %q", got)
 	}
 	r := signedBy(t, author, "1.0.0")
-	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Pending, "keys/acme/")
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), inbox.Pending, "keys/acme/")
 	if s := w.provider("acme", "widget", "1.0.0"); s.Release.Author {
 		t.Error("it is served with a key that was rejected")
 	}
@@ -185,7 +185,7 @@ func TestKeyFilesThatAreDeletedBreakNothing(t *testing.T) {
 	key := w.uploadSigned(author, "1.0.0")
 	w.s3.Delete(t, "keys/acme/author.asc")
 	later := signedBy(t, author, "1.0.0")
-	w.want(w.uploadFiles(later.inOrder("darwin_arm64.zip")), publish.Published)
+	w.want(w.uploadFiles(later.inOrder("darwin_arm64.zip")), inbox.Published)
 	if got := w.authorsKey("1.0.0"); got != key || strings.Count(w.served(w.provider("acme", "widget", "1.0.0")), "\n") != 3 {
 		t.Errorf("it is served with the key\n%s\nwant\n%s", got, key)
 	}

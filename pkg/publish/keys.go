@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -49,8 +50,8 @@ func (p *Publisher) authorKeys(ctx context.Context, namespace string) ([]signing
 
 // publishKeys takes a file of an author's public keys, and completes the
 // releases that waited for one of them.
-func (p *Publisher) publishKeys(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
-	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.maxSize())
+func (p *Publisher) publishKeys(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
+	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.MaxSize())
 	if err != nil {
 		return gone(err)
 	}
@@ -59,22 +60,22 @@ func (p *Publisher) publishKeys(ctx context.Context, u upload, object blob.Objec
 	if err != nil {
 		return err
 	}
-	found, err := p.judgeKeys(ctx, u.namespace, file)
+	found, err := p.judgeKeys(ctx, u.Namespace, file)
 	if err != nil {
 		return err
 	}
-	if err := p.storeKeys(ctx, u.namespace, found); err != nil {
+	if err := p.storeKeys(ctx, u.Namespace, found); err != nil {
 		return err
 	}
 	if len(file.Keys) > 0 {
-		if err := p.completeRevocations(ctx, u.namespace); err != nil {
+		if err := p.completeRevocations(ctx, u.Namespace); err != nil {
 			return err
 		}
 	}
-	if err := p.completeReleases(ctx, u.namespace); err != nil || len(found.news) == 0 {
+	if err := p.completeReleases(ctx, u.Namespace); err != nil || len(found.news) == 0 {
 		return err
 	}
-	return &verdict{Published, found.news}
+	return &inbox.Verdict{Status: inbox.Published, Reasons: found.news}
 }
 
 // readKeys returns what is in a file of public keys, or rejects it.
@@ -82,7 +83,7 @@ func readKeys(data []byte) (signing.KeyFile, error) {
 	file, err := signing.ReadKeyFile(data)
 	var v signing.Violations
 	if errors.As(err, &v) {
-		return signing.KeyFile{}, &verdict{Rejected, v}
+		return signing.KeyFile{}, inbox.Problems(v).Verdict()
 	}
 	return file, err
 }
@@ -101,7 +102,7 @@ func (p *Publisher) judgeKeys(ctx context.Context, namespace string, file signin
 	if err != nil {
 		return found, err
 	}
-	var all problems
+	var all inbox.Problems
 	for _, key := range file.Keys {
 		if err := p.judgeKey(ctx, key, known, &found, &all); err != nil {
 			return found, err
@@ -113,17 +114,17 @@ func (p *Publisher) judgeKeys(ctx context.Context, namespace string, file signin
 	var unknown []string
 	for _, revocation := range file.Revocations {
 		isKnown, err := found.revoke(revocation, slices.Concat(known, file.Keys))
-		all.add(err)
+		all.Add(err)
 		if !isKnown {
 			unknown = append(unknown, revocation.KeyID)
 		}
 	}
 	switch {
 	case len(all) > 0:
-		return found, all.verdict()
+		return found, all.Verdict()
 	case len(unknown) > 0:
-		return found, wait("it revokes the key %s, which is not under %s%s/ yet: upload that key, or the key and its revocation as one (gpg --import this file, then gpg --armor --export)",
-			strings.Join(unknown, ", "), keysFolder, namespace)
+		return found, inbox.Wait("it revokes the key %s, which is not under %s%s/ yet: upload that key, or the key and its revocation as one (gpg --import this file, then gpg --armor --export)",
+			strings.Join(unknown, ", "), inbox.KeysFolder, namespace)
 	}
 	return found, nil
 }
@@ -131,7 +132,7 @@ func (p *Publisher) judgeKeys(ctx context.Context, namespace string, file signin
 // judgeKey adds a key to what is found, or says what is wrong with it. A revoked
 // key ends the trust in it whatever else is wrong. So does a form that cannot be
 // used, if it comes after another one or revokes a subkey.
-func (p *Publisher) judgeKey(ctx context.Context, key signing.PublicKey, known []signing.PublicKey, found *judgedKeys, all *problems) error {
+func (p *Publisher) judgeKey(ctx context.Context, key signing.PublicKey, known []signing.PublicKey, found *judgedKeys, all *inbox.Problems) error {
 	if !key.Revoked.IsZero() {
 		found.end(key)
 		return nil
@@ -143,21 +144,21 @@ func (p *Publisher) judgeKey(ctx context.Context, key signing.PublicKey, known [
 	problem := key.Problem(time.Now())
 	switch {
 	case why != "":
-		all.add(fmt.Errorf("key %s %s: sign with another key and upload that one", key.Fingerprint, why))
+		all.Add(fmt.Errorf("key %s %s: sign with another key and upload that one", key.Fingerprint, why))
 	case problem == "":
 		found.forms = append(found.forms, key)
 	case key.RevokedSubkeys || comesAfterAnother(key, known):
 		found.forms = append(found.forms, key)
 		found.news = append(found.news, fmt.Sprintf("key %s is not trusted for new releases until there is a newer form of it: it %s", key.Fingerprint, problem))
 	default:
-		all.add(fmt.Errorf("key %s %s", key.KeyID, problem))
+		all.Add(fmt.Errorf("key %s %s", key.KeyID, problem))
 	}
 	return nil
 }
 
 // checkSizes looks at the keys as they would be served if all is taken in: they have
 // the revocations of subkeys of all their forms.
-func (j *judgedKeys) checkSizes(known []signing.PublicKey, all *problems) error {
+func (j *judgedKeys) checkSizes(known []signing.PublicKey, all *inbox.Problems) error {
 	newest, err := signing.NewestForms(slices.Concat(known, j.forms))
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (j *judgedKeys) checkSizes(known []signing.PublicKey, all *problems) error 
 	for _, key := range newest {
 		isNew := slices.ContainsFunc(j.forms, func(form signing.PublicKey) bool { return form.Fingerprint == key.Fingerprint })
 		if problem := key.TooLarge(); problem != "" && isNew {
-			all.add(fmt.Errorf("key %s, together with what was uploaded of it before, %s", key.KeyID, problem))
+			all.Add(fmt.Errorf("key %s, together with what was uploaded of it before, %s", key.KeyID, problem))
 		}
 	}
 	return nil
@@ -222,15 +223,15 @@ func (p *Publisher) storeKeys(ctx context.Context, namespace string, found judge
 // completeRevocations publishes the revocation certificates of a namespace that
 // lie in the inbox and have waited for their key.
 func (p *Publisher) completeRevocations(ctx context.Context, namespace string) error {
-	for object, err := range p.bucket.List(ctx, keysFolder+namespace+"/", "") {
+	for object, err := range p.bucket.List(ctx, inbox.KeysFolder+namespace+"/", "") {
 		if err != nil {
 			return fmt.Errorf("list the keys of %s: %w", namespace, err)
 		}
-		last, err := p.LastOutcome(ctx, object.Key)
+		last, err := p.Inbox.LastOutcome(ctx, object.Key)
 		if err != nil {
 			return err
 		}
-		if last.Status != Pending {
+		if last.Status != inbox.Pending {
 			continue
 		}
 		if err := p.PublishKey(ctx, object.Key); err != nil {
@@ -243,7 +244,7 @@ func (p *Publisher) completeRevocations(ctx context.Context, namespace string) e
 // completeReleases publishes the signatures of a namespace that lie in the
 // inbox and have waited.
 func (p *Publisher) completeReleases(ctx context.Context, namespace string) error {
-	for object, err := range p.bucket.List(ctx, providersFolder+namespace+"/", "") {
+	for object, err := range p.bucket.List(ctx, inbox.ProvidersFolder+namespace+"/", "") {
 		if err != nil {
 			return fmt.Errorf("list the uploads of %s: %w", namespace, err)
 		}

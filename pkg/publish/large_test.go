@@ -27,6 +27,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"golang.org/x/mod/sumdb/dirhash"
@@ -65,7 +66,7 @@ type largeJob struct {
 
 // A largeResult is how that went.
 type largeResult struct {
-	Outcome   publish.Outcome
+	Outcome   inbox.Outcome
 	Package   registry.Package
 	Memory    int64 // the process's peak, in bytes, before it hashed the file itself
 	Published time.Duration
@@ -106,7 +107,7 @@ func TestALargePackageIsPublishedInLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := runLarge(t, largeJob{S3: *server, Key: key, Version: object.Version, Folder: t.TempDir(), File: file})
-	if r.Outcome.Status != publish.Published {
+	if r.Outcome.Status != inbox.Published {
 		t.Errorf("%+v", r.Outcome)
 	}
 	if r.Outcome.SHA256 != r.SHA256 || r.Package.H1 != r.H1 || r.Package.Size != packed {

@@ -1,30 +1,14 @@
 package publish
 
-import (
-	"github.com/larder-registry/larder/pkg/archive"
-	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/shasums"
-	"github.com/larder-registry/larder/pkg/signing"
-)
-
 // Limits of what is published. What an archive may hold is limited by package
-// archive.
+// archive, and how large an upload may be by package inbox.
 const (
-	// MaxUpload is the largest object that is published, in bytes: as much as a
-	// bucket copies.
-	MaxUpload = blob.MaxCopy
-
 	// MaxPackages is how many packages a version has at most, each for a
 	// platform of its own. Go builds for fewer than 50, and providers for some
 	// 15. Of the longest names, 3,000 would fill SHA256SUMS (1 MiB) and the
 	// version's item in DynamoDB (400 KiB), and 2,000 with a URL each the answer
 	// of a function (6 MB).
 	MaxPackages = 100
-
-	// maxFilename is the longest name of a release's file, in bytes: a name in
-	// SHA256SUMS has 255, and so has that of the outcome's document, which is
-	// longer by ".json".
-	maxFilename = 250
 
 	// maxAnswered is how long a listing may become that is sent to a client, in
 	// bytes of JSON: a function's answer has 6 MB, a third more than it encodes.
@@ -37,7 +21,7 @@ const (
 	// 12,000 versions take it, or 3,500 with the longest names.
 	maxStored = 640 << 10
 
-	// maxStateDocument is the largest record or outcome, in bytes.
+	// maxStateDocument is the largest record, in bytes.
 	maxStateDocument = 16 << 20
 
 	// maxAttempts is how often a record is tried under the next number.
@@ -45,21 +29,3 @@ const (
 	// on, and a version has few.
 	maxAttempts = 1000
 )
-
-// maxSize is the largest upload of its kind, in bytes.
-func (u upload) maxSize() int64 {
-	switch u.kind {
-	case releaseSHA256SUMS:
-		return shasums.MaxSize
-	case releaseSignature:
-		return signing.MaxSignature
-	case releaseManifest:
-		return archive.MaxManifest
-	case authorKeys:
-		return signing.MaxKeyFile
-	case mirrorDocument:
-		return maxMirrorDocument
-	default:
-		return MaxUpload
-	}
-}

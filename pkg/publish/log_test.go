@@ -17,6 +17,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -56,15 +57,15 @@ func TestTheLogSaysWhatHappens(t *testing.T) {
 			t.Errorf("%s there is logged\n%s\nwant\n%s", when, strings.Join(got, "\n"), strings.Join(lines, "\n"))
 		}
 	}
-	line := func(level string, status publish.Status, key, version, subject, reasons string, body []byte) string {
+	line := func(level string, status inbox.Status, key, version, subject, reasons string, body []byte) string {
 		return fmt.Sprintf(`level=%s msg="upload %s" key=%s version_id=%s status=%s subject=%q reasons=%s sha256=%s by=ci`, level, status, key, version, status, subject, reasons, shaOf(body))
 	}
 
 	module, body := "modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""})
 	version := upload(module, body, nil)
-	want("once a module is published", line("INFO", publish.Published, module, version, "module acme/vpc/aws 1.0.0", "[]", body))
+	want("once a module is published", line("INFO", inbox.Published, module, version, "module acme/vpc/aws 1.0.0", "[]", body))
 	version = upload(authorFile, []byte("no key"), nil)
-	want("once a file is rejected", line("WARN", publish.Rejected, authorFile, version, "signing keys of acme", `"[the file holds no OpenPGP public key in armor: upload the output of gpg --armor --export]"`, []byte("no key")))
+	want("once a file is rejected", line("WARN", inbox.Rejected, authorFile, version, "signing keys of acme", `"[the file holds no OpenPGP public key in armor: upload the output of gpg --armor --export]"`, []byte("no key")))
 
 	full := map[string]string{}
 	for n := range 10 {
@@ -73,7 +74,7 @@ func TestTheLogSaysWhatHappens(t *testing.T) {
 	key := packageKey("1.0.0", "linux_amd64")
 	version = upload(key, widget("a"), full)
 	want("beside ten tags", fmt.Sprintf(`level=WARN msg="the upload has no room for the tags of its outcome" key=%s version_id=%s by=ci`, key, version),
-		line("INFO", publish.Published, key, version, "provider acme/widget 1.0.0 for linux_amd64", "[]", widget("a")))
+		line("INFO", inbox.Published, key, version, "provider acme/widget 1.0.0 for linux_amd64", "[]", widget("a")))
 
 	for _, to := range []registry.Standing{deprecate("use 2.0.0"), deprecate("use 2.0.0"), restore} {
 		_, _, err := p.SetStanding(t.Context(), registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, to)
@@ -167,7 +168,7 @@ func TestTheWordBackIsWhole(t *testing.T) {
 	linux, manifestName := providerName("widget", "1.0.0", "linux_amd64.zip"), providerName("widget", "1.0.0", "manifest.json")
 	document := []byte(`{"archives":{}}`)
 	missing := []string{"its SHA256SUMS.sig is not here yet; until it comes, the registry's own SHA256SUMS is served"}
-	written := func(key string) (o publish.Outcome) {
+	written := func(key string) (o inbox.Outcome) {
 		t.Helper()
 		if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &o); err != nil {
 			t.Error(err)
@@ -175,30 +176,30 @@ func TestTheWordBackIsWhole(t *testing.T) {
 		return o
 	}
 	before := time.Now().Truncate(time.Second)
-	same := func(got, want publish.Outcome) bool {
+	same := func(got, want inbox.Outcome) bool {
 		timely := !got.Time.Before(before) && !got.Time.After(time.Now()) && got.Time.Equal(got.Time.Truncate(time.Second))
 		got.Time = time.Time{}
 		return timely && reflect.DeepEqual(got, want)
 	}
-	var sums publish.Outcome
+	var sums inbox.Outcome
 	for n, test := range []struct {
 		key     string
 		body    []byte
-		status  publish.Status
+		status  inbox.Status
 		subject string
 		reasons []string
 	}{
-		{authorFile, r.uploads()[authorFile], publish.Published, "signing keys of acme", nil},
-		{widgetFolder + linux, r.files[linux], publish.Published, "provider acme/widget 1.0.0 for linux_amd64", nil},
-		{widgetFolder + manifestName, r.files[manifestName], publish.Published, "manifest of provider acme/widget 1.0.0", nil},
-		{r.sumsKey(), r.sums, publish.Pending, "SHA256SUMS of provider acme/widget 1.0.0", missing},
-		{r.sumsKey() + ".sig", r.signature, publish.Published, "signature of provider acme/widget 1.0.0", nil},
-		{"modules/acme/vpc/aws/1.0.0.zip", module, publish.Published, "module acme/vpc/aws 1.0.0", nil},
-		{"modules/acme/vpc/aws/1.1.0.zip", wrapped, publish.Published, "module acme/vpc/aws 1.1.0", nil},
-		{mirrored + "1.0.0.json", document, publish.Ignored, "mirror document of provider registry.terraform.io/acme/widget 1.0.0", []string{"a mirror's documents follow from its packages"}},
-		{mirrored + linux, widget("a"), publish.Published, "provider registry.terraform.io/acme/widget 1.0.0 for linux_amd64", nil},
+		{authorFile, r.uploads()[authorFile], inbox.Published, "signing keys of acme", nil},
+		{widgetFolder + linux, r.files[linux], inbox.Published, "provider acme/widget 1.0.0 for linux_amd64", nil},
+		{widgetFolder + manifestName, r.files[manifestName], inbox.Published, "manifest of provider acme/widget 1.0.0", nil},
+		{r.sumsKey(), r.sums, inbox.Pending, "SHA256SUMS of provider acme/widget 1.0.0", missing},
+		{r.sumsKey() + ".sig", r.signature, inbox.Published, "signature of provider acme/widget 1.0.0", nil},
+		{"modules/acme/vpc/aws/1.0.0.zip", module, inbox.Published, "module acme/vpc/aws 1.0.0", nil},
+		{"modules/acme/vpc/aws/1.1.0.zip", wrapped, inbox.Published, "module acme/vpc/aws 1.1.0", nil},
+		{mirrored + "1.0.0.json", document, inbox.Ignored, "mirror document of provider registry.terraform.io/acme/widget 1.0.0", []string{"a mirror's documents follow from its packages"}},
+		{mirrored + linux, widget("a"), inbox.Published, "provider registry.terraform.io/acme/widget 1.0.0 for linux_amd64", nil},
 	} {
-		want := publish.Outcome{Key: test.key, Version: w.s3.Upload(t, test.key, test.body, nil), Status: test.status, Subject: test.subject, Reasons: test.reasons, SHA256: shaOf(test.body), By: fmt.Sprint("uploader ", n)}
+		want := inbox.Outcome{Key: test.key, Version: w.s3.Upload(t, test.key, test.body, nil), Status: test.status, Subject: test.subject, Reasons: test.reasons, SHA256: shaOf(test.body), By: fmt.Sprint("uploader ", n)}
 		got, err := w.Publish(t.Context(), blob.Object{Key: test.key, Version: want.Version, By: want.By})
 		if err != nil || !same(got, want) {
 			t.Errorf("%s: the outcome is %+v, %v, want %+v", test.key, got, err, want)
@@ -210,7 +211,7 @@ func TestTheWordBackIsWhole(t *testing.T) {
 			sums = want
 		}
 	}
-	sums.Status, sums.Reasons = publish.Published, nil
+	sums.Status, sums.Reasons = inbox.Published, nil
 	if got := written(r.sumsKey()); !same(got, sums) {
 		t.Errorf("once the signature is here, the document of SHA256SUMS is %+v, want %+v", got, sums)
 	}
@@ -228,15 +229,15 @@ func TestTheWordBackToTheOtherFileIsMadeUpFor(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	r := newRelease(t, "acme")
 	signature := r.sumsKey() + ".sig"
-	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig")), publish.Pending)
+	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig")), inbox.Pending)
 	object := blob.Object{Key: r.sumsKey(), Version: w.s3.Upload(t, r.sumsKey(), r.sums, nil)}
 	f := &faults{hits: point{"put " + registry.OutcomeKey(signature), 1}.hits, kind: killed}
 	if _, err := w.through(f).Publish(t.Context(), object); !errors.Is(err, errFault) {
 		t.Fatal(err)
 	}
-	w.want(w.deliver(object.Key, object.Version), publish.Published)
-	var told publish.Outcome
-	if err := json.Unmarshal(w.read(registry.OutcomeKey(signature)), &told); err != nil || told.Status != publish.Published {
+	w.want(w.deliver(object.Key, object.Version), inbox.Published)
+	var told inbox.Outcome
+	if err := json.Unmarshal(w.read(registry.OutcomeKey(signature)), &told); err != nil || told.Status != inbox.Published {
 		t.Errorf("the signature is told %+v, %v", told, err)
 	}
 }
@@ -253,7 +254,7 @@ func TestTheWordBackNamesTheUploaderOfItsVersion(t *testing.T) {
 		if _, err := w.Publish(t.Context(), blob.Object{Key: key, Version: step.version, By: step.by}); err != nil {
 			t.Fatal(err)
 		}
-		var written publish.Outcome
+		var written inbox.Outcome
 		if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil || written.By != step.want || written.Version != step.version {
 			t.Errorf("%+v: the document is %+v, %v", step, written, err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -25,8 +26,8 @@ import (
 // release are uploaded one after another, in any order.
 const manifestTime = 15 * time.Minute
 
-func (p *Publisher) publishManifest(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
-	data, described, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.maxSize())
+func (p *Publisher) publishManifest(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
+	data, described, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.MaxSize())
 	if err != nil {
 		return gone(err)
 	}
@@ -35,16 +36,16 @@ func (p *Publisher) publishManifest(ctx context.Context, u upload, object blob.O
 	if err != nil {
 		return err
 	}
-	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
 	if err := p.load(ctx, s); err != nil {
 		return err
 	}
 	manifest := registry.Manifest{SHA256: o.SHA256, Protocols: protocols}
 	err = p.extend(ctx, s, func() (*registry.Record, error) {
-		if published, err := p.manifestPublished(ctx, s, u.version, manifest, described.Modified); published || err != nil {
+		if published, err := p.manifestPublished(ctx, s, u.Version, manifest, described.Modified); published || err != nil {
 			return nil, err
 		}
-		return &registry.Record{Kind: registry.KindManifest, Version: u.version, Upload: object.Key, By: object.By, Manifest: &manifest}, nil
+		return &registry.Record{Kind: registry.KindManifest, Version: u.Version, Upload: object.Key, By: object.By, Manifest: &manifest}, nil
 	})
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (p *Publisher) publishManifest(ctx context.Context, u upload, object blob.O
 func parseManifest(data []byte) ([]string, error) {
 	protocols, err := archive.ParseManifest(bytes.TrimSpace(data))
 	if err != nil {
-		return nil, reject("it is not a registry manifest: %v", err)
+		return nil, inbox.Reject("it is not a registry manifest: %v", err)
 	}
 	return protocols, nil
 }
@@ -71,7 +72,7 @@ func (p *Publisher) manifestPublished(ctx context.Context, s *registry.ProviderV
 	case s.Manifest != nil && s.Manifest.SHA256 == m.SHA256:
 		return true, nil
 	case s.Manifest != nil:
-		return false, reject("provider %s %s has a registry manifest already, with other bytes (sha256 %s): a published version never changes", s.Address, s.Version, s.Manifest.SHA256)
+		return false, inbox.Reject("provider %s %s has a registry manifest already, with other bytes (sha256 %s): a published version never changes", s.Address, s.Version, s.Manifest.SHA256)
 	}
 	for _, pkg := range s.Packages {
 		if err := checkInside(s.Address.PackageFilename(s.Version, pkg.Platform), pkg, m.Protocols); err != nil {
@@ -90,7 +91,7 @@ func checkInside(name string, pkg registry.Package, protocols []string) error {
 	if len(pkg.Protocols) == 0 || slices.Equal(pkg.Protocols, protocols) {
 		return nil
 	}
-	return reject("the release's manifest says protocols %s, and the %s in %s says %s: they must say the same", list(protocols), archive.ManifestName, name, list(pkg.Protocols))
+	return inbox.Reject("the release's manifest says protocols %s, and the %s in %s says %s: they must say the same", list(protocols), archive.ManifestName, name, list(pkg.Protocols))
 }
 
 // checkUnsigned says why a manifest that nobody signed cannot say the protocols of
@@ -102,7 +103,7 @@ func (p *Publisher) checkUnsigned(ctx context.Context, s *registry.ProviderVersi
 	}
 	served := s.Protocols(s.Packages[at])
 	if !slices.ContainsFunc(protocols, spoken) {
-		return reject("it says protocols %s, which no client speaks, and provider %s %s is published with %s: a published version never changes, but for a manifest that its author's signed SHA256SUMS lists", list(protocols), s.Address, s.Version, list(served))
+		return inbox.Reject("it says protocols %s, which no client speaks, and provider %s %s is published with %s: a published version never changes, but for a manifest that its author's signed SHA256SUMS lists", list(protocols), s.Address, s.Version, list(served))
 	}
 	first, err := p.firstPackage(ctx, s)
 	if err != nil {
@@ -111,7 +112,7 @@ func (p *Publisher) checkUnsigned(ctx context.Context, s *registry.ProviderVersi
 	if uploaded.Sub(first) <= manifestTime {
 		return nil
 	}
-	return wait("it says protocols %s, and provider %s %s is published with %s: it waits for a SHA256SUMS that lists it, signed by its author. Or put it into the zips of a new version, as %s", list(protocols), s.Address, s.Version, list(served), archive.ManifestName)
+	return inbox.Wait("it says protocols %s, and provider %s %s is published with %s: it waits for a SHA256SUMS that lists it, signed by its author. Or put it into the zips of a new version, as %s", list(protocols), s.Address, s.Version, list(served), archive.ManifestName)
 }
 
 // spoken says whether clients of today can install a package of a protocol.
@@ -139,9 +140,9 @@ func (p *Publisher) firstPackage(ctx context.Context, s *registry.ProviderVersio
 
 // completeManifest publishes a manifest that waited for the author's release,
 // which is served now.
-func (p *Publisher) completeManifest(ctx context.Context, u upload) error {
-	for _, folder := range u.folders() {
-		key := folder + "/" + u.provider.ManifestFilename(u.version)
+func (p *Publisher) completeManifest(ctx context.Context, u inbox.Upload) error {
+	for _, folder := range u.Folders() {
+		key := folder + "/" + u.Provider.ManifestFilename(u.Version)
 		if err := p.PublishKey(ctx, key); err != nil {
 			return err
 		}

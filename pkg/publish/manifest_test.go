@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -61,51 +61,51 @@ func TestWhatIsServedDoesNotChangeByAManifest(t *testing.T) {
 		others   map[string][]byte // what it does not list
 		order    []string
 		after    time.Duration // of the last of them, which is a manifest, since the first package was accepted
-		want     publish.Status
+		want     inbox.Status
 		words    string
 		protocol []string
 	}{
 		{"that no client speaks", map[string][]byte{linux: plain, manifestName: manifest("4.0")}, nil,
-			[]string{linux, manifestName}, 0, publish.Rejected, "which no client speaks", []string{"5.0"}},
+			[]string{linux, manifestName}, 0, inbox.Rejected, "which no client speaks", []string{"5.0"}},
 		{"that no client speaks, late", map[string][]byte{linux: plain, manifestName: manifest("4.0", "7.0")}, nil,
-			[]string{linux, manifestName}, time.Hour, publish.Rejected, "4.0 and 7.0, which no client speaks", []string{"5.0"}},
+			[]string{linux, manifestName}, time.Hour, inbox.Rejected, "4.0 and 7.0, which no client speaks", []string{"5.0"}},
 		{"in time", map[string][]byte{linux: plain, manifestName: manifest("6.0")}, nil,
-			[]string{linux, manifestName}, 0, publish.Published, "", []string{"6.0"}},
+			[]string{linux, manifestName}, 0, inbox.Published, "", []string{"6.0"}},
 		{"just in time", map[string][]byte{linux: plain, manifestName: manifest("4.0", "5.1")}, nil,
-			[]string{linux, darwin, manifestName}, 15 * time.Minute, publish.Published, "", []string{"4.0", "5.1"}},
+			[]string{linux, darwin, manifestName}, 15 * time.Minute, inbox.Published, "", []string{"4.0", "5.1"}},
 		{"just too late", map[string][]byte{linux: plain, manifestName: manifest("6.0")}, nil,
-			[]string{linux, darwin, manifestName}, 15*time.Minute + time.Millisecond, publish.Pending,
+			[]string{linux, darwin, manifestName}, 15*time.Minute + time.Millisecond, inbox.Pending,
 			"says protocols 6.0, and provider acme/widget 1.0.0 is published with 5.0: it waits for a SHA256SUMS that lists it", []string{"5.0"}},
 		{"late, with what is served", map[string][]byte{linux: plain, manifestName: manifest("5.0")}, nil,
-			[]string{linux, manifestName}, time.Hour, publish.Published, "", []string{"5.0"}},
+			[]string{linux, manifestName}, time.Hour, inbox.Published, "", []string{"5.0"}},
 		{"late, with what the package says", map[string][]byte{linux: saying(linux, "6.0", "6.1"), manifestName: manifest("6.1")}, nil,
-			[]string{linux, manifestName}, time.Hour, publish.Published, "", []string{"6.1"}},
+			[]string{linux, manifestName}, time.Hour, inbox.Published, "", []string{"6.1"}},
 		{"in time, with less than the package says", map[string][]byte{linux: saying(linux, "5.0", "6.0"), manifestName: manifest("6.0")}, nil,
-			[]string{linux, manifestName}, 0, publish.Rejected, "says protocols 6.0, and the terraform-registry-manifest.json in terraform-provider-widget_1.0.0_linux_amd64.zip says 5.0 and 6.0: they must say the same", []string{"5.0", "6.0"}},
+			[]string{linux, manifestName}, 0, inbox.Rejected, "says protocols 6.0, and the terraform-registry-manifest.json in terraform-provider-widget_1.0.0_linux_amd64.zip says 5.0 and 6.0: they must say the same", []string{"5.0", "6.0"}},
 		{"in time, with what one package says and the other does not", map[string][]byte{linux: plain, darwin: saying(darwin, "6.0"), manifestName: manifest("6.0")}, nil,
-			[]string{linux, darwin, manifestName}, 0, publish.Published, "", []string{"6.0"}},
+			[]string{linux, darwin, manifestName}, 0, inbox.Published, "", []string{"6.0"}},
 		{"late, with what one package says and the other does not", map[string][]byte{linux: plain, darwin: saying(darwin, "6.0"), manifestName: manifest("6.0")}, nil,
-			[]string{linux, darwin, manifestName}, time.Hour, publish.Pending, "is published with 5.0", []string{"5.0", "6.0"}},
+			[]string{linux, darwin, manifestName}, time.Hour, inbox.Pending, "is published with 5.0", []string{"5.0", "6.0"}},
 		{"before a package that contradicts it", map[string][]byte{linux: saying(linux, "5.0"), darwin: plain, manifestName: manifest("6.0")}, nil,
-			[]string{manifestName, darwin, linux}, 0, publish.Rejected, "they must say the same", []string{"6.0"}},
+			[]string{manifestName, darwin, linux}, 0, inbox.Rejected, "they must say the same", []string{"6.0"}},
 		{"before a package that agrees", map[string][]byte{linux: saying(linux, "6.0"), manifestName: manifest("6.0")}, nil,
-			[]string{manifestName, linux}, 0, publish.Published, "", []string{"6.0"}},
+			[]string{manifestName, linux}, 0, inbox.Published, "", []string{"6.0"}},
 		{"before a package that says nothing", map[string][]byte{linux: plain, manifestName: manifest("4.0")}, nil,
-			[]string{manifestName, linux}, 0, publish.Published, "", []string{"4.0"}},
+			[]string{manifestName, linux}, 0, inbox.Published, "", []string{"4.0"}},
 		{"of a release that lists it, late", map[string][]byte{linux: plain, manifestName: manifest("6.0")}, nil,
-			append([]string{linux}, append(signed, manifestName)...), time.Hour, publish.Published, "", []string{"6.0"}},
+			append([]string{linux}, append(signed, manifestName)...), time.Hour, inbox.Published, "", []string{"6.0"}},
 		{"of a release that lists it, and which no client speaks", map[string][]byte{linux: plain, manifestName: manifest("4.0")}, nil,
-			append([]string{linux}, append(signed, manifestName)...), 0, publish.Published, "", []string{"4.0"}},
+			append([]string{linux}, append(signed, manifestName)...), 0, inbox.Published, "", []string{"4.0"}},
 		{"of a release that lists it, and that contradicts the package", map[string][]byte{linux: saying(linux, "5.0"), manifestName: manifest("6.0")}, nil,
-			append([]string{linux}, append(signed, manifestName)...), 0, publish.Rejected, "they must say the same", []string{"5.0"}},
+			append([]string{linux}, append(signed, manifestName)...), 0, inbox.Rejected, "they must say the same", []string{"5.0"}},
 		{"of a release that does not list it", map[string][]byte{linux: plain}, map[string][]byte{manifestName: manifest("6.0")},
-			append([]string{linux}, append(signed, manifestName)...), 0, publish.Rejected, "does not list terraform-provider-widget_1.0.0_manifest.json", []string{"5.0"}},
+			append([]string{linux}, append(signed, manifestName)...), 0, inbox.Rejected, "does not list terraform-provider-widget_1.0.0_manifest.json", []string{"5.0"}},
 		{"of a release that does not list it, with what is served", map[string][]byte{linux: plain}, map[string][]byte{manifestName: manifest("5.0")},
-			append([]string{linux}, append(signed, manifestName)...), 0, publish.Rejected, "does not list", []string{"5.0"}},
+			append([]string{linux}, append(signed, manifestName)...), 0, inbox.Rejected, "does not list", []string{"5.0"}},
 		{"of a release that lists another", map[string][]byte{linux: plain, manifestName: manifest("6.0")}, map[string][]byte{manifestName: manifest("5.0")},
-			append([]string{linux}, append(signed, manifestName)...), 0, publish.Rejected, "lists terraform-provider-widget_1.0.0_manifest.json with another sha256", []string{"5.0"}},
+			append([]string{linux}, append(signed, manifestName)...), 0, inbox.Rejected, "lists terraform-provider-widget_1.0.0_manifest.json with another sha256", []string{"5.0"}},
 		{"before a release that does not list it", map[string][]byte{linux: plain}, map[string][]byte{manifestName: manifest("6.0")},
-			append([]string{linux, manifestName}, signed...), 0, publish.Published, "", []string{"6.0"}},
+			append([]string{linux, manifestName}, signed...), 0, inbox.Published, "", []string{"6.0"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorldOn(t, inMemory, onBolt)
@@ -119,7 +119,7 @@ func TestWhatIsServedDoesNotChangeByAManifest(t *testing.T) {
 			for name, body := range test.others {
 				r.files[providerName("widget", "1.0.0", name)] = body
 			}
-			var last publish.Outcome
+			var last inbox.Outcome
 			for n, f := range r.inOrder(test.order...) {
 				if f.body == nil {
 					f.body = widget("another platform's")

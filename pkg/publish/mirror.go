@@ -9,15 +9,13 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // A mirror's documents follow from its packages. Those that are uploaded with
 // them, as `terraform providers mirror` writes them, say by which hashes whoever
 // ran it had trusted the packages: so they are compared.
-
-// maxMirrorDocument is the largest document of a version that is read, in bytes.
-const maxMirrorDocument = 1 << 20
 
 // mirrorHashes is the hashes in a version's document by their platforms.
 type mirrorHashes map[string][]string
@@ -30,7 +28,7 @@ func parseMirrorHashes(data []byte) (mirrorHashes, error) {
 		} `json:"archives"`
 	}
 	if err := json.Unmarshal(data, &document); err != nil {
-		return nil, ignore(`it is not the document of a version in a mirror, which is JSON with "archives"`)
+		return nil, inbox.Ignore(`it is not the document of a version in a mirror, which is JSON with "archives"`)
 	}
 	hashes := mirrorHashes{}
 	for platform, archive := range document.Archives {
@@ -55,16 +53,16 @@ func (h mirrorHashes) check(pkg registry.Package) error {
 
 // checkMirrored rejects a mirrored package that is not what the document that
 // was uploaded with it says. A document that is none says nothing.
-func (p *Publisher) checkMirrored(ctx context.Context, u upload, object blob.Object, pkg registry.Package) error {
-	if !u.provider.Mirrored() {
+func (p *Publisher) checkMirrored(ctx context.Context, u inbox.Upload, object blob.Object, pkg registry.Package) error {
+	if !u.Provider.Mirrored() {
 		return nil
 	}
-	name := u.version.String() + ".json"
-	data, _, err := blob.Read(ctx, p.bucket, path.Dir(object.Key)+"/"+name, "", maxMirrorDocument)
+	name := u.Version.String() + ".json"
+	data, _, err := blob.Read(ctx, p.bucket, path.Dir(object.Key)+"/"+name, "", inbox.MaxMirrorDocument)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil
 	}
-	if _, _, failed := conclude(err); failed != nil {
+	if _, _, failed := inbox.Conclude(err); failed != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	hashes, err := parseMirrorHashes(data)
@@ -72,15 +70,15 @@ func (p *Publisher) checkMirrored(ctx context.Context, u upload, object blob.Obj
 		return nil
 	}
 	if err := hashes.check(pkg); err != nil {
-		return reject("the package is not the one that %s beside it names: %v", name, err)
+		return inbox.Reject("the package is not the one that %s beside it names: %v", name, err)
 	}
 	return nil
 }
 
 // readMirrorDocument compares a version's document with the packages that are
 // here. Nothing follows from it but a word: they stand.
-func (p *Publisher) readMirrorDocument(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
-	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, maxMirrorDocument)
+func (p *Publisher) readMirrorDocument(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
+	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, inbox.MaxMirrorDocument)
 	if err != nil {
 		return gone(err)
 	}
@@ -89,7 +87,7 @@ func (p *Publisher) readMirrorDocument(ctx context.Context, u upload, object blo
 	if err != nil {
 		return err
 	}
-	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
 	if err := p.load(ctx, s); err != nil {
 		return err
 	}
@@ -99,5 +97,5 @@ func (p *Publisher) readMirrorDocument(ctx context.Context, u upload, object blo
 			differences = append(differences, fmt.Sprintf("%v: what is published stands", err))
 		}
 	}
-	return &verdict{Ignored, differences}
+	return &inbox.Verdict{Status: inbox.Ignored, Reasons: differences}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -53,9 +54,9 @@ func versionDocument(hashes map[string][]string) []byte {
 func TestMirroredPackagesArePublished(t *testing.T) {
 	onBothCatalogs(t, func(w *world) {
 		body := widget("a")
-		w.want(w.upload(mirrored+"terraform-provider-widget_1.0.0_linux_amd64.zip", body), publish.Published)
-		w.want(w.upload("mirror/Registry.Terraform.IO/acme/widget/terraform-provider-widget_1.0.0_darwin_arm64.zip", widget("b")), publish.Published)
-		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("c")), publish.Published)
+		w.want(w.upload(mirrored+"terraform-provider-widget_1.0.0_linux_amd64.zip", body), inbox.Published)
+		w.want(w.upload("mirror/Registry.Terraform.IO/acme/widget/terraform-provider-widget_1.0.0_darwin_arm64.zip", widget("b")), inbox.Published)
+		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("c")), inbox.Published)
 		s := w.mirroredWidget("1.0.0")
 		pkg, served := s.Package(registry.Platform{OS: "linux", Arch: "amd64"})
 		if !served || len(s.Packages) != 2 || s.Release != nil || pkg.H1 != archivetest.H1(w.T, body) {
@@ -91,31 +92,31 @@ func TestMirrorDocumentsAreCompared(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		hashes []string
-		want   publish.Status
+		want   inbox.Status
 	}{
-		{"the same", []string{h1}, publish.Published},
-		{"none", nil, publish.Published},
-		{"of schemes of the future", []string{"h2:abc", "zz"}, publish.Published},
-		{"another h1", []string{"h1:AAAA"}, publish.Rejected},
-		{"another zh", []string{h1, "zh:00"}, publish.Rejected},
+		{"the same", []string{h1}, inbox.Published},
+		{"none", nil, inbox.Published},
+		{"of schemes of the future", []string{"h2:abc", "zz"}, inbox.Published},
+		{"another h1", []string{"h1:AAAA"}, inbox.Rejected},
+		{"another zh", []string{h1, "zh:00"}, inbox.Rejected},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			document := versionDocument(map[string][]string{"linux_amd64": tt.hashes, "plan9_arm": {"h1:BBBB"}})
 			key := mirrored + "terraform-provider-widget_1.0.0_linux_amd64.zip"
-			w.want(w.upload(mirrored+"1.0.0.json", document), publish.Ignored)
+			w.want(w.upload(mirrored+"1.0.0.json", document), inbox.Ignored)
 			got := w.upload(key, body)
 			w.want(got, tt.want)
-			if tt.want == publish.Rejected && !strings.Contains(got.Reasons[0], "1.0.0.json beside it") {
+			if tt.want == inbox.Rejected && !strings.Contains(got.Reasons[0], "1.0.0.json beside it") {
 				t.Errorf("the reasons are %q", got.Reasons)
 			}
 
 			later := strings.Replace(mirrored, "acme", "beta", 1)
-			w.want(w.upload(later+path.Base(key), body), publish.Published)
+			w.want(w.upload(later+path.Base(key), body), inbox.Published)
 			o := w.upload(later+"1.0.0.json", document)
-			w.want(o, publish.Ignored)
-			w.want(w.upload(later+path.Base(key), body), publish.Published) // the same bytes again
-			if told := slices.ContainsFunc(o.Reasons, func(r string) bool { return strings.Contains(r, "stands") }); told != (tt.want == publish.Rejected) {
+			w.want(o, inbox.Ignored)
+			w.want(w.upload(later+path.Base(key), body), inbox.Published) // the same bytes again
+			if told := slices.ContainsFunc(o.Reasons, func(r string) bool { return strings.Contains(r, "stands") }); told != (tt.want == inbox.Rejected) {
 				t.Errorf("the reasons are %q", o.Reasons)
 			}
 		})
@@ -127,7 +128,7 @@ func TestMirrorDocumentsAreCompared(t *testing.T) {
 func TestNoMirrorDocumentIsReadOfOwnPackages(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	w.upload(widgetFolder+"1.0.0.json", versionDocument(map[string][]string{"linux_amd64": {"h1:AAAA"}}))
-	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), publish.Published)
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), inbox.Published)
 }
 
 // A document is compared with what is published, or is told to have failed.
@@ -144,26 +145,26 @@ func TestAMirrorDocumentMayFailAnywhere(t *testing.T) {
 			t.Errorf("call %d, %q, fails, and it ends with %v", n, f.calls[len(f.calls)-1], err)
 		}
 		if !hit {
-			w.want(o, publish.Ignored, "what is published stands")
+			w.want(o, inbox.Ignored, "what is published stands")
 		}
 	}
 }
 
 func TestWhatIsNoMirroredPackage(t *testing.T) {
 	w := newWorld(t)
-	for key, want := range map[string]publish.Status{
-		mirrored + "index.json": publish.Ignored,
-		mirrored + "1.0.0.json": publish.Ignored,
-		mirrored + "v1.json":    publish.Ignored,
-		mirrored + "notes.txt":  publish.Ignored,
-		mirrored + "terraform-provider-widget_1.0.0_SHA256SUMS":                                    publish.Ignored,
-		mirrored + "terraform-provider-other_1.0.0_linux_amd64.zip":                                publish.Rejected,
-		mirrored + "terraform-provider-widget_v1.0.0_linux_amd64.zip":                              publish.Rejected,
-		mirrored + "1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip":                         publish.Rejected,
-		"mirror/registry.terraform.io/acme/terraform-provider-widget_1.0.0_linux_amd64.zip":        publish.Rejected,
-		"mirror/example.com:8443/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip":      publish.Rejected,
-		"mirror/localhost/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip":             publish.Rejected,
-		"mirror/registry.terraform.io/Acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": publish.Rejected,
+	for key, want := range map[string]inbox.Status{
+		mirrored + "index.json": inbox.Ignored,
+		mirrored + "1.0.0.json": inbox.Ignored,
+		mirrored + "v1.json":    inbox.Ignored,
+		mirrored + "notes.txt":  inbox.Ignored,
+		mirrored + "terraform-provider-widget_1.0.0_SHA256SUMS":                                    inbox.Ignored,
+		mirrored + "terraform-provider-other_1.0.0_linux_amd64.zip":                                inbox.Rejected,
+		mirrored + "terraform-provider-widget_v1.0.0_linux_amd64.zip":                              inbox.Rejected,
+		mirrored + "1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip":                         inbox.Rejected,
+		"mirror/registry.terraform.io/acme/terraform-provider-widget_1.0.0_linux_amd64.zip":        inbox.Rejected,
+		"mirror/example.com:8443/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip":      inbox.Rejected,
+		"mirror/localhost/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip":             inbox.Rejected,
+		"mirror/registry.terraform.io/Acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": inbox.Rejected,
 	} {
 		w.want(w.upload(key, []byte("{")), want)
 	}
@@ -178,6 +179,6 @@ func TestTheRegistryDoesNotMirrorItself(t *testing.T) {
 	})
 	for _, hostname := range []string{"registry.example.com", "Registry.Example.COM"} {
 		key := "mirror/" + hostname + "/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
-		w.want(w.upload(key, widget("a")), publish.Rejected, "upload its providers to providers/acme/widget/")
+		w.want(w.upload(key, widget("a")), inbox.Rejected, "upload its providers to providers/acme/widget/")
 	}
 }

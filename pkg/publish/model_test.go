@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -262,7 +262,7 @@ type model struct {
 	*testing.T
 	uploads []*sent
 	keys    bool // the author's key is here
-	tagged  func(*sent) publish.Status
+	tagged  func(*sent) inbox.Status
 	author  *signing.Key
 }
 
@@ -291,14 +291,14 @@ func (m *model) byIdentity(kinds ...sentKind) map[string][]*sent {
 
 // module checks the one module that there is of an identity, and returns the
 // statuses of all uploads of it.
-func (m *model) module(identity string, uploads []*sent, got *registry.ModuleVersion) map[*sent]publish.Status {
-	statuses := map[*sent]publish.Status{}
+func (m *model) module(identity string, uploads []*sent, got *registry.ModuleVersion) map[*sent]inbox.Status {
+	statuses := map[*sent]inbox.Status{}
 	won := false
 	for _, u := range uploads {
-		statuses[u] = publish.Rejected
+		statuses[u] = inbox.Rejected
 		if got != nil && u.version == got.Version.String() && u.sha == got.Archive.UploadSHA256 {
 			won = true
-			statuses[u] = publish.Published
+			statuses[u] = inbox.Published
 			if u.h1 != got.Archive.H1 {
 				m.Errorf("%s has %s, want %s", identity, got.Archive.H1, u.h1)
 			}
@@ -312,8 +312,8 @@ func (m *model) module(identity string, uploads []*sent, got *registry.ModuleVer
 }
 
 // provider does for a provider what module does for a module.
-func (m *model) provider(identity string, uploads []*sent, got registry.ProviderVersion, sums string) map[*sent]publish.Status {
-	statuses := map[*sent]publish.Status{}
+func (m *model) provider(identity string, uploads []*sent, got registry.ProviderVersion, sums string) map[*sent]inbox.Status {
+	statuses := map[*sent]inbox.Status{}
 	accepted := map[string]bool{} // what some upload accounts for
 	version := got.Version.String()
 	byAuthor := got.Release != nil && got.Release.Author
@@ -335,15 +335,15 @@ func (m *model) provider(identity string, uploads []*sent, got registry.Provider
 		default:
 			continue
 		}
-		statuses[u] = publish.Rejected
+		statuses[u] = inbox.Rejected
 		if m.held(u) {
-			statuses[u] = publish.Pending
+			statuses[u] = inbox.Pending
 			continue
 		}
 		switch {
 		case got.Revision > 0 && u.version != version:
 		case have == u.sha:
-			statuses[u] = publish.Published
+			statuses[u] = inbox.Published
 			accepted[name] = true
 		case have == "" && !u.expired && (!byAuthor || m.lists(sums, u)) && !contradicted(u, got):
 			m.Errorf("%s has no %s, which was uploaded", identity, name)
@@ -362,7 +362,7 @@ func (m *model) provider(identity string, uploads []*sent, got registry.Provider
 // held says whether a package waits, as it may where a signed SHA256SUMS that does not
 // list it was uploaded beside it.
 func (m *model) held(u *sent) bool {
-	if u.kind != sentPackage || u.expired || m.tagged(u) != publish.Pending {
+	if u.kind != sentPackage || u.expired || m.tagged(u) != inbox.Pending {
 		return false
 	}
 	of := func(kind sentKind) func(*sent) bool {
@@ -393,9 +393,9 @@ func contradicted(u *sent, got registry.ProviderVersion) bool {
 
 // release checks what is served of an author, and returns the statuses of the
 // files of its releases that are in the bucket last.
-func (m *model) release(identity string, uploads []*sent, got registry.ProviderVersion, sums string) map[*sent]publish.Status {
+func (m *model) release(identity string, uploads []*sent, got registry.ProviderVersion, sums string) map[*sent]inbox.Status {
 	byAuthor := got.Release != nil && got.Release.Author
-	statuses := map[*sent]publish.Status{}
+	statuses := map[*sent]inbox.Status{}
 	last := map[string]*sent{} // by version, and kind
 	adopted := false
 	for _, u := range uploads {
@@ -414,9 +414,9 @@ func (m *model) release(identity string, uploads []*sent, got registry.ProviderV
 	}
 	if byAuthor {
 		for _, u := range last {
-			statuses[u] = publish.Rejected
+			statuses[u] = inbox.Rejected
 			if u.sha == got.Release.SHA256 || u.sha == got.Release.Signature {
-				statuses[u] = publish.Published
+				statuses[u] = inbox.Published
 			}
 		}
 		return statuses
@@ -429,15 +429,15 @@ func (m *model) release(identity string, uploads []*sent, got registry.ProviderV
 
 // waiting says what becomes of a SHA256SUMS and a signature, one of which may
 // be nil, of a version that is not served with any.
-func (m *model) waiting(identity string, sums, signature *sent, got registry.ProviderVersion, statuses map[*sent]publish.Status) {
+func (m *model) waiting(identity string, sums, signature *sent, got registry.ProviderVersion, statuses map[*sent]inbox.Status) {
 	broken := sums != nil && strings.HasSuffix(string(sums.body), "\n\n")
 	for _, u := range []*sent{sums, signature} {
 		if u != nil {
-			statuses[u] = publish.Pending
+			statuses[u] = inbox.Pending
 		}
 	}
 	if broken {
-		statuses[sums] = publish.Rejected
+		statuses[sums] = inbox.Rejected
 	}
 	if sums == nil || signature == nil || broken || !m.keys {
 		return
@@ -450,10 +450,10 @@ func (m *model) waiting(identity string, sums, signature *sent, got registry.Pro
 		return
 	}
 	if _, err := signing.Verify([]signing.PublicKey{m.author.PublicKey()}, sums.body, signature.body); err != nil {
-		statuses[signature] = publish.Rejected
+		statuses[signature] = inbox.Rejected
 		return
 	}
-	statuses[sums] = publish.Rejected
+	statuses[sums] = inbox.Rejected
 	contradicts := got.Revision > 0 && got.Version.String() != sums.version
 	for _, pkg := range got.Packages {
 		line := pkg.SHA256 + "  " + got.Address.PackageFilename(got.Version, pkg.Platform) + "\n"

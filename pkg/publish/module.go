@@ -8,10 +8,11 @@ import (
 
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-func (p *Publisher) publishModule(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
+func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
 	file, err := p.fetch(ctx, object)
 	if err != nil {
 		return err
@@ -19,21 +20,21 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object blob.Obj
 	defer file.Close() //nolint:errcheck // scratch
 	o.SHA256 = file.sha256
 
-	checked, err := archive.CheckModule(ctx, file, file.size, u.format)
+	checked, err := archive.CheckModule(ctx, file, file.size, u.Format)
 	broken := violations(err, registry.CheckSource(file.source))
-	if _, _, failed := conclude(broken); failed != nil {
+	if _, _, failed := inbox.Conclude(broken); failed != nil {
 		return failed
 	}
-	m := &registry.ModuleVersion{Address: u.module, Version: u.version}
+	m := &registry.ModuleVersion{Address: u.Module, Version: u.Version}
 	if err := p.load(ctx, m); err != nil {
 		return err
 	}
 	// What is published may be older than a rule that it breaks.
-	if published, _ := modulePublished(m, u.version, file.sha256); broken != nil && !published {
+	if published, _ := modulePublished(m, u.Version, file.sha256); broken != nil && !published {
 		return broken
 	}
 	accept := registry.ModuleArchive{
-		Format: u.format.String(), H1: checked.H1,
+		Format: u.Format.String(), H1: checked.H1,
 		SHA256: file.sha256, Size: file.size, UploadSHA256: file.sha256, Source: file.source,
 	}
 	if m.Revision == 0 {
@@ -45,10 +46,10 @@ func (p *Publisher) publishModule(ctx context.Context, u upload, object blob.Obj
 		return err
 	}
 	err = p.extend(ctx, m, func() (*registry.Record, error) {
-		if published, err := modulePublished(m, u.version, file.sha256); published || err != nil {
+		if published, err := modulePublished(m, u.Version, file.sha256); published || err != nil {
 			return nil, err
 		}
-		return &registry.Record{Kind: registry.KindModule, Version: u.version, Upload: object.Key, By: object.By, Module: &accept}, nil
+		return &registry.Record{Kind: registry.KindModule, Version: u.Version, Upload: object.Key, By: object.By, Module: &accept}, nil
 	})
 	if err != nil {
 		return err
@@ -69,14 +70,14 @@ func modulePublished(m *registry.ModuleVersion, v registry.Version, sha256 strin
 	case m.Version != v:
 		return false, rejectMetadata(m.Address, m.Version, v)
 	case m.Archive.UploadSHA256 != sha256:
-		return false, reject("module %s %s is published already with other bytes (sha256 %s; this file: %s): a published version never changes, so publish a new one", m.Address, m.Version, m.Archive.UploadSHA256, sha256)
+		return false, inbox.Reject("module %s %s is published already with other bytes (sha256 %s; this file: %s): a published version never changes, so publish a new one", m.Address, m.Version, m.Archive.UploadSHA256, sha256)
 	default:
 		return true, nil
 	}
 }
 
 func rejectMetadata(address fmt.Stringer, published, v registry.Version) error {
-	return reject("%s %s is published already as %s: versions that differ in build metadata alone cannot be told apart by the clients", address, v, published)
+	return inbox.Reject("%s %s is published already as %s: versions that differ in build metadata alone cannot be told apart by the clients", address, v, published)
 }
 
 // storeModule puts the archive where it is served from, unwrapped where it has
@@ -138,18 +139,18 @@ func violations(err error, others ...error) error {
 	if err != nil && !errors.As(err, &v) {
 		return err
 	}
-	wrong := problems(v)
+	wrong := inbox.Problems(v)
 	for _, other := range others {
-		wrong.add(other)
+		wrong.Add(other)
 	}
-	return wrong.verdict()
+	return wrong.Verdict()
 }
 
 // gone turns an upload that is not there into an outcome: it was deleted
 // before it was published.
 func gone(err error) error {
 	if errors.Is(err, registry.ErrNotFound) {
-		return ignore("it was deleted before it could be published")
+		return inbox.Ignore("it was deleted before it could be published")
 	}
 	return err
 }

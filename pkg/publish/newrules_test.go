@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -59,13 +60,13 @@ func TestWhatIsOlderThanARuleStays(t *testing.T) {
 				t.Errorf("verify: %+v, %v", step, err)
 			}
 		}
-		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), old), publish.Published)
-		w.want(w.upload(moduleKey, state), publish.Published)
+		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), old), inbox.Published)
+		w.want(w.upload(moduleKey, state), inbox.Published)
 	}
-	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), unexecutable("new")), publish.Rejected, "is not executable")
-	w.want(w.upload(packageKey("1.0.0", "linux_arm64"), old), publish.Rejected, "is not executable")
-	w.want(w.upload(packageKey("1.1.0", "linux_amd64"), old), publish.Rejected, "is not executable")
-	w.want(w.upload("modules/acme/vpc/aws/1.1.0.zip", state), publish.Rejected, "holds no configuration")
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), unexecutable("new")), inbox.Rejected, "is not executable")
+	w.want(w.upload(packageKey("1.0.0", "linux_arm64"), old), inbox.Rejected, "is not executable")
+	w.want(w.upload(packageKey("1.1.0", "linux_amd64"), old), inbox.Rejected, "is not executable")
+	w.want(w.upload("modules/acme/vpc/aws/1.1.0.zip", state), inbox.Rejected, "holds no configuration")
 	w.wantListed("acme/widget", "1.0.0 linux_amd64")
 	w.wantListed("acme/vpc/aws", "1.0.0")
 }
@@ -73,9 +74,9 @@ func TestWhatIsOlderThanARuleStays(t *testing.T) {
 // Whether what another registry has can run is up to that registry.
 func TestAMirroredPackageIsAsItIsElsewhere(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
-	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), unexecutable("x")), publish.Rejected, "is not executable")
-	w.want(w.upload(packageKey("1.0.0", "windows_amd64"), unexecutable("x")), publish.Published)
-	w.want(w.upload(mirrored+providerName("widget", "1.0.0", "linux_amd64.zip"), unexecutable("x")), publish.Published)
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), unexecutable("x")), inbox.Rejected, "is not executable")
+	w.want(w.upload(packageKey("1.0.0", "windows_amd64"), unexecutable("x")), inbox.Published)
+	w.want(w.upload(mirrored+providerName("widget", "1.0.0", "linux_amd64.zip"), unexecutable("x")), inbox.Published)
 }
 
 const stateWarning = `"terraform.tfstate" is a state file: everyone who installs the module gets it, with any secret in it.`
@@ -91,11 +92,11 @@ func TestWarningsOfModules(t *testing.T) {
 	const key = "modules/acme/vpc/aws/1.0.0.zip"
 	body := zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})
 	got := w.upload(key, body)
-	w.want(got, publish.Published)
+	w.want(got, inbox.Published)
 	if !slices.Equal(got.Warnings, []string{stateWarning}) || len(got.Reasons) > 0 {
 		t.Errorf("got %+v", got)
 	}
-	var written publish.Outcome
+	var written inbox.Outcome
 	if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil || !reflect.DeepEqual(written, got) {
 		t.Errorf("written is %+v, want %+v, %v", written, got, err)
 	}
@@ -110,7 +111,7 @@ func TestWarningsOfModules(t *testing.T) {
 		t.Errorf("logged %s, %v", log.String(), err)
 	}
 	other := w.upload(key, zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{ }"}))
-	if w.want(other, publish.Rejected); len(other.Warnings) > 0 {
+	if w.want(other, inbox.Rejected); len(other.Warnings) > 0 {
 		t.Errorf("of what nobody gets it is warned: %q", other.Warnings)
 	}
 	log.Reset()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -44,8 +45,8 @@ func TestNoUploadIsInTheWayOfAnothersOutcome(t *testing.T) {
 				}
 			}
 			for _, key := range keys {
-				var written publish.Outcome
-				if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil || written.Key != key || (key == keys[0]) != (written.Status == publish.Published) {
+				var written inbox.Outcome
+				if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil || written.Key != key || (key == keys[0]) != (written.Status == inbox.Published) {
 					t.Errorf("the outcome of %s is %+v, %v", key, written, err)
 				}
 			}
@@ -82,8 +83,8 @@ func TestAnOldOutcomeIsInNobodysWay(t *testing.T) {
 		if len(w.heard.outcomes) != 0 {
 			t.Errorf("%s was published again: %v", key, w.heard.outcomes)
 		}
-		var written publish.Outcome
-		if err := json.Unmarshal(w.read(registry.OutcomeKeyByHash(key)), &written); err != nil || written.Key != key || written.Status != publish.Published {
+		var written inbox.Outcome
+		if err := json.Unmarshal(w.read(registry.OutcomeKeyByHash(key)), &written); err != nil || written.Key != key || written.Status != inbox.Published {
 			t.Errorf("the outcome of %s is %+v, %v", key, written, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -34,7 +35,7 @@ func TestNoUploadPassesOverAFailure(t *testing.T) {
 		},
 		"a SHA256SUMS that is served already": func(w *world) file {
 			r := newRelease(w.T, "acme")
-			w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), publish.Published)
+			w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Published)
 			w.s3.Upload(w.T, r.sumsKey()+".sig", r.signature, nil)
 			return r.inOrder("SHA256SUMS")[0]
 		},
@@ -47,7 +48,7 @@ func TestNoUploadPassesOverAFailure(t *testing.T) {
 			return file{mirrored + providerName("widget", "1.0.0", "linux_amd64.zip"), widget("a")}
 		},
 		"a key whose revocation waits": func(w *world) file {
-			w.want(w.upload("keys/acme/certificate.asc", certificate(w.T, author)), publish.Pending)
+			w.want(w.upload("keys/acme/certificate.asc", certificate(w.T, author)), inbox.Pending)
 			return file{authorFile, exported(w.T, author)}
 		},
 	} {
@@ -69,7 +70,7 @@ func TestNoUploadPassesOverAFailure(t *testing.T) {
 func TestAnAuthorsSHA256SUMSThatIsNoneAcceptsNothing(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	r := newRelease(t, "acme")
-	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS", "SHA256SUMS.sig")), publish.Published)
+	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS", "SHA256SUMS.sig")), inbox.Published)
 	s := w.provider("acme", "widget", "1.0.0")
 	w.put(s.Address.SHA256SUMSKey(s.Version, *s.Release), []byte("nothing"))
 	f := r.inOrder("linux_amd64.zip")[0]
@@ -105,10 +106,10 @@ func TestAuthorsWordWinsTheFirstOfTwoReleases(t *testing.T) {
 	for name, test := range map[string]struct {
 		second release
 		fails  string
-		want   publish.Status // "": an error
+		want   inbox.Status // "": an error
 	}{
-		"the same release":            {r, "", publish.Published},
-		"another release":             {other, "", publish.Rejected},
+		"the same release":            {r, "", inbox.Published},
+		"another release":             {other, "", inbox.Rejected},
 		"the record cannot be read":   {r, "read " + registry.RecordsPrefix, ""},
 		"nor that of another release": {other, "read " + registry.RecordsPrefix, ""},
 	} {
@@ -119,7 +120,7 @@ func TestAuthorsWordWinsTheFirstOfTwoReleases(t *testing.T) {
 			w.uploadFiles([]file{inFolder(files[0])})
 			sums := inFolder(files[1])
 			object := blob.Object{Key: sums.key, Version: w.s3.Upload(t, sums.key, sums.body, nil)}
-			p := w.through(secondWriter(func() { w.want(w.uploadFiles(r.inOrder("SHA256SUMS.sig", "SHA256SUMS")), publish.Published) }, test.fails))
+			p := w.through(secondWriter(func() { w.want(w.uploadFiles(r.inOrder("SHA256SUMS.sig", "SHA256SUMS")), inbox.Published) }, test.fails))
 			outcome, err := p.Publish(t.Context(), object)
 			if outcome.Status != test.want || errors.Is(err, errFault) != (test.want == "") {
 				t.Errorf("it is %q, %v, want %q", outcome.Status, err, test.want)
@@ -136,7 +137,7 @@ func TestAuthorsWordWinsTheFirstOfTwoReleases(t *testing.T) {
 func TestTheWordBackToTheOtherFileOfARelease(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	r := newRelease(t, "acme")
-	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), publish.Published)
+	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Published)
 	signature := r.sumsKey() + ".sig"
 	redeliver := func() []string {
 		f := &faults{}
@@ -150,7 +151,7 @@ func TestTheWordBackToTheOtherFileOfARelease(t *testing.T) {
 	}
 	again := w.s3.Upload(t, signature, r.signature, nil)
 	redeliver()
-	if got := w.s3.Tags(t, signature, again)[publish.StatusTag]; got != string(publish.Published) {
+	if got := w.s3.Tags(t, signature, again)[inbox.StatusTag]; got != string(inbox.Published) {
 		t.Errorf("the signature that was uploaded again is %q", got)
 	}
 }
@@ -163,7 +164,7 @@ func TestAReleaseFindsItsOtherFileInTheNextFolder(t *testing.T) {
 	w.uploadFiles(files[:1])
 	w.s3.Upload(t, files[1].key, make([]byte, 1<<20), nil)
 	w.s3.Upload(t, strings.Replace(files[1].key, "/widget/", "/widget/1.0.0/", 1), files[1].body, nil)
-	w.want(w.uploadFiles(files[2:]), publish.Published)
+	w.want(w.uploadFiles(files[2:]), inbox.Published)
 }
 
 // listing is a catalog with another listing of providers.
@@ -182,7 +183,7 @@ func (l listing) Listing(ctx context.Context, a registry.Address, _ *access.Look
 // What is listed and cannot be served is told of.
 func TestVerifyNamesWhatIsListedWithoutAPackage(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
-	w.want(w.uploadFiles([]file{{widgetFolder + providerName("widget", "1.0.0", "manifest.json"), []byte(manifestJSON)}}), publish.Published)
+	w.want(w.uploadFiles([]file{{widgetFolder + providerName("widget", "1.0.0", "manifest.json"), []byte(manifestJSON)}}), inbox.Published)
 	l, _ := registry.Listing(nil).With(registry.Listed{Version: mustVersion(t, "1.0.0"), Revision: 1})
 	found := w.walked(w.publisher(w.bucket, listing{w.index, l}, w.key).Verify(t.Context(), "", true))
 	if want := "provider acme/widget 1.0.0: It is listed, and nothing of it can be served."; !slices.Equal(found, []string{want}) {
@@ -195,7 +196,7 @@ func TestVerifyNamesARevocationWithoutItsKey(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	author := newAuthor(t, packet.Config{})
 	w.upload(authorFile, exported(t, author))
-	w.want(w.upload("keys/acme/certificate.asc", certificate(t, author)), publish.Published)
+	w.want(w.upload("keys/acme/certificate.asc", certificate(t, author)), inbox.Published)
 	for _, key := range w.keysUnder(registry.AllAuthorKeysPrefix) {
 		w.s3.Delete(t, key)
 	}
@@ -216,9 +217,9 @@ func TestAReconcileTellsOfTheLastUpload(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	r := newRelease(t, "acme")
 	f := r.inOrder("SHA256SUMS")[0]
-	w.want(w.upload(f.key, f.body), publish.Pending)
+	w.want(w.upload(f.key, f.body), inbox.Pending)
 	last := w.s3.Upload(t, f.key, f.body, nil)
-	w.want(w.deliver(f.key, last), publish.Pending)
+	w.want(w.deliver(f.key, last), inbox.Pending)
 	var keys []string
 	for key, err := range w.Uploads(t.Context(), "") {
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -106,7 +106,7 @@ func (w *world) pictureUploads(p *strings.Builder, prefix string) {
 		if n > 0 && objects[n-1].Key == object.Key {
 			continue
 		}
-		var outcome publish.Outcome
+		var outcome inbox.Outcome
 		if err := json.Unmarshal(w.read(registry.OutcomeKey(object.Key)), &outcome); err != nil || !w.heard.heard(outcome) {
 			w.Errorf("the outcome of %s is %+v, %v; it was announced: %v", object.Key, outcome, err, w.heard.heard(outcome))
 		}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 )
 
-func (p *Publisher) publishPackage(ctx context.Context, u upload, object blob.Object, o *Outcome) error {
+func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
 	file, err := p.fetch(ctx, object)
 	if err != nil {
 		return err
@@ -18,27 +19,27 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object blob.Ob
 	defer file.Close() //nolint:errcheck // scratch
 	o.SHA256 = file.sha256
 
-	checked, err := archive.CheckProvider(ctx, file, file.size, u.executable())
+	checked, err := archive.CheckProvider(ctx, file, file.size, u.Executable())
 	broken := violations(err, registry.CheckSource(file.source))
-	if _, _, failed := conclude(broken); failed != nil {
+	if _, _, failed := inbox.Conclude(broken); failed != nil {
 		return failed
 	}
 	accept := registry.Package{
-		Platform: u.platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols, Source: file.source,
+		Platform: u.Platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols, Source: file.source,
 	}
-	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
 	if err := p.load(ctx, s); err != nil {
 		return err
 	}
 	// What is published may be older than a rule that it breaks.
-	if accepted, _ := s.Accepted(u.platform); broken != nil && accepted.SHA256 != file.sha256 {
+	if accepted, _ := s.Accepted(u.Platform); broken != nil && accepted.SHA256 != file.sha256 {
 		return broken
 	}
 	decide := func() (*registry.Record, error) {
-		if published, err := p.packagePublished(ctx, s, u.version, accept); published || err != nil {
+		if published, err := p.packagePublished(ctx, s, u.Version, accept); published || err != nil {
 			return nil, err
 		}
-		return &registry.Record{Kind: registry.KindPackage, Version: u.version, Upload: object.Key, By: object.By, Package: &accept}, nil
+		return &registry.Record{Kind: registry.KindPackage, Version: u.Version, Upload: object.Key, By: object.By, Package: &accept}, nil
 	}
 	if r, err := decide(); err != nil {
 		return err
@@ -49,10 +50,10 @@ func (p *Publisher) publishPackage(ctx context.Context, u upload, object blob.Ob
 		if err := p.checkBeside(ctx, u, object, s, accept.SHA256); err != nil {
 			return err
 		}
-		if err := p.checkPackageRoom(ctx, s, u.version, accept); err != nil {
+		if err := p.checkPackageRoom(ctx, s, u.Version, accept); err != nil {
 			return err
 		}
-		if err := p.keep(ctx, object, u.provider.PackageKey(u.version, accept), file); err != nil {
+		if err := p.keep(ctx, object, u.Provider.PackageKey(u.Version, accept), file); err != nil {
 			return err
 		}
 	}
@@ -70,7 +71,7 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 	}
 	if accepted, ok := s.Accepted(pkg.Platform); ok {
 		if accepted.SHA256 != pkg.SHA256 {
-			return false, reject("provider %s %s for %s is published already with other bytes (sha256 %s; this file: %s): a published version never changes, so publish a new one", s.Address, s.Version, pkg.Platform, accepted.SHA256, pkg.SHA256)
+			return false, inbox.Reject("provider %s %s for %s is published already with other bytes (sha256 %s; this file: %s): a published version never changes, so publish a new one", s.Address, s.Version, pkg.Platform, accepted.SHA256, pkg.SHA256)
 		}
 		return true, nil
 	}
@@ -80,7 +81,7 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 		}
 	}
 	if len(s.Packages) >= MaxPackages {
-		return false, reject("provider %s %s has packages for %d platforms, and a version has %d at most", s.Address, s.Version, len(s.Packages), MaxPackages)
+		return false, inbox.Reject("provider %s %s has packages for %d platforms, and a version has %d at most", s.Address, s.Version, len(s.Packages), MaxPackages)
 	}
 	if err := checkSignable(s, pkg); err != nil {
 		return false, err
@@ -103,7 +104,7 @@ func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVe
 		return fmt.Errorf("read the author's SHA256SUMS: %w", err)
 	}
 	if err := checkListed(sums, name, sha256, true); err != nil {
-		return reject("%v", err)
+		return inbox.Reject("%v", err)
 	}
 	return nil
 }
@@ -132,7 +133,7 @@ func (p *Publisher) complete(ctx context.Context, s *registry.ProviderVersion) e
 func (p *Publisher) signRecord(ctx context.Context, s *registry.ProviderVersion) (*registry.Record, error) {
 	document, err := sums(s)
 	if err != nil {
-		return nil, reject("%v", err)
+		return nil, inbox.Reject("%v", err)
 	}
 	signer := *p.signer.Load() // the same for signature and key, whatever comes
 	signature, err := signer.Sign(ctx, document.Bytes())

@@ -29,13 +29,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -75,12 +75,13 @@ type Config struct {
 	// Announce is told of every outcome that differs from the one that was
 	// written before it for the same upload. An error of it makes the upload
 	// be tried again; so an outcome may be announced more than once.
-	Announce func(context.Context, Outcome) error
+	Announce func(context.Context, inbox.Outcome) error
 }
 
 // Publisher publishes uploads. It is safe for concurrent use, also together
 // with other publishers on the same bucket and catalog.
 type Publisher struct {
+	*inbox.Inbox
 	bucket  blob.Bucket
 	index   catalog.Index
 	scratch string
@@ -88,17 +89,15 @@ type Publisher struct {
 
 	maxAnswered, maxStored int // of listings, in bytes
 
-	hostname     string
-	keysAreFiles bool
-	signer       atomic.Pointer[Signer]
-	writtenBy    func(ctx context.Context, key, version string) (string, error) // or nil
-	announce     func(context.Context, Outcome) error                           // or nil
+	hostname string
+	signer   atomic.Pointer[Signer]
 }
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	p := &Publisher{bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, hostname: c.Hostname, keysAreFiles: c.KeysAreFiles,
-		writtenBy: c.WrittenBy, announce: c.Announce, maxAnswered: maxAnswered, maxStored: maxStored}
+	uploads := inbox.New(inbox.Config{Bucket: c.Bucket, Log: c.Log, KeysAreFiles: c.KeysAreFiles, WrittenBy: c.WrittenBy, Announce: c.Announce})
+	p := &Publisher{Inbox: uploads, bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, hostname: c.Hostname,
+		maxAnswered: maxAnswered, maxStored: maxStored}
 	p.UseSigner(c.Signer)
 	return p
 }
@@ -108,14 +107,14 @@ func New(c Config) *Publisher {
 //
 // Errors are those of storage, catalog and signer: nothing is lost, nothing
 // half-done is listed, and the same call goes on where this one stopped.
-func (p *Publisher) Publish(ctx context.Context, object blob.Object) (Outcome, error) {
+func (p *Publisher) Publish(ctx context.Context, object blob.Object) (inbox.Outcome, error) {
 	var reported decision
 	for {
 		d, err := p.decide(ctx, object)
 		if err != nil || d.repeats(reported) {
 			return reported.Outcome, err
 		}
-		if err := p.reportDecision(ctx, d, reported); err != nil || !passing(d.Outcome) {
+		if err := p.reportDecision(ctx, d, reported); err != nil || !d.MayChange() {
 			return d.Outcome, err
 		}
 		// Another upload, which may change this outcome, may have come before the
@@ -128,8 +127,8 @@ func (p *Publisher) Publish(ctx context.Context, object blob.Object) (Outcome, e
 // decision is the outcome of an upload. A file of an author's release is judged together
 // with its counterpart, and the decision has the outcomes of both.
 type decision struct {
-	Outcome
-	counterpart *Outcome // nil where the upload was judged alone
+	inbox.Outcome
+	counterpart *inbox.Outcome // nil where the upload was judged alone
 }
 
 // repeats says whether a decision has no other status for any file than an earlier one.
@@ -153,34 +152,24 @@ func (p *Publisher) reportDecision(ctx context.Context, d, last decision) error 
 	if d.Status == last.Status {
 		return nil
 	}
-	return p.report(ctx, d.Outcome)
+	return p.Inbox.Report(ctx, d.Outcome)
 }
 
 // reportCounterpart reports the outcome of a file that was judged together with an
 // upload, unless it is known to be published.
-func (p *Publisher) reportCounterpart(ctx context.Context, o Outcome) error {
-	last, err := p.LastOutcome(ctx, o.Key)
-	if err != nil || last.Status == Published && last.Version == o.Version {
+func (p *Publisher) reportCounterpart(ctx context.Context, o inbox.Outcome) error {
+	last, err := p.Inbox.LastOutcome(ctx, o.Key)
+	if err != nil || last.Status == inbox.Published && last.Version == o.Version {
 		return err
 	}
-	return p.report(ctx, o)
-}
-
-// passing says whether another upload can change an outcome: a file of an
-// author's release is judged together with the others.
-func passing(o Outcome) bool {
-	if o.Status == Pending {
-		return true
-	}
-	u, err := parseKey(o.Key)
-	return err == nil && o.Status == Rejected && slices.Contains([]kind{releaseSHA256SUMS, releaseSignature, releaseManifest}, u.kind)
+	return p.Inbox.Report(ctx, o)
 }
 
 // decide takes an upload as far as it can go.
 func (p *Publisher) decide(ctx context.Context, object blob.Object) (decision, error) {
-	d := decision{Outcome: Outcome{Key: object.Key, Version: object.Version, By: object.By}}
+	d := decision{Outcome: inbox.Outcome{Key: object.Key, Version: object.Version, By: object.By}}
 	err := p.publish(ctx, object, &d)
-	if d.Status, d.Reasons, err = conclude(err); err != nil {
+	if d.Status, d.Reasons, err = inbox.Conclude(err); err != nil {
 		return decision{}, fmt.Errorf("publish %s: %w", object.Key, err)
 	}
 	d.Time = now()
@@ -191,25 +180,25 @@ func (p *Publisher) publish(ctx context.Context, object blob.Object, d *decision
 	if strings.HasPrefix(object.Key, registry.Prefix) {
 		return fmt.Errorf("%s is the registry's own, not an upload", object.Key)
 	}
-	u, err := parseKey(object.Key)
+	u, err := inbox.ParseKey(object.Key)
 	if err != nil {
 		return err
 	}
 	d.Subject = u.String()
-	if u.provider.Mirrored() && u.provider.Hostname == p.hostname {
-		own := registry.ProviderAddress{Namespace: u.provider.Namespace, Type: u.provider.Type}
-		return reject("%s is this registry itself: upload its providers to %s%s/, and the mirror has them, too", p.hostname, providersFolder, own)
+	if u.Provider.Mirrored() && u.Provider.Hostname == p.hostname {
+		own := registry.ProviderAddress{Namespace: u.Provider.Namespace, Type: u.Provider.Type}
+		return inbox.Reject("%s is this registry itself: upload its providers to %s%s/, and the mirror has them, too", p.hostname, inbox.ProvidersFolder, own)
 	}
-	switch u.kind {
-	case moduleArchive:
+	switch u.Kind {
+	case inbox.ModuleArchive:
 		return p.publishModule(ctx, u, object, &d.Outcome)
-	case providerPackage:
+	case inbox.ProviderPackage:
 		return p.publishPackage(ctx, u, object, &d.Outcome)
-	case releaseManifest:
+	case inbox.Manifest:
 		return p.publishManifest(ctx, u, object, &d.Outcome)
-	case authorKeys:
+	case inbox.AuthorKeys:
 		return p.publishKeys(ctx, u, object, &d.Outcome)
-	case mirrorDocument:
+	case inbox.MirrorDocument:
 		return p.readMirrorDocument(ctx, u, object, &d.Outcome)
 	default:
 		return p.publishReleaseFile(ctx, u, object, d)

@@ -12,7 +12,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -24,7 +24,7 @@ func packageKey(version, platform string) string {
 
 func TestAllOrNothingAPackageIsListedWithAllThatServingItNeeds(t *testing.T) {
 	w := newWorld(t)
-	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), publish.Published)
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), inbox.Published)
 
 	s := w.provider("acme", "widget", "1.0.0")
 	pkg, ok := s.Package(registry.Platform{OS: "linux", Arch: "amd64"})
@@ -61,19 +61,19 @@ func TestImmutableTheSameBytesAgainChangeNothing(t *testing.T) {
 	key := packageKey("1.0.0", "linux_amd64")
 	version := w.s3.Upload(t, key, widget("a"), nil)
 	for range 3 { // an event comes at least once
-		w.want(w.deliver(key, version), publish.Published)
+		w.want(w.deliver(key, version), inbox.Published)
 	}
-	w.want(w.upload(key, widget("a")), publish.Published)
-	w.want(w.upload(widgetFolder+"1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip", widget("a")), publish.Published)
-	w.want(w.deliver(key, version), publish.Published) // and late
+	w.want(w.upload(key, widget("a")), inbox.Published)
+	w.want(w.upload(widgetFolder+"1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip", widget("a")), inbox.Published)
+	w.want(w.deliver(key, version), inbox.Published) // and late
 	if got := w.keysUnder(registry.RecordsPrefix); len(got) != 2 {
 		t.Errorf("%d records, want a package and a release: %q", len(got), got)
 	}
 	module := "modules/acme/vpc/aws/1.0.0.zip"
 	files := zipOf(map[string]string{"main.tf": ""})
-	w.want(w.upload(module, files), publish.Published)
-	w.want(w.upload(module, files), publish.Published)
-	w.want(w.upload("modules/ACME/vpc/aws/1.0.0.zip", files), publish.Published)
+	w.want(w.upload(module, files), inbox.Published)
+	w.want(w.upload(module, files), inbox.Published)
+	w.want(w.upload("modules/ACME/vpc/aws/1.0.0.zip", files), inbox.Published)
 	if got := w.keysUnder(registry.RecordsPrefix + "modules/"); len(got) != 1 {
 		t.Errorf("records %q, want one", got)
 	}
@@ -90,9 +90,9 @@ func TestImmutableOtherBytesAreRejected(t *testing.T) {
 		{packageKey("1.0.0", "linux_amd64"), widget, []string{"acme/widget 1.0.0 for linux_amd64", "other bytes", "publish a new one"}},
 		{"modules/acme/vpc/aws/1.0.0.zip", module, []string{"module acme/vpc/aws 1.0.0", "other bytes", "publish a new one"}},
 	} {
-		w.want(w.upload(test.key, test.body("first")), publish.Published)
+		w.want(w.upload(test.key, test.body("first")), inbox.Published)
 		before := w.keysUnder(registry.RecordsPrefix)
-		w.want(w.upload(test.key, test.body("second")), publish.Rejected, test.words...)
+		w.want(w.upload(test.key, test.body("second")), inbox.Rejected, test.words...)
 		if got := w.keysUnder(registry.RecordsPrefix); !slices.Equal(got, before) {
 			t.Errorf("%s: the rejected upload left a record", test.key)
 		}
@@ -117,7 +117,7 @@ func TestAWrappedModuleIsUnwrappedAndAnythingElseServedAsItIs(t *testing.T) {
 		{key: "modules/acme/vpc/aws/1.3.0.tgz", body: tarOf(files("vpc-1.3.0/"))},
 		{key: "modules/acme/vpc/aws/1.4.0.zip", body: zipOf(map[string]string{"modules/x/main.tf": "# x"}), asItIs: true},
 	} {
-		w.want(w.upload(test.key, test.body), publish.Published)
+		w.want(w.upload(test.key, test.body), inbox.Published)
 		version := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(test.key, ".zip"), ".tar.gz"), ".tgz")
 		version = version[strings.LastIndex(version, "/")+1:]
 		m, err := catalogtest.ModuleVersion(t.Context(), w.index, registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, mustVersion(t, version))
@@ -140,7 +140,7 @@ func TestAWrappedModuleIsUnwrappedAndAnythingElseServedAsItIs(t *testing.T) {
 				t.Errorf("%s: the root of the archive is still %s", test.key, name)
 			}
 		}
-		w.want(w.upload(test.key, test.body), publish.Published) // the same again
+		w.want(w.upload(test.key, test.body), inbox.Published) // the same again
 	}
 }
 
@@ -154,14 +154,14 @@ func TestProtocolsAreRightInWhateverOrderTheyBecomeKnown(t *testing.T) {
 	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 	w.upload(packageKey("1.1.0", "linux_amd64"), withManifest)
 	w.upload(packageKey("1.2.0", "linux_amd64"), widget("a"))
-	w.want(w.upload(manifestKey("1.2.0"), manifest), publish.Published)
-	w.want(w.upload(manifestKey("1.3.0"), manifest), publish.Published)
+	w.want(w.upload(manifestKey("1.2.0"), manifest), inbox.Published)
+	w.want(w.upload(manifestKey("1.3.0"), manifest), inbox.Published)
 	if got := w.listed("acme/widget"); len(got) != 3 {
 		t.Errorf("a manifest without a package is listed: %q", got)
 	}
 	w.upload(packageKey("1.3.0", "linux_amd64"), widget("a"))
-	w.want(w.upload(manifestKey("1.3.0"), []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)), publish.Rejected, "manifest", "never changes")
-	w.want(w.upload(manifestKey("1.4.0"), []byte(`{"version":1}`)), publish.Rejected, "manifest")
+	w.want(w.upload(manifestKey("1.3.0"), []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)), inbox.Rejected, "manifest", "never changes")
+	w.want(w.upload(manifestKey("1.4.0"), []byte(`{"version":1}`)), inbox.Rejected, "manifest")
 
 	listing, err := w.index.Listing(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, nil)
 	if err != nil {
@@ -179,22 +179,22 @@ func TestTheWordBackIsInTagsAndInADocument(t *testing.T) {
 	w := newWorld(t)
 	key := packageKey("v1.0.0", "linux_amd64")
 	version := w.s3.Upload(t, key, widget("a"), map[string]string{"team": "platform"})
-	w.want(w.deliver(key, version), publish.Rejected, "leading v")
+	w.want(w.deliver(key, version), inbox.Rejected, "leading v")
 	tags := w.s3.Tags(t, key, version)
-	if tags["team"] != "platform" || !strings.Contains(tags[publish.ReasonTag], "leading v: write 1.0.0") {
+	if tags["team"] != "platform" || !strings.Contains(tags[inbox.ReasonTag], "leading v: write 1.0.0") {
 		t.Errorf("tags %v", tags)
 	}
-	var written publish.Outcome
+	var written inbox.Outcome
 	if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil {
 		t.Fatal(err)
 	}
-	if written.Status != publish.Rejected || written.Version != version || len(written.Reasons) != 1 {
+	if written.Status != inbox.Rejected || written.Version != version || len(written.Reasons) != 1 {
 		t.Errorf("the document says %+v", written)
 	}
 
 	stray := "providers/acme/widget/README.md"
-	w.want(w.upload(stray, []byte("hello")), publish.Ignored)
-	if got, want := w.s3.Tags(t, stray, "")[publish.ReasonTag], "in the folder of provider acme/widget a package is named terraform-provider-widget_VERSION_OS_ARCH.zip - this is README.md"; got != want {
+	w.want(w.upload(stray, []byte("hello")), inbox.Ignored)
+	if got, want := w.s3.Tags(t, stray, "")[inbox.ReasonTag], "in the folder of provider acme/widget a package is named terraform-provider-widget_VERSION_OS_ARCH.zip - this is README.md"; got != want {
 		t.Errorf("the tag of a stray file says %q, want %q", got, want)
 	}
 
@@ -204,7 +204,7 @@ func TestTheWordBackIsInTagsAndInADocument(t *testing.T) {
 	}
 	key = packageKey("1.0.0", "linux_amd64")
 	version = w.s3.Upload(t, key, widget("a"), full)
-	if outcome, err := w.Publish(t.Context(), blob.Object{Key: key, Version: version}); err != nil || outcome.Status != publish.Published {
+	if outcome, err := w.Publish(t.Context(), blob.Object{Key: key, Version: version}); err != nil || outcome.Status != inbox.Published {
 		t.Errorf("an upload with ten tags of its own: %v %v", outcome, err)
 	}
 }
@@ -219,7 +219,7 @@ func TestAReplacedSHA256SUMSIsNotAdopted(t *testing.T) {
 	w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS.sig"))
 	late := w.s3.Upload(t, r.sumsKey(), r.sums, nil)
 	w.s3.Upload(t, r.sumsKey(), append(r.sums, []byte(strings.Repeat("0", 64)+"  "+providerName("widget", "1.0.0", "plan9_arm.zip")+"\n")...), nil)
-	w.want(w.deliver(r.sumsKey(), late), publish.Ignored, "a newer upload took its place")
+	w.want(w.deliver(r.sumsKey(), late), inbox.Ignored, "a newer upload took its place")
 	w.wantRegistrysOwn("1.0.0")
 }
 
@@ -232,12 +232,12 @@ func TestWhatIsDeletedOrOverwrittenBeforeItIsPublished(t *testing.T) {
 	if err := w.PublishKey(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	for version, want := range map[string]publish.Status{first: publish.Published, second: publish.Rejected} {
-		if got := w.s3.Tags(t, key, version)[publish.StatusTag]; got != string(want) {
+	for version, want := range map[string]inbox.Status{first: inbox.Published, second: inbox.Rejected} {
+		if got := w.s3.Tags(t, key, version)[inbox.StatusTag]; got != string(want) {
 			t.Errorf("tag %q, want %q", got, want)
 		}
 	}
-	if outcome, err := w.Publish(t.Context(), blob.Object{Key: key, Version: "01BX5ZZKBKACTAV9WEVGEMMVRZ"}); err != nil || outcome.Status != publish.Ignored {
+	if outcome, err := w.Publish(t.Context(), blob.Object{Key: key, Version: "01BX5ZZKBKACTAV9WEVGEMMVRZ"}); err != nil || outcome.Status != inbox.Ignored {
 		t.Errorf("a version that is not there: %v, %v", outcome, err)
 	}
 }

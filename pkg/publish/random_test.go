@@ -20,6 +20,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -190,12 +191,12 @@ type round struct {
 	lock    sync.Mutex
 	next    int // of the sender's uploads
 	events  []*sent
-	busy    int                        // events that are being delivered
-	settled map[*sent]*publish.Outcome // the first final outcome of a module or package
+	busy    int                      // events that are being delivered
+	settled map[*sent]*inbox.Outcome // the first final outcome of a module or package
 }
 
 func (r *randomRun) round(s *sender, workers int, byEvent, chaotic bool) {
-	d := &round{randomRun: r, byEvent: byEvent, chaotic: chaotic, sender: s, settled: map[*sent]*publish.Outcome{}}
+	d := &round{randomRun: r, byEvent: byEvent, chaotic: chaotic, sender: s, settled: map[*sent]*inbox.Outcome{}}
 	var group sync.WaitGroup
 	for range workers {
 		random := rand.New(rand.NewPCG(r.random.Uint64(), 0))
@@ -203,7 +204,7 @@ func (r *randomRun) round(s *sender, workers int, byEvent, chaotic bool) {
 	}
 	group.Wait()
 	if byEvent {
-		r.check(s, func(map[*sent]publish.Status) {}) // only what nobody waits for any more has its last tags
+		r.check(s, func(map[*sent]inbox.Status) {}) // only what nobody waits for any more has its last tags
 	}
 	if r.Failed() {
 		return
@@ -319,7 +320,7 @@ func (d *round) deliver(p *publish.Publisher, u *sent) error {
 	}
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	if before := d.settled[u]; before != nil && before.Status != publish.Pending && before.Status != o.Status && !u.expired {
+	if before := d.settled[u]; before != nil && before.Status != inbox.Pending && before.Status != o.Status && !u.expired {
 		d.Errorf("%s was %s and is %s: %q", u.key, before.Status, o.Status, append(before.Reasons, o.Reasons...))
 	}
 	d.settled[u] = &o
@@ -432,11 +433,11 @@ func (r *randomRun) provider(s registry.ProviderVersion) (document string) {
 
 // check compares what there is of a sender's namespace with the model, and
 // gives away the statuses that follow from it.
-func (r *randomRun) check(s *sender, compare func(map[*sent]publish.Status)) {
+func (r *randomRun) check(s *sender, compare func(map[*sent]inbox.Status)) {
 	r.servable(s.namespace)
 	m := newModel(r.T, s)
-	m.tagged = func(u *sent) publish.Status {
-		return publish.Status(r.bucket.Tags(r.T, u.key, u.object)[publish.StatusTag])
+	m.tagged = func(u *sent) inbox.Status {
+		return inbox.Status(r.bucket.Tags(r.T, u.key, u.object)[inbox.StatusTag])
 	}
 	for identity, uploads := range m.byIdentity(sentModule) {
 		compare(m.module(identity, uploads, r.moduleState(identity)))
@@ -447,9 +448,9 @@ func (r *randomRun) check(s *sender, compare func(map[*sent]publish.Status)) {
 		compare(m.provider(identity, uploads, state, sums))
 		compare(m.release(identity, uploads, state, sums))
 	}
-	always := map[*sent]publish.Status{}
+	always := map[*sent]inbox.Status{}
 	for _, u := range s.uploads {
-		if status, ok := map[sentKind]publish.Status{sentKey: publish.Published, sentBroken: publish.Rejected, sentStray: publish.Ignored}[u.kind]; ok && !strings.HasPrefix(u.key, "dist/") {
+		if status, ok := map[sentKind]inbox.Status{sentKey: inbox.Published, sentBroken: inbox.Rejected, sentStray: inbox.Ignored}[u.kind]; ok && !strings.HasPrefix(u.key, "dist/") {
 			always[u] = status
 		}
 	}
@@ -460,16 +461,16 @@ func (r *randomRun) check(s *sender, compare func(map[*sent]publish.Status)) {
 }
 
 // compare compares the tags of uploads with the statuses that they must have.
-func (r *randomRun) compare(statuses map[*sent]publish.Status) {
+func (r *randomRun) compare(statuses map[*sent]inbox.Status) {
 	for u, want := range statuses {
 		if u.expired {
 			continue
 		}
 		tags := r.bucket.Tags(r.T, u.key, u.object)
-		if got := tags[publish.StatusTag]; got != string(want) {
-			r.Errorf("%s (version %s, sha256 %s) is %q, want %s: %q", u.key, u.object, u.sha, got, want, tags[publish.ReasonTag])
+		if got := tags[inbox.StatusTag]; got != string(want) {
+			r.Errorf("%s (version %s, sha256 %s) is %q, want %s: %q", u.key, u.object, u.sha, got, want, tags[inbox.ReasonTag])
 		}
-		if reason := tags[publish.ReasonTag]; (reason != "") != (want != publish.Published) {
+		if reason := tags[inbox.ReasonTag]; (reason != "") != (want != inbox.Published) {
 			r.Errorf("%s is %s with the reason %q", u.key, want, reason)
 		}
 		r.compareDocument(u, want)
@@ -478,14 +479,14 @@ func (r *randomRun) compare(statuses map[*sent]publish.Status) {
 
 // compareDocument compares the outcome that was written last for a key, which is
 // that of its newest upload.
-func (r *randomRun) compareDocument(u *sent, want publish.Status) {
+func (r *randomRun) compareDocument(u *sent, want inbox.Status) {
 	for o, err := range r.bucket.Versions(r.Context(), u.key, "") {
 		if err != nil || o.Key != u.key || o.Version != u.object {
 			return
 		}
 		break
 	}
-	var written publish.Outcome
+	var written inbox.Outcome
 	err := json.Unmarshal(r.read(registry.OutcomeKey(u.key)), &written)
 	if err != nil || written.Version != u.object || written.Status != want {
 		r.Errorf("the outcome of %s (version %s) is written as %+v, %v, want %s", u.key, u.object, written, err, want)

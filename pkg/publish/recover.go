@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +38,7 @@ func (p *Publisher) Recover(ctx context.Context) error {
 }
 
 // Reconcile does in parts what [Publisher.Recover] and a walk over
-// [Publisher.Uploads] do: the catalog is brought up to the records, and what no
+// [inbox.Inbox.Uploads] do: the catalog is brought up to the records, and what no
 // event told of is handed to missed. It goes on after a key, at first the empty
 // one, and stops when the time is past until, though never before it came one
 // step further. Then it returns the key to go on after; the empty key says that
@@ -57,11 +55,11 @@ func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time
 		after = ""
 	}
 	var failed failures
-	for key, err := range p.Uploads(ctx, after) {
+	for key, err := range p.Inbox.Uploads(ctx, after) {
 		if err != nil {
 			return "", err
 		}
-		waiting, err := p.Waiting(ctx, key)
+		waiting, err := p.Inbox.Waiting(ctx, key)
 		if err != nil {
 			p.log.ErrorContext(ctx, "it is not known what became of an upload; the next reconcile looks again", "key", key, "error", err)
 		}
@@ -125,30 +123,9 @@ func (f *failures) count(err error) error {
 	return nil
 }
 
-// Uploads is the key of every upload in the inbox that comes after another one,
-// also of those that a newer one or a delete marker hides, once each and in
-// their order, folder by folder.
-func (p *Publisher) Uploads(ctx context.Context, after string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for _, folder := range InboxFolders {
-			var last string
-			for object, err := range p.bucket.Versions(ctx, folder, after) {
-				if err != nil {
-					yield("", fmt.Errorf("list the inbox: %w", err))
-					return
-				}
-				if object.Key != last && !yield(object.Key, nil) {
-					return
-				}
-				last = object.Key
-			}
-		}
-	}
-}
-
 // PublishKey publishes what lies under a key and has no final outcome yet.
 func (p *Publisher) PublishKey(ctx context.Context, key string) error {
-	waiting, err := p.Waiting(ctx, key)
+	waiting, err := p.Inbox.Waiting(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -156,48 +133,6 @@ func (p *Publisher) PublishKey(ctx context.Context, key string) error {
 		if _, err := p.Publish(ctx, object); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// Waiting is what lies under a key and has no final outcome yet: the uploads
-// since the one whose outcome was written last, in their order. That one is
-// among them where another upload can change its outcome, or has: a publisher
-// may have died between an outcome that was late and the second look.
-func (p *Publisher) Waiting(ctx context.Context, key string) ([]blob.Object, error) {
-	last, err := p.LastOutcome(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	var waiting []blob.Object
-	for object, err := range p.bucket.Versions(ctx, key, "") {
-		if err != nil {
-			return nil, fmt.Errorf("list the versions of %s: %w", key, err)
-		}
-		done := object.Version == last.Version
-		if object.Key != key || done && !passing(last) {
-			break
-		}
-		if err := p.findWriter(ctx, &object); err != nil {
-			return nil, err
-		}
-		waiting = append(waiting, object)
-		if done {
-			break
-		}
-	}
-	slices.Reverse(waiting)
-	return waiting, nil
-}
-
-// findWriter notes who wrote an object version of which no event told, as far as
-// the bucket knows.
-func (p *Publisher) findWriter(ctx context.Context, object *blob.Object) (err error) {
-	if p.writtenBy == nil {
-		return nil
-	}
-	if object.By, err = p.writtenBy(ctx, object.Key, object.Version); err != nil {
-		return fmt.Errorf("find out who uploaded %s: %w", object.Key, err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -91,7 +91,7 @@ func TestTheWalkOverTheInboxFindsWhatNoEventToldOf(t *testing.T) {
 		t.Errorf("found %q, want %q", found, want)
 	}
 	for _, key := range missed {
-		if got := w.status(key); got != publish.Published {
+		if got := w.status(key); got != inbox.Published {
 			t.Errorf("%s is %q", key, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 )
@@ -44,7 +45,7 @@ func (p *Publisher) checkRoom(subject string, listing registry.Listing, err erro
 	entry.Revision = math.MaxInt // it takes the place of the one that is there
 	grown, _ := listing.With(entry)
 	if answered, stored := grown.Sizes(); answered > p.maxAnswered || stored > p.maxStored {
-		return reject("%s has %d versions, and its list has no room for more: published versions stay in it, also withdrawn ones, so go on under another name", subject, len(listing))
+		return inbox.Reject("%s has %d versions, and its list has no room for more: published versions stay in it, also withdrawn ones, so go on under another name", subject, len(listing))
 	}
 	return nil
 }
@@ -59,7 +60,7 @@ func checkSignable(s *registry.ProviderVersion, pkg registry.Package) error {
 	grown := *s
 	grown.Packages = append(slices.Clone(s.Packages), pkg)
 	if _, err := sums(&grown); err != nil {
-		return reject("%v", err)
+		return inbox.Reject("%v", err)
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func (f faulty) Unwrap() error { return f.error }
 // its records, or that there is no room for it.
 func isOfVersion(err error) bool {
 	var f faulty
-	var v *verdict
+	var v *inbox.Verdict
 	var tooLarge *blob.TooLargeError
 	return errors.As(err, &f) || errors.As(err, &v) || errors.As(err, &tooLarge) || errors.Is(err, catalog.ErrNoRoom)
 }

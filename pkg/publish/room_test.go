@@ -13,6 +13,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -21,11 +22,11 @@ func TestAVersionHasAHundredPackagesAtMost(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	key := func(n int) string { return packageKey("1.0.0", fmt.Sprintf("linux_arch%03d", n)) }
 	for n := range publish.MaxPackages {
-		w.want(w.upload(key(n), widget("a")), publish.Published)
+		w.want(w.upload(key(n), widget("a")), inbox.Published)
 	}
-	w.want(w.upload(key(publish.MaxPackages), widget("a")), publish.Rejected, "provider acme/widget 1.0.0 has packages for 100 platforms, and a version has 100 at most")
-	w.want(w.upload(key(0), widget("a")), publish.Published) // the same again
-	w.want(w.upload(packageKey("1.1.0", "linux_amd64"), widget("a")), publish.Published)
+	w.want(w.upload(key(publish.MaxPackages), widget("a")), inbox.Rejected, "provider acme/widget 1.0.0 has packages for 100 platforms, and a version has 100 at most")
+	w.want(w.upload(key(0), widget("a")), inbox.Published) // the same again
+	w.want(w.upload(packageKey("1.1.0", "linux_amd64"), widget("a")), inbox.Published)
 	s := w.provider("acme", "widget", "1.0.0")
 	if lines := strings.Count(w.served(s), "\n"); lines != 100 || len(s.Packages) != 100 {
 		t.Errorf("it has %d packages, and SHA256SUMS %d lines, want 100", len(s.Packages), lines)
@@ -60,31 +61,31 @@ func TestAListingHasRoomOrItIsARejection(t *testing.T) {
 				for _, less := range [][2]int{{answered - 1, stored}, {answered, stored - 1}} {
 					w.LimitListings(less[0], less[1])
 					key, body := module(n)
-					w.want(w.upload(key, body), publish.Rejected, "module acme/vpc/aws has 3 versions, and its list has no room for more", "under another name")
+					w.want(w.upload(key, body), inbox.Rejected, "module acme/vpc/aws has 3 versions, and its list has no room for more", "under another name")
 				}
 				w.LimitListings(answered, stored)
 			}
 			key, body := module(n)
-			w.want(w.upload(key, body), publish.Published)
+			w.want(w.upload(key, body), inbox.Published)
 		}
 		key, body := module(4)
-		w.want(w.upload(key, body), publish.Rejected, "no room")
+		w.want(w.upload(key, body), inbox.Rejected, "no room")
 		key, body = module(0)
-		w.want(w.upload(key, body), publish.Published) // the same again
+		w.want(w.upload(key, body), inbox.Published) // the same again
 		w.wantListed("acme/vpc/aws", "1.0.0", "1.1.0", "1.2.0", "1.3.0")
 
 		w.LimitListings(publish.MaxAnswered, publish.MaxStored)
-		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), publish.Published)
+		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), inbox.Published)
 		l, err := w.index.Listing(w.Context(), widgets, nil)
 		entry := registry.Listed{Version: mustVersion(w.T, "1.0.0"), Protocols: []string{"5.0"}, Platforms: []registry.Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}}}
 		answered, stored := w.sizes(l, err, entry)
 		for _, less := range [][2]int{{answered - 1, stored}, {answered, stored - 1}} {
 			w.LimitListings(less[0], less[1])
-			w.want(w.upload(packageKey("1.0.0", "linux_arm64"), widget("a")), publish.Rejected, "provider acme/widget has 1 versions, and its list has no room for more")
+			w.want(w.upload(packageKey("1.0.0", "linux_arm64"), widget("a")), inbox.Rejected, "provider acme/widget has 1 versions, and its list has no room for more")
 		}
 		w.LimitListings(answered, stored)
-		w.want(w.upload(packageKey("1.0.0", "linux_arm64"), widget("a")), publish.Published)
-		w.want(w.upload(packageKey("1.1.0", "linux_arm64"), widget("a")), publish.Rejected, "no room")
+		w.want(w.upload(packageKey("1.0.0", "linux_arm64"), widget("a")), inbox.Published)
+		w.want(w.upload(packageKey("1.1.0", "linux_arm64"), widget("a")), inbox.Rejected, "no room")
 		w.wantListed("acme/widget", "1.0.0 linux_amd64 linux_arm64")
 	})
 }
@@ -96,7 +97,7 @@ func (w *world) unsignable(n int) (address registry.ProviderAddress, v registry.
 	address = registry.ProviderAddress{Namespace: "aaa", Type: strings.Repeat("w", 64)}
 	v = mustVersion(w.T, fmt.Sprintf("1.%d.0-%s", n, strings.Repeat("x", 100)))
 	body := zipOf(map[string]string{"terraform-provider-" + address.Type: "x"})
-	w.want(w.upload(address.UploadKey(address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "amd64"})), body), publish.Published)
+	w.want(w.upload(address.UploadKey(address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "amd64"})), body), inbox.Published)
 	signed, err := catalogtest.ProviderVersion(w.Context(), w.index, address, v)
 	if err != nil {
 		w.Fatal(err)
@@ -127,7 +128,7 @@ func TestWhatCannotBeSignedIsInNobodysWay(t *testing.T) {
 		w.s3.Upload(w.T, "modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}), nil)
 		address, v := w.unsignable(many - 1)
 		before := w.keysUnder(registry.Subject{Address: address, Version: v}.LogPrefix())
-		w.want(w.upload(address.UploadKey(address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "arm64"})), zipOf(map[string]string{"terraform-provider-" + address.Type: "y"})), publish.Rejected, "the 3 packages of provider aaa/", "cannot be signed")
+		w.want(w.upload(address.UploadKey(address.PackageFilename(v, registry.Platform{OS: "linux", Arch: "arm64"})), zipOf(map[string]string{"terraform-provider-" + address.Type: "y"})), inbox.Rejected, "the 3 packages of provider aaa/", "cannot be signed")
 		if after := w.keysUnder(registry.Subject{Address: address, Version: v}.LogPrefix()); !slices.Equal(before, after) {
 			w.Errorf("a package of a version that cannot be signed is accepted: %q", after)
 		}
@@ -167,7 +168,7 @@ func TestAFileNameHasRoom(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	typ := strings.Repeat("w", 64)
 	body := zipOf(map[string]string{"terraform-provider-" + typ: "x"})
-	for length, want := range map[int]publish.Status{250: publish.Published, 251: publish.Rejected} {
+	for length, want := range map[int]inbox.Status{250: inbox.Published, 251: inbox.Rejected} {
 		rest := length - len("terraform-provider-"+typ+"_1.0.0-_"+strings.Repeat("o", 32)+"_"+strings.Repeat("a", 32)+".zip")
 		name := providerName(typ, "1.0.0-"+strings.Repeat("x", rest), strings.Repeat("o", 32)+"_"+strings.Repeat("a", 32)+".zip")
 		if len(name) != length {
@@ -175,7 +176,7 @@ func TestAFileNameHasRoom(t *testing.T) {
 		}
 		outcome := w.upload("providers/acme/"+typ+"/"+name, body)
 		w.want(outcome, want)
-		if want == publish.Rejected {
+		if want == inbox.Rejected {
 			w.want(outcome, want, "251 characters, 250 are allowed")
 		}
 	}

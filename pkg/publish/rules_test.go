@@ -9,7 +9,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -48,9 +48,9 @@ func TestImmutableTheSameVersionWithAndWithoutAVersionFolder(t *testing.T) {
 	for version, first := range map[string]int{"1.0.0": 0, "1.1.0": 1} {
 		both := keys(version)
 		one, other := both[first], both[1-first]
-		w.want(w.upload(one, widget("first")), publish.Published)
-		w.want(w.upload(other, widget("first")), publish.Published)
-		w.want(w.upload(other, widget("second")), publish.Rejected, "acme/widget "+version+" for linux_amd64", "other bytes")
+		w.want(w.upload(one, widget("first")), inbox.Published)
+		w.want(w.upload(other, widget("first")), inbox.Published)
+		w.want(w.upload(other, widget("second")), inbox.Rejected, "acme/widget "+version+" for linux_amd64", "other bytes")
 		if !bytes.Equal(w.servedPackage(version), widget("first")) {
 			t.Errorf("%s is served as other bytes", version)
 		}
@@ -65,30 +65,30 @@ func TestImmutableAZipBesideATarGz(t *testing.T) {
 	for version, first := range map[string]string{"1.0.0": ".zip", "1.1.0": ".tar.gz"} {
 		second := map[string]string{".zip": ".tar.gz", ".tar.gz": ".zip"}[first]
 		folder := "modules/acme/vpc/aws/"
-		w.want(w.upload(folder+version+first, bodies[first]), publish.Published)
-		w.want(w.upload(folder+version+second, bodies[second]), publish.Rejected, "module acme/vpc/aws "+version, "other bytes")
+		w.want(w.upload(folder+version+first, bodies[first]), inbox.Published)
+		w.want(w.upload(folder+version+second, bodies[second]), inbox.Rejected, "module acme/vpc/aws "+version, "other bytes")
 		if !bytes.Equal(w.servedModule(version), bodies[first]) {
 			t.Errorf("%s is served as other bytes", version)
 		}
 	}
-	w.want(w.upload("modules/acme/vpc/aws/1.1.0.tgz", bodies[".tar.gz"]), publish.Published) // the same under its other name
+	w.want(w.upload("modules/acme/vpc/aws/1.1.0.tgz", bodies[".tar.gz"]), inbox.Published) // the same under its other name
 	w.wantListed("acme/vpc/aws", "1.0.0", "1.1.0")
 }
 
 func TestImmutableKeysThatDifferOnlyByCase(t *testing.T) {
 	w := newWorld(t)
 	files := zipOf(map[string]string{"main.tf": ""})
-	w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", files), publish.Published)
-	w.want(w.upload("modules/ACME/Vpc/aws/1.0.0.zip", files), publish.Published)
-	w.want(w.upload("modules/Acme/VPC/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": "other"})), publish.Rejected, "other bytes")
-	w.want(w.upload("modules/acme/vpc/aws/1.0.0.ZIP", files), publish.Rejected, "lower case")
+	w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", files), inbox.Published)
+	w.want(w.upload("modules/ACME/Vpc/aws/1.0.0.zip", files), inbox.Published)
+	w.want(w.upload("modules/Acme/VPC/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": "other"})), inbox.Rejected, "other bytes")
+	w.want(w.upload("modules/acme/vpc/aws/1.0.0.ZIP", files), inbox.Rejected, "lower case")
 	w.wantListed("acme/vpc/aws", "1.0.0")
 	if !bytes.Equal(w.servedModule("1.0.0"), files) {
 		t.Error("it is served as other bytes")
 	}
-	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), publish.Published)
-	w.want(w.upload("providers/Acme/widget/"+providerName("widget", "1.0.0", "linux_amd64.zip"), widget("a")), publish.Rejected, "lower-case")
-	w.want(w.upload("providers/acme/Widget/"+providerName("Widget", "1.0.0", "linux_amd64.zip"), widget("a")), publish.Rejected, "lower-case")
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), inbox.Published)
+	w.want(w.upload("providers/Acme/widget/"+providerName("widget", "1.0.0", "linux_amd64.zip"), widget("a")), inbox.Rejected, "lower-case")
+	w.want(w.upload("providers/acme/Widget/"+providerName("Widget", "1.0.0", "linux_amd64.zip"), widget("a")), inbox.Rejected, "lower-case")
 }
 
 func TestImmutableDeletedAndUploadedAgain(t *testing.T) {
@@ -102,12 +102,12 @@ func TestImmutableDeletedAndUploadedAgain(t *testing.T) {
 		{packageKey("1.0.0", "linux_amd64"), widget("first"), widget("second"), w.servedPackage},
 		{"modules/acme/vpc/aws/1.0.0.zip", module, zipOf(map[string]string{"main.tf": "second"}), w.servedModule},
 	} {
-		w.want(w.upload(test.key, test.first), publish.Published)
+		w.want(w.upload(test.key, test.first), inbox.Published)
 		records := w.keysUnder(registry.RecordsPrefix)
 		w.s3.Delete(t, test.key)
-		w.want(w.upload(test.key, test.first), publish.Published)
+		w.want(w.upload(test.key, test.first), inbox.Published)
 		w.s3.Delete(t, test.key)
-		w.want(w.upload(test.key, test.second), publish.Rejected, "other bytes")
+		w.want(w.upload(test.key, test.second), inbox.Rejected, "other bytes")
 		w.s3.Delete(t, test.key)
 		if !bytes.Equal(test.served("1.0.0"), test.first) {
 			t.Errorf("%s is served as other bytes", test.key)
@@ -126,9 +126,9 @@ func TestImmutableWhateverBecomesOfTheUpload(t *testing.T) {
 		packageKey("1.0.0", "linux_amd64"): widget("first"), "modules/acme/vpc/aws/1.0.0.zip": zipOf(map[string]string{"main.tf": ""}),
 	} {
 		first := w.s3.Upload(t, key, body, nil)
-		w.want(w.deliver(key, first), publish.Published)
+		w.want(w.deliver(key, first), inbox.Published)
 		second := w.s3.Upload(t, key, []byte("overwritten"), nil)
-		w.want(w.deliver(key, second), publish.Rejected)
+		w.want(w.deliver(key, second), inbox.Rejected)
 		for _, version := range []string{first, second} {
 			w.s3.(*memoryBucket).expire(key, version)
 		}
@@ -218,7 +218,7 @@ func partial(t *testing.T) release {
 	return r
 }
 
-func (w *world) uploadFiles(files []file) (last publish.Outcome) {
+func (w *world) uploadFiles(files []file) (last inbox.Outcome) {
 	w.Helper()
 	for _, f := range files {
 		last = w.upload(f.key, f.body)
@@ -231,10 +231,10 @@ func (w *world) uploadFiles(files []file) (last publish.Outcome) {
 func TestAuthorsWordWinsPartialSHA256SUMSBeforeTheZips(t *testing.T) {
 	w := newWorld(t)
 	r := partial(t)
-	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), publish.Published)
+	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Published)
 	w.wantListed("acme/widget")
-	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip")), publish.Published)
-	w.want(w.uploadFiles(r.inOrder("darwin_arm64.zip")), publish.Rejected, "does not list", "darwin_arm64.zip")
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip")), inbox.Published)
+	w.want(w.uploadFiles(r.inOrder("darwin_arm64.zip")), inbox.Rejected, "does not list", "darwin_arm64.zip")
 	w.wantListed("acme/widget", "1.0.0 linux_amd64")
 	if s := w.provider("acme", "widget", "1.0.0"); w.served(s) != string(r.sums) {
 		t.Error("it is not served as its author signed it")
@@ -245,9 +245,9 @@ func TestAuthorsWordWinsPartialSHA256SUMSBeforeTheZips(t *testing.T) {
 func TestAuthorsWordWinsPartialSHA256SUMSAfterTheZips(t *testing.T) {
 	w := newWorld(t)
 	r := partial(t)
-	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "darwin_arm64.zip")), publish.Published)
-	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), publish.Rejected, "does not list", "darwin_arm64.zip")
-	if got := w.status(r.sumsKey() + ".sig"); got != publish.Pending {
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "darwin_arm64.zip")), inbox.Published)
+	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Rejected, "does not list", "darwin_arm64.zip")
+	if got := w.status(r.sumsKey() + ".sig"); got != inbox.Pending {
 		t.Errorf("its signature is %q, want pending: a right SHA256SUMS may come", got)
 	}
 	s := w.provider("acme", "widget", "1.0.0")
@@ -286,7 +286,7 @@ func TestNothingIsTrusted(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := w.in(t)
-			w.want(w.upload(test.key, test.body), publish.Rejected, test.words)
+			w.want(w.upload(test.key, test.body), inbox.Rejected, test.words)
 		})
 	}
 	for _, key := range w.keysUnder(registry.Prefix) {
@@ -303,14 +303,14 @@ func TestNothingIsTrusted(t *testing.T) {
 func TestNothingIsTrustedVersionsThatDifferInMetadata(t *testing.T) {
 	w := newWorld(t)
 	files := zipOf(map[string]string{"main.tf": ""})
-	w.want(w.upload("modules/acme/vpc/aws/1.0.0+a.zip", files), publish.Published)
-	w.want(w.upload(packageKey("1.0.0+a", "linux_amd64"), widget("a")), publish.Published)
+	w.want(w.upload("modules/acme/vpc/aws/1.0.0+a.zip", files), inbox.Published)
+	w.want(w.upload(packageKey("1.0.0+a", "linux_amd64"), widget("a")), inbox.Published)
 	r := newReleaseOf(t, "acme", "1.0.0+b")
 	uploads := append(r.inOrder("linux_amd64.zip", "darwin_arm64.zip", "manifest.json"), r.moduleFile("1.0.0.zip", map[string]string{"main.tf": ""}), r.moduleFile("1.0.0+b.zip", map[string]string{"main.tf": ""}))
 	for _, f := range uploads {
-		w.want(w.upload(f.key, f.body), publish.Rejected, "as 1.0.0+a", "metadata")
+		w.want(w.upload(f.key, f.body), inbox.Rejected, "as 1.0.0+a", "metadata")
 	}
-	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), publish.Rejected, "as 1.0.0+a", "metadata")
+	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Rejected, "as 1.0.0+a", "metadata")
 	for _, name := range []string{"1.0.0", "1.0.0+a", "1.0.0+other"} {
 		if got := w.provider("acme", "widget", name).Version.String(); got != "1.0.0+a" {
 			t.Errorf("asked for %s it is %s", name, got)
@@ -323,10 +323,10 @@ func TestNothingIsTrustedVersionsThatDifferInMetadata(t *testing.T) {
 func TestTheWordBackKeepsTheUsersTags(t *testing.T) {
 	w := newWorld(t)
 	of := map[string]string{"team": "platform", "cost center": "a+b"}
-	for key, want := range map[string]publish.Status{
-		packageKey("1.0.0", "linux_amd64"):                      publish.Published,
-		packageKey("v1.0.0", "linux_amd64"):                     publish.Rejected,
-		widgetFolder + providerName("widget", "1.0.0", "x.txt"): publish.Ignored,
+	for key, want := range map[string]inbox.Status{
+		packageKey("1.0.0", "linux_amd64"):                      inbox.Published,
+		packageKey("v1.0.0", "linux_amd64"):                     inbox.Rejected,
+		widgetFolder + providerName("widget", "1.0.0", "x.txt"): inbox.Ignored,
 	} {
 		version := w.s3.Upload(t, key, widget("a"), of)
 		for range 2 {
@@ -344,16 +344,16 @@ func TestTheWordBackKeepsTheUsersTags(t *testing.T) {
 // Tags inform: whatever they say before, an upload is what it is.
 func TestTheWordBackDecidesNothing(t *testing.T) {
 	w := newWorld(t)
-	for key, want := range map[string]publish.Status{
-		packageKey("1.0.0", "linux_amd64"): publish.Published, packageKey("v1.0.0", "linux_amd64"): publish.Rejected,
+	for key, want := range map[string]inbox.Status{
+		packageKey("1.0.0", "linux_amd64"): inbox.Published, packageKey("v1.0.0", "linux_amd64"): inbox.Rejected,
 	} {
-		for _, status := range []publish.Status{publish.Published, publish.Rejected, publish.Pending, publish.Ignored} {
-			w.s3.Upload(t, key, widget("a"), map[string]string{publish.StatusTag: string(status), publish.ReasonTag: "made up"})
+		for _, status := range []inbox.Status{inbox.Published, inbox.Rejected, inbox.Pending, inbox.Ignored} {
+			w.s3.Upload(t, key, widget("a"), map[string]string{inbox.StatusTag: string(status), inbox.ReasonTag: "made up"})
 			if err := w.PublishKey(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
 			tags := w.s3.Tags(t, key, "")
-			if tags[publish.StatusTag] != string(want) || tags[publish.ReasonTag] == "made up" {
+			if tags[inbox.StatusTag] != string(want) || tags[inbox.ReasonTag] == "made up" {
 				t.Errorf("%s: tags %v, want %s", key, tags, want)
 			}
 		}
@@ -365,17 +365,17 @@ func TestTheWordBackDecidesNothing(t *testing.T) {
 // packages anyway is ignored.
 func TestTheWordBackTellsMalformedFromStray(t *testing.T) {
 	w := newWorld(t)
-	for key, want := range map[string]publish.Status{
-		"providers/acme/widget/widget.zip":       publish.Rejected,
-		"providers/acme/widget/README.md":        publish.Ignored,
-		"providers/acme/widget/metadata.json":    publish.Ignored,
-		"providers/acme/widget/config.yaml":      publish.Ignored,
-		"modules/acme/vpc/aws/latest.zip":        publish.Rejected,
-		"modules/acme/vpc/aws/1.0.0.tar.bz2":     publish.Rejected,
-		"modules/acme/vpc/aws/README.md":         publish.Ignored,
-		"keys/acme/sub/folder/author.asc":        publish.Rejected,
-		"keys/acme/README.md":                    publish.Ignored,
-		"somewhere/terraform-provider-widget.md": publish.Ignored,
+	for key, want := range map[string]inbox.Status{
+		"providers/acme/widget/widget.zip":       inbox.Rejected,
+		"providers/acme/widget/README.md":        inbox.Ignored,
+		"providers/acme/widget/metadata.json":    inbox.Ignored,
+		"providers/acme/widget/config.yaml":      inbox.Ignored,
+		"modules/acme/vpc/aws/latest.zip":        inbox.Rejected,
+		"modules/acme/vpc/aws/1.0.0.tar.bz2":     inbox.Rejected,
+		"modules/acme/vpc/aws/README.md":         inbox.Ignored,
+		"keys/acme/sub/folder/author.asc":        inbox.Rejected,
+		"keys/acme/README.md":                    inbox.Ignored,
+		"somewhere/terraform-provider-widget.md": inbox.Ignored,
 	} {
 		w.want(w.upload(key, []byte("x")), want)
 	}
@@ -386,15 +386,15 @@ func TestTheWordBackTellsMalformedFromStray(t *testing.T) {
 func TestTheWordBackNamesEveryViolation(t *testing.T) {
 	w := newWorld(t)
 	key := "modules/acme/vpc_/a-b/v1.zip"
-	w.want(w.upload(key, zipOf(map[string]string{"main.tf": ""})), publish.Rejected, "vpc_", "a-b", "leading v")
-	var written publish.Outcome
+	w.want(w.upload(key, zipOf(map[string]string{"main.tf": ""})), inbox.Rejected, "vpc_", "a-b", "leading v")
+	var written inbox.Outcome
 	if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil {
 		t.Fatal(err)
 	}
 	if len(written.Reasons) < 2 {
 		t.Fatalf("the document has %q", written.Reasons)
 	}
-	if got, want := w.s3.Tags(t, key, "")[publish.ReasonTag], publish.TagValue(written.Reasons); got != want || !strings.Contains(got, "more") {
+	if got, want := w.s3.Tags(t, key, "")[inbox.ReasonTag], inbox.TagValue(written.Reasons); got != want || !strings.Contains(got, "more") {
 		t.Errorf("the tag says %q, want %q", got, want)
 	}
 }

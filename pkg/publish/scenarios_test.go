@@ -10,6 +10,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -62,7 +63,7 @@ func (r *release) saying(w *world, to registry.Standing) step {
 func (w *world) published(r release) (files []file) {
 	w.Helper()
 	files = append(r.inOrder("linux_amd64.zip"), r.moduleFile("1.0.0.zip", map[string]string{"main.tf": ""}))
-	w.want(w.uploadFiles(files), publish.Published)
+	w.want(w.uploadFiles(files), inbox.Published)
 	return files
 }
 
@@ -165,7 +166,7 @@ var scenarios = []scenario{
 	{
 		name: "a manifest that waits for the author's release",
 		prepare: func(w *world, r release, event eventOf) []step {
-			w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "darwin_arm64.zip", "author.asc")), publish.Published)
+			w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "darwin_arm64.zip", "author.asc")), inbox.Published)
 			w.first(r.namespace, time.Now().Add(-time.Hour))
 			return w.uploaded(event, r.inOrder("manifest.json", "SHA256SUMS", "SHA256SUMS.sig")...)
 		},
@@ -315,7 +316,7 @@ func (w *world) wantStatuses(namespace, want string) {
 			if err != nil {
 				w.Fatal(err)
 			}
-			got = append(got, w.s3.Tags(w.T, object.Key, object.Version)[publish.StatusTag])
+			got = append(got, w.s3.Tags(w.T, object.Key, object.Version)[inbox.StatusTag])
 		}
 	}
 	if strings.Join(got, " ") != want {

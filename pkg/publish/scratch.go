@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // scratch is an unlinked temporary file: nothing of it stays, however the
@@ -56,7 +57,7 @@ func (p *Publisher) fetch(ctx context.Context, o blob.Object) (*scratch, error) 
 		return nil, gone(err)
 	}
 	defer body.Close() //nolint:errcheck // read only
-	if err := blob.CheckSize(described.Size, MaxUpload); err != nil {
+	if err := blob.CheckSize(described.Size, inbox.MaxUpload); err != nil {
 		return nil, err
 	}
 	file, err := p.newScratch(func(w io.Writer) error {

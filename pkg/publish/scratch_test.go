@@ -16,6 +16,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -108,7 +109,7 @@ func TestUploadsThatAreTooLarge(t *testing.T) {
 	release := widgetFolder + "terraform-provider-widget_1.0.0_"
 	words := map[int64]string{5 << 30: "5 GiB", 1 << 20: "1 MiB", 256 << 10: "256 KiB", 64 << 10: "64 KiB"}
 	for key, limit := range map[string]int64{
-		packageKey("1.0.0", "linux_amd64"): publish.MaxUpload, "modules/acme/vpc/aws/1.0.0.zip": publish.MaxUpload,
+		packageKey("1.0.0", "linux_amd64"): inbox.MaxUpload, "modules/acme/vpc/aws/1.0.0.zip": inbox.MaxUpload,
 		release + "SHA256SUMS": shasums.MaxSize, release + "SHA256SUMS.sig": signing.MaxSignature,
 		release + "manifest.json": archive.MaxManifest, authorFile: signing.MaxKeyFile, mirrored + "1.0.0.json": 1 << 20,
 	} {
@@ -118,7 +119,7 @@ func TestUploadsThatAreTooLarge(t *testing.T) {
 			p := w.publisher(sized{w.bucket, key, size}, w.index, w.key)
 			outcome, err := p.Publish(t.Context(), object)
 			want := fmt.Sprintf("the file has %d bytes, and such a file has %s at most", size, words[limit])
-			if got := outcome.Status == publish.Rejected && slices.Equal(outcome.Reasons, []string{want}); got != tooLarge {
+			if got := outcome.Status == inbox.Rejected && slices.Equal(outcome.Reasons, []string{want}); got != tooLarge {
 				t.Errorf("%s with %d bytes is %q, %q, %v", key, size, outcome.Status, outcome.Reasons, err)
 			}
 		}

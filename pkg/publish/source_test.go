@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -15,18 +16,18 @@ import (
 func TestSources(t *testing.T) {
 	onBothCatalogs(t, func(w *world) {
 		const source, other = "https://git.example.com/acme/network", "https://git.example.com/acme/other"
-		from := func(key string, body []byte, source string) publish.Outcome {
+		from := func(key string, body []byte, source string) inbox.Outcome {
 			w.Helper()
 			return w.deliver(key, w.s3.UploadFrom(w, key, body, source))
 		}
 		plain, wrapped := zipOf(map[string]string{"main.tf": ""}), tarOf(map[string]string{"vpc/main.tf": ""})
-		w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", plain), publish.Published)
-		w.want(from("modules/acme/vpc/aws/1.1.0.zip", plain, source), publish.Published)
-		w.want(from("modules/acme/vpc/aws/1.2.0.tgz", wrapped, other), publish.Published)
-		w.want(from("modules/acme/vpc/aws/1.3.0.zip", plain, ""), publish.Published)
-		w.want(from("modules/acme/vpc/aws/1.0.0.zip", plain, other), publish.Published)
-		w.want(from("modules/acme/vpc/aws/1.1.0.zip", plain, other), publish.Published)
-		w.want(w.upload("modules/acme/vpc/aws/1.1.0.zip", plain), publish.Published)
+		w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", plain), inbox.Published)
+		w.want(from("modules/acme/vpc/aws/1.1.0.zip", plain, source), inbox.Published)
+		w.want(from("modules/acme/vpc/aws/1.2.0.tgz", wrapped, other), inbox.Published)
+		w.want(from("modules/acme/vpc/aws/1.3.0.zip", plain, ""), inbox.Published)
+		w.want(from("modules/acme/vpc/aws/1.0.0.zip", plain, other), inbox.Published)
+		w.want(from("modules/acme/vpc/aws/1.1.0.zip", plain, other), inbox.Published)
+		w.want(w.upload("modules/acme/vpc/aws/1.1.0.zip", plain), inbox.Published)
 		listing, err := w.index.Listing(w.Context(), vpc, nil)
 		if err != nil {
 			w.Fatal(err)
@@ -42,9 +43,9 @@ func TestSources(t *testing.T) {
 			}
 		}
 
-		w.want(from(packageKey("1.0.0", "linux_amd64"), widget("a"), ""), publish.Published)
-		w.want(from(packageKey("1.0.0", "windows_amd64"), widget("b"), source), publish.Published)
-		w.want(from(packageKey("1.0.0", "darwin_arm64"), widget("c"), other), publish.Published)
+		w.want(from(packageKey("1.0.0", "linux_amd64"), widget("a"), ""), inbox.Published)
+		w.want(from(packageKey("1.0.0", "windows_amd64"), widget("b"), source), inbox.Published)
+		w.want(from(packageKey("1.0.0", "darwin_arm64"), widget("c"), other), inbox.Published)
 		state := w.provider("acme", "widget", "1.0.0")
 		if got := state.Source(); got != source {
 			w.Errorf("the provider's source is %q, want %q", got, source)
@@ -60,16 +61,16 @@ func TestSources(t *testing.T) {
 func TestSourcesTakeRoom(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	source := func(n int) string { return fmt.Sprintf("https://git.example.com/acme/%d", n) }
-	publishFrom := func(n int, source string) publish.Outcome {
+	publishFrom := func(n int, source string) inbox.Outcome {
 		key := fmt.Sprintf("modules/acme/vpc/aws/1.%d.0.zip", n)
 		return w.deliver(key, w.s3.UploadFrom(t, key, zipOf(map[string]string{"main.tf": ""}), source))
 	}
-	w.want(publishFrom(0, source(0)), publish.Published)
+	w.want(publishFrom(0, source(0)), inbox.Published)
 	l, err := w.index.Listing(w.Context(), vpc, nil)
 	_, stored := w.sizes(l, err, registry.Listed{Version: mustVersion(t, "1.1.0"), Source: source(0)})
 	w.LimitListings(publish.MaxAnswered, stored)
-	w.want(publishFrom(1, source(1)), publish.Rejected, "no room for more")
-	w.want(publishFrom(1, source(0)), publish.Published)
+	w.want(publishFrom(1, source(1)), inbox.Rejected, "no room for more")
+	w.want(publishFrom(1, source(0)), inbox.Published)
 }
 
 // A source that is no address of the web is a rejection, beside whatever else is
@@ -90,7 +91,7 @@ func TestSourcesThatAreRejected(t *testing.T) {
 		{packageKey("1.0.0", "linux_amd64"), "ci", zipOf(map[string]string{"x": ""}), []string{"the source is not an https or http URL", "terraform-provider-widget"}},
 	} {
 		outcome := w.deliver(test.key, w.s3.UploadFrom(t, test.key, test.body, test.source))
-		w.want(outcome, publish.Rejected, test.words...)
+		w.want(outcome, inbox.Rejected, test.words...)
 		if text := strings.Join(outcome.Reasons, " "); strings.Contains(text, "s3cret") {
 			t.Errorf("the reasons are %q", text)
 		}

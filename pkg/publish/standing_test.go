@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -62,8 +63,8 @@ func (w *world) set(to registry.Standing) (changed bool, err error) {
 
 func (w *world) publishBoth() {
 	w.Helper()
-	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), publish.Published)
-	w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""})), publish.Published)
+	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), inbox.Published)
+	w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""})), inbox.Published)
 }
 
 // The last word counts, the same word twice changes nothing, and what is
@@ -126,7 +127,7 @@ func TestAWithdrawnVersionStaysWithdrawn(t *testing.T) {
 			w.Fatal(err)
 		}
 		w.publishBoth()
-		w.want(w.upload(packageKey("1.0.0", "darwin_arm64"), widget("b")), publish.Published)
+		w.want(w.upload(packageKey("1.0.0", "darwin_arm64"), widget("b")), inbox.Published)
 		check := func(when string) {
 			w.Helper()
 			if provider, module := w.stands("1.0.0"); provider != withdraw || module != withdraw {

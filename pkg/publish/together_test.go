@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -72,14 +73,14 @@ func TestFilesAreJudgedTogether(t *testing.T) {
 			}
 			files["README.md"], files["terraform-provider-widget_2.0.0_linux_amd64.zip"] = nil, widget("of another version")
 			for name, body := range files {
-				if o, err := checker.Check(t.Context(), widgetFolder+name, bytes.NewReader(body), int64(len(body))); err != nil || o.Status == publish.Rejected {
+				if o, err := checker.Check(t.Context(), widgetFolder+name, bytes.NewReader(body), int64(len(body))); err != nil || o.Status == inbox.Rejected {
 					t.Fatalf("%+v, %v", o, err)
 				}
 			}
 			got, want := said{}, said{}
 			for _, o := range checker.Together() {
 				got[path.Base(o.Key)] = append(o.Reasons, o.Warnings...)
-				if (o.Status == publish.Rejected) != (len(o.Reasons) > 0) || o.Subject == "" {
+				if (o.Status == inbox.Rejected) != (len(o.Reasons) > 0) || o.Subject == "" {
 					t.Errorf("%+v", o)
 				}
 			}

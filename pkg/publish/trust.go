@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -53,10 +54,10 @@ func (p *Publisher) verify(ctx context.Context, namespace string, document, sign
 		return signing.PublicKey{}, err
 	}
 	if why != "" {
-		return signing.PublicKey{}, reject("the signature is by key %s, which %s: sign again with another key", key.Fingerprint, why)
+		return signing.PublicKey{}, inbox.Reject("the signature is by key %s, which %s: sign again with another key", key.Fingerprint, why)
 	}
 	if problem := key.Problem(time.Now()); problem != "" {
-		return signing.PublicKey{}, wait("the signature is by key %s, which %s; until then, the registry's own SHA256SUMS is served", key.KeyID, problem)
+		return signing.PublicKey{}, inbox.Wait("the signature is by key %s, which %s; until then, the registry's own SHA256SUMS is served", key.KeyID, problem)
 	}
 	return signing.Verify([]signing.PublicKey{key}, document, signature)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -54,7 +55,7 @@ func fingerprintOf(author *openpgp.Entity) string {
 
 // release uploads a release of acme/widget without a key, and returns the outcome
 // of its signature, which comes last.
-func (w *world) release(author *openpgp.Entity, version string) publish.Outcome {
+func (w *world) release(author *openpgp.Entity, version string) inbox.Outcome {
 	w.Helper()
 	r := signedBy(w.T, author, version)
 	return w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig"))
@@ -82,17 +83,17 @@ func TestSignaturesWithALifetimeAreRejected(t *testing.T) {
 		}
 		r.signature = signature.Bytes()
 		w.uploadFiles(r.inOrder(append([]string{"linux_amd64.zip"}, order...)...))
-		if got := w.status(r.sumsKey() + ".sig"); got != publish.Rejected {
+		if got := w.status(r.sumsKey() + ".sig"); got != inbox.Rejected {
 			t.Errorf("%q: the signature is %s", order, got)
 		}
-		var o publish.Outcome
+		var o inbox.Outcome
 		if err := json.Unmarshal(w.read(registry.OutcomeKey(r.sumsKey()+".sig")), &o); err != nil {
 			t.Fatal(err)
 		}
-		w.want(o, publish.Rejected, "lifetime", "gpg --default-sig-expire 0")
+		w.want(o, inbox.Rejected, "lifetime", "gpg --default-sig-expire 0")
 		w.wantRegistrysOwn("1.0.0")
 	}
-	w.want(w.release(author, "1.0.0"), publish.Published)
+	w.want(w.release(author, "1.0.0"), inbox.Published)
 	w.authorsKey("1.0.0")
 }
 
@@ -172,7 +173,7 @@ func TestVerifyKnowsThatKeysExpire(t *testing.T) {
 func TestAnExpiredFormDoesNotBringBackAnOlderOne(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	author := newAuthor(t, packet.Config{})
-	w.want(w.upload(authorFile, exported(t, author)), publish.Published)
+	w.want(w.upload(authorFile, exported(t, author)), inbox.Published)
 	r := signedBy(t, author, "1.0.0")
 	// It was accepted, and expired an hour ago.
 	file, err := signing.ReadKeyFile(expiring(t, author, time.Now().Add(-time.Hour)))
@@ -181,9 +182,9 @@ func TestAnExpiredFormDoesNotBringBackAnOlderOne(t *testing.T) {
 	}
 	short := file.Keys[0]
 	w.put(registry.AuthorKeyKey("acme", short.Fingerprint, strings.Repeat("0", 64)), []byte(short.ASCIIArmor))
-	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Pending, short.KeyID, "expired on", "gpg --quick-set-expire")
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), inbox.Pending, short.KeyID, "expired on", "gpg --quick-set-expire")
 	w.wantRegistrysOwn("1.0.0")
-	w.want(w.upload("keys/acme/longer.asc", expiring(t, author, time.Now().AddDate(1, 0, 0))), publish.Published)
+	w.want(w.upload("keys/acme/longer.asc", expiring(t, author, time.Now().AddDate(1, 0, 0))), inbox.Published)
 	w.authorsKey("1.0.0")
 }
 
@@ -194,18 +195,18 @@ func TestAnExpiredFormThatIsUploaded(t *testing.T) {
 	author := newAuthor(t, packet.Config{})
 	forever, r := exported(t, author), signedBy(t, author, "1.0.0")
 	expired := expiring(t, author, time.Now().Add(-time.Hour))
-	w.want(w.upload(authorFile, expired), publish.Rejected, "expired on", "extend it")
-	w.want(w.upload(authorFile, forever), publish.Published)
+	w.want(w.upload(authorFile, expired), inbox.Rejected, "expired on", "extend it")
+	w.want(w.upload(authorFile, forever), inbox.Published)
 	for range 2 {
-		w.want(w.upload(authorFile, expired), publish.Published, fingerprintOf(author), "is not trusted for new releases until", "expired on")
+		w.want(w.upload(authorFile, expired), inbox.Published, fingerprintOf(author), "is not trusted for new releases until", "expired on")
 	}
-	w.want(w.upload(authorFile, forever), publish.Published) // the same bytes again
-	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Pending, "expired on")
+	w.want(w.upload(authorFile, forever), inbox.Published) // the same bytes again
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), inbox.Pending, "expired on")
 	w.wantRegistrysOwn("1.0.0")
 	other := newAuthor(t, packet.Config{})
 	expired, longer := expiring(t, other, time.Now().Add(-time.Hour)), expiring(t, other, time.Now().AddDate(1, 0, 0))
-	w.want(w.upload("keys/labs/longer.asc", longer), publish.Published)
-	w.want(w.upload("keys/labs/expired.asc", expired), publish.Rejected, "expired on", "extend it")
+	w.want(w.upload("keys/labs/longer.asc", longer), inbox.Published)
+	w.want(w.upload("keys/labs/expired.asc", expired), inbox.Rejected, "expired on", "extend it")
 }
 
 // However a revocation comes, it ends the trust in the key: for good, in every
@@ -223,17 +224,17 @@ func TestRevokedKeysAreNotTrustedAnyMore(t *testing.T) {
 			file := revoke(t, author)
 			for range 2 {
 				outcome := w.upload("keys/acme/revocation.asc", file)
-				w.want(outcome, publish.Published, fingerprintOf(author), "is revoked by its owner", "goes on being served", "another key")
-				if tag := w.s3.Tags(t, outcome.Key, outcome.Version)[publish.ReasonTag]; !strings.Contains(tag, "is revoked by its owner") {
+				w.want(outcome, inbox.Published, fingerprintOf(author), "is revoked by its owner", "goes on being served", "another key")
+				if tag := w.s3.Tags(t, outcome.Key, outcome.Version)[inbox.ReasonTag]; !strings.Contains(tag, "is revoked by its owner") {
 					t.Errorf("the tag says %q", tag)
 				}
 			}
-			w.want(w.upload(authorFile, exported(t, author)), publish.Rejected, fingerprintOf(author), "is revoked by its owner: sign with another key")
-			w.want(w.upload("keys/other/again.asc", exported(t, author)), publish.Rejected, "is revoked by its owner")
-			w.want(w.upload(authorFile, expiring(t, author, time.Now().AddDate(9, 0, 0))), publish.Rejected, "is revoked by its owner")
-			w.want(w.release(author, "1.1.0"), publish.Rejected, fingerprintOf(author), "is revoked by its owner: sign again with another key")
+			w.want(w.upload(authorFile, exported(t, author)), inbox.Rejected, fingerprintOf(author), "is revoked by its owner: sign with another key")
+			w.want(w.upload("keys/other/again.asc", exported(t, author)), inbox.Rejected, "is revoked by its owner")
+			w.want(w.upload(authorFile, expiring(t, author, time.Now().AddDate(9, 0, 0))), inbox.Rejected, "is revoked by its owner")
+			w.want(w.release(author, "1.1.0"), inbox.Rejected, fingerprintOf(author), "is revoked by its owner: sign again with another key")
 			w.wantRegistrysOwn("1.1.0")
-			if got := w.status("providers/acme/widget/" + providerName("widget", "1.1.0", "SHA256SUMS")); got != publish.Pending {
+			if got := w.status("providers/acme/widget/" + providerName("widget", "1.1.0", "SHA256SUMS")); got != inbox.Pending {
 				t.Errorf("SHA256SUMS is %s beside a signature that is rejected", got)
 			}
 
@@ -241,11 +242,11 @@ func TestRevokedKeysAreNotTrustedAnyMore(t *testing.T) {
 				t.Error("what was released has changed")
 			}
 			late := signedBy(t, author, "1.0.0")
-			w.want(w.uploadFiles(late.inOrder("darwin_arm64.zip")), publish.Published)
+			w.want(w.uploadFiles(late.inOrder("darwin_arm64.zip")), inbox.Published)
 			w.wantListed("acme/widget", "1.0.0 darwin_arm64 linux_amd64", "1.1.0 linux_amd64")
 
 			next := newAuthor(t, packet.Config{})
-			w.want(w.upload("keys/acme/next.asc", exported(t, next)), publish.Published)
+			w.want(w.upload("keys/acme/next.asc", exported(t, next)), inbox.Published)
 			w.uploadSigned(next, "1.1.0")
 		})
 	}
@@ -256,20 +257,20 @@ func TestRevocationsInAnyOrder(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	t.Run("the revoked key first", func(t *testing.T) {
 		w, author := w.in(t), newAuthor(t, packet.Config{})
-		w.want(w.upload("keys/acme/gone.asc", revoked(t, author)), publish.Published, "is revoked by its owner")
-		w.want(w.upload(authorFile, exported(t, author)), publish.Rejected, "is revoked by its owner")
+		w.want(w.upload("keys/acme/gone.asc", revoked(t, author)), inbox.Published, "is revoked by its owner")
+		w.want(w.upload(authorFile, exported(t, author)), inbox.Rejected, "is revoked by its owner")
 	})
 	t.Run("the certificate first", func(t *testing.T) {
 		w, author := w.in(t), newAuthor(t, packet.Config{})
 		const waiting = "keys/acme/certificate.asc"
-		w.want(w.upload(waiting, certificate(t, author)), publish.Pending, fmt.Sprintf("%016X", author.PrimaryKey.KeyId), "keys/acme/", "gpg --armor --export")
-		w.want(w.release(author, "3.0.0"), publish.Pending)
+		w.want(w.upload(waiting, certificate(t, author)), inbox.Pending, fmt.Sprintf("%016X", author.PrimaryKey.KeyId), "keys/acme/", "gpg --armor --export")
+		w.want(w.release(author, "3.0.0"), inbox.Pending)
 		w.upload("keys/acme/stranger.asc", exported(t, newAuthor(t, packet.Config{})))
-		if got := w.status(waiting); got != publish.Pending {
+		if got := w.status(waiting); got != inbox.Pending {
 			t.Errorf("after another key the certificate is %s", got)
 		}
 		w.upload(authorFile, exported(t, author))
-		if got := w.status(waiting); got != publish.Published {
+		if got := w.status(waiting); got != inbox.Published {
 			t.Errorf("after its key the certificate is %s", got)
 		}
 		w.wantRegistrysOwn("3.0.0")
@@ -277,13 +278,13 @@ func TestRevocationsInAnyOrder(t *testing.T) {
 	t.Run("both in one file", func(t *testing.T) {
 		w, author := w.in(t), newAuthor(t, packet.Config{})
 		file := slices.Concat(exported(t, author), []byte("\n"), certificate(t, author), []byte("\n"))
-		w.want(w.upload("keys/acme/both.asc", file), publish.Published, "is revoked by its owner")
-		w.want(w.release(author, "3.1.0"), publish.Rejected, "is revoked by its owner")
+		w.want(w.upload("keys/acme/both.asc", file), inbox.Published, "is revoked by its owner")
+		w.want(w.release(author, "3.1.0"), inbox.Rejected, "is revoked by its owner")
 	})
 	t.Run("with a key that is not", func(t *testing.T) {
 		w, author, next := w.in(t), newAuthor(t, packet.Config{}), newAuthor(t, packet.Config{})
 		file := slices.Concat(revoked(t, author), []byte("\n"), exported(t, next), []byte("\n"))
-		w.want(w.upload("keys/acme/team.asc", file), publish.Published, fingerprintOf(author)+" is revoked")
+		w.want(w.upload("keys/acme/team.asc", file), inbox.Published, fingerprintOf(author)+" is revoked")
 		w.uploadSigned(next, "3.2.0")
 	})
 	t.Run("of another key", func(t *testing.T) {
@@ -297,7 +298,7 @@ func TestRevocationsInAnyOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		forged.Revocations[0].IssuerKeyId, forged.Revocations[0].IssuerFingerprint = &author.PrimaryKey.KeyId, author.PrimaryKey.Fingerprint
-		w.want(w.upload("keys/acme/forged.asc", exported(t, &forged)), publish.Rejected, "the key itself has not made")
+		w.want(w.upload("keys/acme/forged.asc", exported(t, &forged)), inbox.Rejected, "the key itself has not made")
 		w.uploadSigned(author, "3.3.0")
 	})
 	t.Run("at once", func(t *testing.T) {
@@ -313,13 +314,13 @@ func TestRevocationsInAnyOrder(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if got := w.status("keys/acme/b.asc"); got != publish.Published {
+		if got := w.status("keys/acme/b.asc"); got != inbox.Published {
 			t.Errorf("the revoked key is %s", got)
 		}
 		if got := w.keysUnder(registry.UntrustedKeyPrefix(fingerprintOf(author))); len(got) != 1 {
 			t.Errorf("of its revocation there is %q", got)
 		}
-		if got := w.release(author, "3.4.0"); got.Status == publish.Published {
+		if got := w.release(author, "3.4.0"); got.Status == inbox.Published {
 			t.Error("the key is trusted")
 		}
 	})
@@ -340,14 +341,14 @@ func TestRevokedSubkeysAreNotTrustedAnyMore(t *testing.T) {
 	if err := author.RevokeSubkey(subkey, packet.KeyCompromised, "", &packet.Config{Time: func() time.Time { return keyMade.Add(time.Second) }}); err != nil {
 		t.Fatal(err)
 	}
-	w.want(w.upload("keys/acme/less.asc", exported(t, author)), publish.Published)
+	w.want(w.upload("keys/acme/less.asc", exported(t, author)), inbox.Published)
 	revocations := subkey.Revocations
 	subkey.Revocations = nil
-	w.want(w.upload("keys/acme/longer.asc", expiring(t, author, time.Now().AddDate(3, 0, 0))), publish.Published)
-	w.want(w.uploadFiles(old.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Rejected, "revoked")
+	w.want(w.upload("keys/acme/longer.asc", expiring(t, author, time.Now().AddDate(3, 0, 0))), inbox.Published)
+	w.want(w.uploadFiles(old.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), inbox.Rejected, "revoked")
 	w.wantRegistrysOwn("1.1.0")
 	subkey.Revocations = revocations
-	w.want(w.release(author, "1.1.0"), publish.Published) // with the primary key
+	w.want(w.release(author, "1.1.0"), inbox.Published) // with the primary key
 	if found, notes := w.notes(); len(found) > 0 || len(notes) != 1 || !strings.HasPrefix(notes[0], "provider acme/widget 1.0.0: It is signed by key "+fingerprintOf(author)) || !strings.Contains(notes[0], "subkey") {
 		t.Errorf("found %q, notes %q", found, notes)
 	}
@@ -373,7 +374,7 @@ func TestAKeyThatGrows(t *testing.T) {
 	}
 	all := slices.Clone(author.Subkeys)
 	var file []byte
-	for n, want := range []publish.Status{publish.Published, publish.Published, publish.Rejected} {
+	for n, want := range []inbox.Status{inbox.Published, inbox.Published, inbox.Rejected} {
 		for i := range all {
 			if author.Subkeys[i] = all[i]; i != n+1 && i > 0 {
 				author.Subkeys[i].Revocations = nil
@@ -382,18 +383,18 @@ func TestAKeyThatGrows(t *testing.T) {
 		file = expiring(t, author, time.Now().AddDate(1+n, 0, 0))
 		o := w.upload(fmt.Sprintf("keys/acme/%d.asc", n), file)
 		w.want(o, want)
-		if want == publish.Rejected {
+		if want == inbox.Rejected {
 			w.want(o, want, "key "+fingerprintOf(author)[24:], "together with what was uploaded of it before, takes", "more than the 262144 that are allowed")
 		}
 	}
-	w.want(w.upload("keys/acme/other.asc", exported(t, other)), publish.Published)
+	w.want(w.upload("keys/acme/other.asc", exported(t, other)), inbox.Published)
 	w.uploadSigned(other, "1.0.0")
 	author.Subkeys = nil // so it signs with its primary key
 	w.uploadSigned(author, "1.1.0")
 	for fingerprint, before := range map[string][]byte{fingerprintOf(author): file, strings.Repeat("0", 40): bytes.Repeat([]byte("x"), signing.MaxKeyFile+1)} {
 		w.put(registry.AuthorKeyKey("acme", fingerprint, "before-there-was-a-limit"), before)
 	}
-	w.want(w.upload("keys/acme/again.asc", exported(t, other)), publish.Published)
+	w.want(w.upload("keys/acme/again.asc", exported(t, other)), inbox.Published)
 	w.uploadSigned(other, "1.2.0")
 }
 
@@ -408,7 +409,7 @@ func TestAKeyWhoseOnlySubkeyIsRevoked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.want(w.upload(authorFile, exported(t, author)), publish.Rejected, "cannot sign")
+	w.want(w.upload(authorFile, exported(t, author)), inbox.Rejected, "cannot sign")
 	if err := author.AddSigningSubkey(&packet.Config{Time: func() time.Time { return keyMade }}); err != nil {
 		t.Fatal(err)
 	}
@@ -416,9 +417,9 @@ func TestAKeyWhoseOnlySubkeyIsRevoked(t *testing.T) {
 	if err := author.RevokeSubkey(&author.Subkeys[len(author.Subkeys)-1], packet.KeyRetired, "", nil); err != nil {
 		t.Fatal(err)
 	}
-	w.want(w.upload(authorFile, exported(t, author)), publish.Published, "is not trusted for new releases until", "cannot sign")
-	w.want(w.upload("keys/acme/before.asc", before), publish.Published)
-	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), publish.Pending, "cannot sign")
+	w.want(w.upload(authorFile, exported(t, author)), inbox.Published, "is not trusted for new releases until", "cannot sign")
+	w.want(w.upload("keys/acme/before.asc", before), inbox.Published)
+	w.want(w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS", "SHA256SUMS.sig")), inbox.Pending, "cannot sign")
 	w.wantRegistrysOwn("1.0.0")
 }
 
@@ -450,7 +451,7 @@ func TestEndingTrustMayFailAnywhere(t *testing.T) {
 			author := newAuthor(t, packet.Config{})
 			for n, hit := 1, true; hit; n++ {
 				w := newWorldOn(t, inMemory, onBolt)
-				w.want(w.upload(authorFile, exported(t, author)), publish.Published)
+				w.want(w.upload(authorFile, exported(t, author)), inbox.Published)
 				f, end := &faults{hits: nth(n)}, prepare(w, author)
 				if err := end(w.through(f)); f.hit != errors.Is(err, errFault) {
 					t.Errorf("call %d, %q, fails, and it ends with %v", n, f.calls[len(f.calls)-1], err)
@@ -487,14 +488,14 @@ func TestDistrustKey(t *testing.T) {
 		}
 	}
 	const words = "is not trusted any more, by decision of an operator"
-	w.want(w.uploadFiles(pending.inOrder("SHA256SUMS.sig")), publish.Rejected, fingerprintOf(author), words)
+	w.want(w.uploadFiles(pending.inOrder("SHA256SUMS.sig")), inbox.Rejected, fingerprintOf(author), words)
 	w.wantRegistrysOwn("1.1.0")
-	w.want(w.upload("keys/new/author.asc", exported(t, author)), publish.Rejected, words)
+	w.want(w.upload("keys/new/author.asc", exported(t, author)), inbox.Rejected, words)
 	if w.authorsKey("1.0.0") != key {
 		t.Error("what was released has changed")
 	}
 	w.uploadSigned(other, "1.1.0")
-	w.want(w.upload("keys/new/gone.asc", revoked(t, author)), publish.Published, "is revoked")
+	w.want(w.upload("keys/new/gone.asc", revoked(t, author)), inbox.Published, "is revoked")
 	gone := newAuthor(t, packet.Config{})
 	w.upload("keys/new/gone-too.asc", revoked(t, gone))
 
@@ -621,6 +622,6 @@ func TestAKeyWithAFormThatCannotBeRead(t *testing.T) {
 	author := newAuthor(t, packet.Config{})
 	w.upload(authorFile, exported(t, author))
 	w.put(registry.AuthorKeyKey("acme", fingerprintOf(author), strings.Repeat("0", 64)), []byte("of a newer larder"))
-	w.want(w.release(author, "1.0.0"), publish.Pending, "is not under keys/acme/ yet")
+	w.want(w.release(author, "1.0.0"), inbox.Pending, "is not under keys/acme/ yet")
 	w.wantRegistrysOwn("1.0.0")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -230,7 +231,7 @@ func tellSignatureThatEnds(s *registry.ProviderVersion, signature []byte, step *
 // published is.
 func (v verification) inbox(ctx context.Context, after string) Walk {
 	return func(yield func(Step, error) bool) {
-		for key, err := range v.Uploads(ctx, after) {
+		for key, err := range v.Inbox.Uploads(ctx, after) {
 			if err != nil {
 				yield(Step{}, err)
 				return
@@ -245,11 +246,11 @@ func (v verification) inbox(ctx context.Context, after string) Walk {
 }
 
 func (v verification) upload(ctx context.Context, key string, step *Step) error {
-	last, err := v.LastOutcome(ctx, key)
+	last, err := v.Inbox.LastOutcome(ctx, key)
 	if err != nil {
 		return err
 	}
-	waiting, err := v.Waiting(ctx, key)
+	waiting, err := v.Inbox.Waiting(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (v verification) upload(ctx context.Context, key string, step *Step) error 
 			step.tell("What was uploaded at %s has no outcome yet: the next reconcile publishes it, within a day, and at the start of a single node.", object.Modified.UTC().Format(time.RFC3339))
 		}
 	}
-	if last.Status != Published {
+	if last.Status != inbox.Published {
 		return nil
 	}
 	published, err := v.isPublished(ctx, last)
@@ -269,30 +270,30 @@ func (v verification) upload(ctx context.Context, key string, step *Step) error 
 }
 
 // isPublished says whether what an outcome says is published is.
-func (v verification) isPublished(ctx context.Context, o Outcome) (bool, error) {
-	u, err := parseKey(o.Key)
+func (v verification) isPublished(ctx context.Context, o inbox.Outcome) (bool, error) {
+	u, err := inbox.ParseKey(o.Key)
 	if err != nil {
 		return false, nil
 	}
-	switch u.kind {
-	case moduleArchive:
-		m := &registry.ModuleVersion{Address: u.module, Version: u.version}
+	switch u.Kind {
+	case inbox.ModuleArchive:
+		m := &registry.ModuleVersion{Address: u.Module, Version: u.Version}
 		err := v.load(ctx, m)
 		return err == nil && m.Archive.UploadSHA256 == o.SHA256, err
-	case authorKeys:
-		return v.holdsUpload(ctx, u.namespace, o)
+	case inbox.AuthorKeys:
+		return v.holdsUpload(ctx, u.Namespace, o)
 	}
-	s := &registry.ProviderVersion{Address: u.provider, Version: u.version}
+	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
 	if err := v.load(ctx, s); err != nil {
 		return false, err
 	}
-	switch u.kind {
-	case providerPackage:
-		pkg, accepted := s.Accepted(u.platform)
+	switch u.Kind {
+	case inbox.ProviderPackage:
+		pkg, accepted := s.Accepted(u.Platform)
 		return accepted && pkg.SHA256 == o.SHA256, nil
-	case releaseManifest:
+	case inbox.Manifest:
 		return s.Manifest != nil && s.Manifest.SHA256 == o.SHA256, nil
-	case releaseSHA256SUMS:
+	case inbox.SHA256SUMS:
 		return s.Release != nil && s.Release.SHA256 == o.SHA256, nil
 	default:
 		return s.Release != nil && s.Release.Signature == o.SHA256, nil
@@ -301,7 +302,7 @@ func (v verification) isPublished(ctx context.Context, o Outcome) (bool, error) 
 
 // holdsUpload says whether the keys of an upload were taken in. Of an upload that
 // is gone nothing can be said.
-func (v verification) holdsUpload(ctx context.Context, namespace string, o Outcome) (bool, error) {
+func (v verification) holdsUpload(ctx context.Context, namespace string, o inbox.Outcome) (bool, error) {
 	data, _, err := blob.Read(ctx, v.bucket, o.Key, o.Version, signing.MaxKeyFile)
 	if errors.Is(err, registry.ErrNotFound) {
 		return true, nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -107,7 +107,7 @@ func TestVerifyTheInbox(t *testing.T) {
 	w.s3.Upload(t, missed, widget("a"), nil)
 	lies := packageKey("4.0.0", "linux_amd64")
 	version := w.s3.Upload(t, lies, widget("b"), nil)
-	w.put(registry.OutcomeKey(lies), []byte(`{"key":"`+lies+`","version_id":"`+version+`","status":"`+string(publish.Published)+`"}`))
+	w.put(registry.OutcomeKey(lies), []byte(`{"key":"`+lies+`","version_id":"`+version+`","status":"`+string(inbox.Published)+`"}`))
 	found := w.walked(w.Verify(t.Context(), "", false))
 	if len(found) != 2 || !strings.HasPrefix(found[0], "upload "+missed+": What was uploaded at") || !strings.HasPrefix(found[1], "upload "+lies+": Its outcome is") {
 		t.Errorf("found %q", found)
@@ -139,7 +139,7 @@ func TestVerifyReadsWhatIsSigned(t *testing.T) {
 		namespace := fmt.Sprint("acme", n)
 		a, v := registry.ProviderAddress{Namespace: namespace, Type: "widget"}, mustVersion(t, "1.0.0")
 		for _, name := range []string{linux, darwin} {
-			w.want(w.upload("providers/"+namespace+"/widget/"+name, body), publish.Published)
+			w.want(w.upload("providers/"+namespace+"/widget/"+name, body), inbox.Published)
 		}
 		signature, err := test.signer.Sign(t.Context(), []byte(test.sums))
 		if err != nil {

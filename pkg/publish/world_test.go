@@ -21,6 +21,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -86,12 +87,12 @@ func (w *world) publisher(b blob.Bucket, i catalog.Index, s publish.Signer) *pub
 
 // through is a publisher all of whose calls go through a caller.
 func (w *world) through(c caller) *publish.Publisher {
-	return w.telling(w.bucketThrough(c), w.indexThrough(c), faultySigner{c, w.key}, func(ctx context.Context, o publish.Outcome) error {
+	return w.telling(w.bucketThrough(c), w.indexThrough(c), faultySigner{c, w.key}, func(ctx context.Context, o inbox.Outcome) error {
 		return c.call("announce "+o.Key, func() error { return w.heard.hear(ctx, o) })
 	})
 }
 
-func (w *world) telling(b blob.Bucket, i catalog.Index, s publish.Signer, announce func(context.Context, publish.Outcome) error) *publish.Publisher {
+func (w *world) telling(b blob.Bucket, i catalog.Index, s publish.Signer, announce func(context.Context, inbox.Outcome) error) *publish.Publisher {
 	config := w.config()
 	config.Bucket, config.Index, config.Signer, config.Announce = b, i, s, announce
 	return publish.New(config)
@@ -109,7 +110,7 @@ type audience struct {
 	outcomes map[string]bool // object version and status
 }
 
-func (a *audience) hear(_ context.Context, o publish.Outcome) error {
+func (a *audience) hear(_ context.Context, o inbox.Outcome) error {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	if a.outcomes == nil {
@@ -119,7 +120,7 @@ func (a *audience) hear(_ context.Context, o publish.Outcome) error {
 	return nil
 }
 
-func (a *audience) heard(o publish.Outcome) bool {
+func (a *audience) heard(o inbox.Outcome) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return a.outcomes[o.Version+" "+string(o.Status)]
@@ -154,25 +155,25 @@ var (
 )
 
 // upload puts an object into the inbox and publishes it as its event would.
-func (w *world) upload(key string, body []byte) publish.Outcome {
+func (w *world) upload(key string, body []byte) inbox.Outcome {
 	w.Helper()
 	return w.deliver(key, w.s3.Upload(w.T, key, body, nil))
 }
 
-func (w *world) deliver(key, version string) publish.Outcome {
+func (w *world) deliver(key, version string) inbox.Outcome {
 	w.Helper()
 	outcome, err := w.Publish(w.Context(), blob.Object{Key: key, Version: version})
 	if err != nil {
 		w.Fatalf("%s: %v", key, err)
 	}
-	if got := w.s3.Tags(w.T, key, version)[publish.StatusTag]; got != string(outcome.Status) {
+	if got := w.s3.Tags(w.T, key, version)[inbox.StatusTag]; got != string(outcome.Status) {
 		w.Errorf("%s: the outcome is %s, its tag says %q", key, outcome.Status, got)
 	}
 	return outcome
 }
 
 // want checks an outcome: its status, and words of its first reason.
-func (w *world) want(o publish.Outcome, status publish.Status, words ...string) {
+func (w *world) want(o inbox.Outcome, status inbox.Status, words ...string) {
 	w.Helper()
 	reason := strings.Join(o.Reasons, " / ")
 	if o.Status != status {

@@ -25,7 +25,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -46,7 +46,7 @@ const (
 // Publisher publishes uploads and answers operators: a [publish.Publisher] and a
 // [control.Handler] of it.
 type Publisher interface {
-	Publish(ctx context.Context, object blob.Object) (publish.Outcome, error)
+	Publish(ctx context.Context, object blob.Object) (inbox.Outcome, error)
 	Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (next string, err error)
 	Handle(ctx context.Context, r control.Request) control.Answer
 }

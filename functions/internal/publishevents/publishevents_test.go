@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -35,13 +35,13 @@ type publisher struct {
 	answer    control.Answer
 }
 
-func (p *publisher) Publish(ctx context.Context, object blob.Object) (publish.Outcome, error) {
+func (p *publisher) Publish(ctx context.Context, object blob.Object) (inbox.Outcome, error) {
 	p.published = append(p.published, object.Key+" "+object.Version)
 	p.by = append(p.by, object.By)
 	if strings.Contains(object.Key, "fail") {
-		return publish.Outcome{}, errStorage
+		return inbox.Outcome{}, errStorage
 	}
-	return publish.Outcome{Status: publish.Rejected}, ctx.Err() // an outcome like any other
+	return inbox.Outcome{Status: inbox.Rejected}, ctx.Err() // an outcome like any other
 }
 
 func (p *publisher) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (string, error) {

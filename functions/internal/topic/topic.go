@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/larder-registry/larder/functions/internal/variables"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 const (
@@ -49,7 +49,7 @@ func New(env variables.Values) *Topic {
 // Announce publishes an outcome: as JSON, under a subject for those who read
 // mail, and with attributes for those who filter. Where it returns an error the
 // message may have been published all the same.
-func (t *Topic) Announce(ctx context.Context, o publish.Outcome) error {
+func (t *Topic) Announce(ctx context.Context, o inbox.Outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	message, err := body(o)
@@ -64,7 +64,7 @@ func (t *Topic) Announce(ctx context.Context, o publish.Outcome) error {
 
 // body is an outcome as a message, which has as many of its reasons as there is
 // room for.
-func body(o publish.Outcome) (string, error) {
+func body(o inbox.Outcome) (string, error) {
 	text, err := encode(o)
 	for n := len(o.Reasons); err == nil && len(text) > maxMessage && n > 0; {
 		n /= 2
@@ -75,7 +75,7 @@ func body(o publish.Outcome) (string, error) {
 
 // withReasons is an outcome with the first n of its reasons, and how many more
 // there are.
-func withReasons(o publish.Outcome, n int) publish.Outcome {
+func withReasons(o inbox.Outcome, n int) inbox.Outcome {
 	more := fmt.Sprintf("And %d more, which the document under registry/outcomes/ has.", len(o.Reasons)-n)
 	o.Reasons = append(o.Reasons[:n:n], more)
 	return o
@@ -86,7 +86,7 @@ func withReasons(o publish.Outcome, n int) publish.Outcome {
 var notInXML = strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`)
 
 // encode is JSON for people to read, too.
-func encode(o publish.Outcome) (string, error) {
+func encode(o inbox.Outcome) (string, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -97,7 +97,7 @@ func encode(o publish.Outcome) (string, error) {
 
 // subject is an outcome in a line: "rejected: provider acme/widget 1.0.0 for
 // linux_amd64".
-func subject(o publish.Outcome) string {
+func subject(o inbox.Outcome) string {
 	line := plain(string(o.Status) + ": " + cmp.Or(o.Subject, o.Key))
 	if len(line) > maxSubject {
 		line = line[:maxSubject-len("...")] + "..."
@@ -117,7 +117,7 @@ func plain(text string) string {
 
 // attributes are what subscriptions filter by: the status, the folder of the
 // inbox, and the namespace where the folder has namespaces.
-func attributes(o publish.Outcome) map[string]types.MessageAttributeValue {
+func attributes(o inbox.Outcome) map[string]types.MessageAttributeValue {
 	values := map[string]string{"status": string(o.Status)}
 	path := strings.Split(o.Key, "/")
 	if len(path) > 1 {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/larder-registry/larder/functions/internal/variables"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 const arn = "arn:aws:sns:eu-central-1:111122223333:larder-outcomes"
@@ -37,8 +37,8 @@ func accept(w http.ResponseWriter) {
 		`<PublishResult><MessageId>1</MessageId></PublishResult></PublishResponse>`)
 }
 
-var rejected = publish.Outcome{
-	Key: "providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", Version: "v1", Status: publish.Rejected,
+var rejected = inbox.Outcome{
+	Key: "providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip", Version: "v1", Status: inbox.Rejected,
 	Subject: "provider acme/widget 1.0.0 for linux_amd64", Reasons: []string{"<A> & \"b\" is no zip.", "It is too large."},
 	SHA256: "0123", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 }
@@ -114,14 +114,14 @@ func TestAnnounceRetries(t *testing.T) {
 func TestSubject(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		outcome publish.Outcome
+		outcome inbox.Outcome
 		want    string
 	}{
 		{"what it is", rejected, "rejected: provider acme/widget 1.0.0 for linux_amd64"},
-		{"where it is", publish.Outcome{Status: publish.Ignored, Key: "modules/README.md"}, "ignored: modules/README.md"},
-		{"not ASCII", publish.Outcome{Status: publish.Ignored, Key: "modules/ü\r\nBcc: x\x7f"}, "ignored: modules/???Bcc: x?"},
-		{"as long as can be", publish.Outcome{Status: publish.Ignored, Key: strings.Repeat("k", 90)}, "ignored: " + strings.Repeat("k", 90)},
-		{"longer", publish.Outcome{Status: publish.Ignored, Key: strings.Repeat("k", 91)}, "ignored: " + strings.Repeat("k", 87) + "..."},
+		{"where it is", inbox.Outcome{Status: inbox.Ignored, Key: "modules/README.md"}, "ignored: modules/README.md"},
+		{"not ASCII", inbox.Outcome{Status: inbox.Ignored, Key: "modules/ü\r\nBcc: x\x7f"}, "ignored: modules/???Bcc: x?"},
+		{"as long as can be", inbox.Outcome{Status: inbox.Ignored, Key: strings.Repeat("k", 90)}, "ignored: " + strings.Repeat("k", 90)},
+		{"longer", inbox.Outcome{Status: inbox.Ignored, Key: strings.Repeat("k", 91)}, "ignored: " + strings.Repeat("k", 87) + "..."},
 	} {
 		if got := subject(c.outcome); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -146,7 +146,7 @@ func TestAttributes(t *testing.T) {
 		"providers/acme/widget/x_SHA256SUMS.sig/more": {"status": "pending", "folder": "providers", "namespace": "acme"},
 	} {
 		got := map[string]string{}
-		for name, a := range attributes(publish.Outcome{Key: key, Status: publish.Pending}) {
+		for name, a := range attributes(inbox.Outcome{Key: key, Status: inbox.Pending}) {
 			if *a.DataType != "String" {
 				t.Errorf("%s: %s is a %s", key, name, *a.DataType)
 			}
@@ -174,12 +174,12 @@ func TestBody(t *testing.T) {
 		{"too many", slices.Repeat([]string{"A reason of some fifty characters, as most of them."}, 5000), -1, false},
 		{"one that is too long", slices.Repeat([]string{strings.Repeat("ü", maxMessage)}, 1), 0, false},
 	} {
-		o := publish.Outcome{Key: longest, Version: longest, Subject: longest, Status: publish.Rejected, Reasons: c.reasons}
+		o := inbox.Outcome{Key: longest, Version: longest, Subject: longest, Status: inbox.Rejected, Reasons: c.reasons}
 		text, err := body(o)
 		if err != nil || len(text) > maxMessage {
 			t.Errorf("%s: %d bytes, %v", c.name, len(text), err)
 		}
-		var got publish.Outcome
+		var got inbox.Outcome
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -203,7 +203,7 @@ func TestBody(t *testing.T) {
 // A message has the characters that SNS takes, which are those of XML, and says
 // of every other what it was.
 func TestBodyIsFitForXML(t *testing.T) {
-	text, err := body(publish.Outcome{Key: "modules/\x00\x1b\x7f\ufffe\uffff\xff\u2028ü☃😀"})
+	text, err := body(inbox.Outcome{Key: "modules/\x00\x1b\x7f\ufffe\uffff\xff\u2028ü☃😀"})
 	if err != nil || !utf8.ValidString(text) {
 		t.Fatalf("%q, %v", text, err)
 	}
@@ -212,7 +212,7 @@ func TestBodyIsFitForXML(t *testing.T) {
 			t.Errorf("the message has %U", c)
 		}
 	}
-	var got publish.Outcome
+	var got inbox.Outcome
 	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Key != "modules/\x00\x1b\x7f\ufffe\uffff\ufffd\u2028ü☃😀" {
 		t.Errorf("the key is %q, %v", got.Key, err)
 	}

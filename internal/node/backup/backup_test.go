@@ -23,7 +23,7 @@ import (
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/versity/versitygw/backend/meta"
 )
@@ -277,7 +277,7 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 		t.Fatalf("%+v, %v", summary, err)
 	}
 	want := restored(contents(t, data))
-	delete(want, freshKey+" "+publish.StatusTag) // it was backed up before that
+	delete(want, freshKey+" "+inbox.StatusTag) // it was backed up before that
 	if d := differences(contents(t, again), want); len(d) > 0 {
 		t.Error(strings.Join(d, "\n"))
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // Options are what [Create] and [CreateStream] need to know.
@@ -134,12 +134,12 @@ func (c *creation) state(path string) string { return stateAt(c.manifest.Time) +
 
 // uploads adds what is in the inbox and not published yet.
 func (c *creation) uploads(ctx context.Context) error {
-	publisher := publish.New(publish.Config{Bucket: c.bucket, Log: c.options.Logger, KeysAreFiles: true})
-	for key, err := range publisher.Uploads(ctx, "") {
+	in := inbox.New(inbox.Config{Bucket: c.bucket, Log: c.options.Logger, KeysAreFiles: true})
+	for key, err := range in.Uploads(ctx, "") {
 		if err != nil {
 			return err
 		}
-		waiting, err := publisher.Waiting(ctx, key)
+		waiting, err := in.Waiting(ctx, key)
 		if err != nil {
 			return err
 		}

@@ -48,9 +48,9 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 	return runWalk(ctx, publisher.Verify(ctx, "", false))
 }
 
-// inbox is the leg of a walk that is not taken: its uploads are published at the next
+// inboxLeg is the leg of a walk that is not taken: its uploads are published at the next
 // start.
-const inbox = "inbox"
+const inboxLeg = "inbox"
 
 // runWalk runs a walk to its end. What is wrong is an error.
 func runWalk(ctx context.Context, walk publish.Walk) error {
@@ -59,7 +59,7 @@ func runWalk(ctx context.Context, walk publish.Walk) error {
 		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
 			return err
 		}
-		if step.Leg == inbox {
+		if step.Leg == inboxLeg {
 			break
 		}
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // unfinished is how the name of a data folder ends that is being restored.
@@ -205,7 +205,7 @@ func (r *restoration) addUpload(ctx context.Context, size int64, body io.Reader)
 // isUpload says whether a key is of the inbox, as the bucket's listings spell it: no
 // other spelling leads below registry/.
 func isUpload(key string) bool {
-	return path.Clean(key) == key && slices.ContainsFunc(publish.InboxFolders, func(folder string) bool { return strings.HasPrefix(key, folder) })
+	return path.Clean(key) == key && slices.ContainsFunc(inbox.Folders, func(folder string) bool { return strings.HasPrefix(key, folder) })
 }
 
 func (r *restoration) close() error {

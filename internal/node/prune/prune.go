@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // OthersDays is for how many days uploads are kept at least that are not published: as
@@ -32,8 +32,8 @@ type Bucket interface {
 
 // Options say what is removed.
 type Options struct {
-	Bucket    Bucket
-	Publisher *publish.Publisher // says what became of uploads
+	Bucket Bucket
+	Inbox  *inbox.Inbox
 
 	// Days is how old what is published, ignored or overwritten must be, and what was
 	// rejected or is pending if it is more than OthersDays.
@@ -60,7 +60,7 @@ type Total struct {
 // Run prunes the inbox. An upload of which it is not known what became of it stays.
 func Run(ctx context.Context, o Options) (Total, error) {
 	p := &pruning{Options: o, gone: map[string]bool{}}
-	for key, err := range o.Publisher.Uploads(ctx, "") {
+	for key, err := range o.Inbox.Uploads(ctx, "") {
 		if err == nil {
 			err = p.key(ctx, key)
 		}
@@ -68,7 +68,7 @@ func Run(ctx context.Context, o Options) (Total, error) {
 			return p.total, err
 		}
 	}
-	for _, folder := range publish.InboxFolders {
+	for _, folder := range inbox.Folders {
 		err := o.Bucket.Markers(ctx, folder, func(marker blob.Object) error { return p.marker(ctx, marker) })
 		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return p.total, err
@@ -86,7 +86,7 @@ type pruning struct {
 // key prunes what lies under a key: the oldest first, for where a newer version goes the
 // bucket puts the one before it in its place.
 func (p *pruning) key(ctx context.Context, key string) error {
-	last, err := p.Publisher.LastOutcome(ctx, key)
+	last, err := p.Inbox.LastOutcome(ctx, key)
 	if err != nil || last.Version == "" {
 		return err
 	}
@@ -98,7 +98,7 @@ func (p *pruning) key(ctx context.Context, key string) error {
 			return fmt.Errorf("list the versions of %s: %w", key, err)
 		case o.Key == key && o.Version == last.Version && p.isOver(o.Modified, last.Status):
 			goes = append(goes, Item{o, string(last.Status)})
-		case o.Key == key && !newer.IsZero() && p.isOver(newer, publish.Published):
+		case o.Key == key && !newer.IsZero() && p.isOver(newer, inbox.Published):
 			goes = append(goes, Item{o, "overwritten"})
 		}
 		if o.Key != key {
@@ -117,9 +117,9 @@ func (p *pruning) key(ctx context.Context, key string) error {
 }
 
 // isOver says whether so much time has gone by since something came to its end.
-func (p *pruning) isOver(since time.Time, status publish.Status) bool {
+func (p *pruning) isOver(since time.Time, status inbox.Status) bool {
 	days := p.Days
-	if status == publish.Pending || status == publish.Rejected {
+	if status == inbox.Pending || status == inbox.Rejected {
 		days = max(days, OthersDays)
 	}
 	return !since.Add(time.Duration(days) * day).After(p.Now)
@@ -127,7 +127,7 @@ func (p *pruning) isOver(since time.Time, status publish.Status) bool {
 
 // marker removes a delete marker under which nothing is left.
 func (p *pruning) marker(ctx context.Context, marker blob.Object) error {
-	if !p.isOver(marker.Modified, publish.Published) {
+	if !p.isOver(marker.Modified, inbox.Published) {
 		return nil
 	}
 	for o, err := range p.Bucket.Versions(ctx, marker.Key, "") {

@@ -122,7 +122,7 @@ func (w *world) fill(t *testing.T) {
 // run prunes, and returns what went.
 func (w *world) run(t *testing.T, o Options) (gone []string, total Total) {
 	t.Helper()
-	o.Bucket, o.Publisher = w.bucket, w.publisher
+	o.Bucket, o.Inbox = w.bucket, w.publisher.Inbox
 	o.Each = func(i Item) error {
 		gone = append(gone, i.What+" "+i.Key)
 		return nil
@@ -221,7 +221,7 @@ func TestRunFails(t *testing.T) {
 	w := newWorld(t)
 	w.publish(t, publishedKey, archivetest.Module(t, "# one\n"))
 	broken := errors.New("nobody can be told")
-	o := Options{Bucket: w.bucket, Publisher: w.publisher, Now: time.Now().Add(day), Each: func(Item) error { return broken }}
+	o := Options{Bucket: w.bucket, Inbox: w.publisher.Inbox, Now: time.Now().Add(day), Each: func(Item) error { return broken }}
 	if total, err := Run(t.Context(), o); !errors.Is(err, broken) || total != (Total{}) {
 		t.Errorf("%+v, %v", total, err)
 	}

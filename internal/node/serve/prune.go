@@ -36,7 +36,7 @@ func (n *node) pruneDaily(ctx context.Context) {
 // prune removes from the inbox what is old. That it fails is no reason not to serve.
 func (n *node) prune(ctx context.Context, now time.Time) {
 	total, err := prune.Run(ctx, prune.Options{
-		Bucket: n.blobs, Publisher: n.publisher.Publisher, Days: n.settings.InboxDays, Now: now,
+		Bucket: n.blobs, Inbox: n.publisher.Inbox, Days: n.settings.InboxDays, Now: now,
 		Each: func(prune.Item) error { return nil },
 	})
 	switch {

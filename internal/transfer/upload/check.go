@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/larder-registry/larder/internal/size"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
@@ -64,10 +65,10 @@ func Check(ctx context.Context, files []File, checker *publish.Checker) (good []
 	}
 	bad := 0
 	for i := range reports {
-		switch publish.Status(reports[i].Status) {
-		case publish.Rejected:
+		switch inbox.Status(reports[i].Status) {
+		case inbox.Rejected:
 			bad++
-		case publish.Ignored:
+		case inbox.Ignored:
 			reports[i].Status = skipped
 		default:
 			reports[i].Status = notUploaded
@@ -96,27 +97,27 @@ func Tell(out io.Writer, reports []Report) {
 }
 
 // check judges the file. The outcome has no status when nothing is wrong with it.
-func (f File) check(ctx context.Context, checker *publish.Checker) (publish.Outcome, error) {
+func (f File) check(ctx context.Context, checker *publish.Checker) (inbox.Outcome, error) {
 	info, err := os.Stat(f.Path)
 	if err != nil {
-		return publish.Outcome{}, unwrapPath(err)
+		return inbox.Outcome{}, unwrapPath(err)
 	}
 	if info.IsDir() {
-		return publish.Outcome{Status: publish.Ignored, Reasons: []string{"it is a folder"}}, nil
+		return inbox.Outcome{Status: inbox.Ignored, Reasons: []string{"it is a folder"}}, nil
 	}
 	if !info.Mode().IsRegular() {
-		return publish.Outcome{}, errors.New("it is no regular file")
+		return inbox.Outcome{}, errors.New("it is no regular file")
 	}
 	file, err := os.Open(f.Path)
 	if err != nil {
-		return publish.Outcome{}, unwrapPath(err)
+		return inbox.Outcome{}, unwrapPath(err)
 	}
 	defer file.Close()
 	return checker.Check(ctx, f.Key, file, info.Size())
 }
 
-func reject(reason string) publish.Outcome {
-	return publish.Outcome{Status: publish.Rejected, Reasons: []string{reason}}
+func reject(reason string) inbox.Outcome {
+	return inbox.Outcome{Status: inbox.Rejected, Reasons: []string{reason}}
 }
 
 // unwrapPath takes the path off an error, which is told beside it.

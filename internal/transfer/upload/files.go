@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/internal/transfer/modulearchive"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -163,5 +163,5 @@ func moduleKey(module, version string) (func(filename string) string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(filename string) string { return publish.ModuleKey(address, v, filename) }, nil
+	return func(filename string) string { return inbox.ModuleKey(address, v, filename) }, nil
 }

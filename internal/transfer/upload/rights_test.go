@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -110,26 +110,26 @@ func TestEveryViolationIsTold(t *testing.T) {
 }
 
 func testEveryViolationIsTold(t *testing.T, outcomeKey func(string) string) {
-	inbox := open(t, Options{Timeout: long})
+	in := open(t, Options{Timeout: long})
 	f := files(t, 10, "wrong")[0]
-	version, err := inbox.put(t.Context(), f, quiet())
+	version, err := in.put(t.Context(), f, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
-	inbox.tag(t, f, version, "rejected", "the first reason - and 1 more")
-	document, err := json.Marshal(publish.Outcome{Key: f.Key, Version: version, Status: publish.Rejected, Reasons: []string{"the first reason", "the \x1b[31msecond"}})
+	in.tag(t, f, version, "rejected", "the first reason - and 1 more")
+	document, err := json.Marshal(inbox.Outcome{Key: f.Key, Version: version, Status: inbox.Rejected, Reasons: []string{"the first reason", "the \x1b[31msecond"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := outcomeKey(f.Key)
-	if _, err := inbox.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &inbox.options.Bucket, Key: &key, Body: strings.NewReader(string(document))}); err != nil {
+	if _, err := in.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &in.options.Bucket, Key: &key, Body: strings.NewReader(string(document))}); err != nil {
 		t.Fatal(err)
 	}
 	results := []*result{{File: f, version: version}}
-	inbox.wait(t.Context(), results)
-	inbox.readReasons(t.Context(), results)
+	in.wait(t.Context(), results)
+	in.readReasons(t.Context(), results)
 	var out strings.Builder
-	if err := inbox.writeTable(&out, results); err != nil {
+	if err := in.writeTable(&out, results); err != nil {
 		t.Fatal(err)
 	}
 	if want := "STATUS    FILE   NOTE\nrejected  wrong  the first reason\n                 the  [31msecond\n"; out.String() != want {

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/larder-registry/larder/internal/size"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // writeTable writes what became of every file, if there is any.
@@ -57,14 +57,14 @@ func (in *Inbox) describe(r *result) (notes []string) {
 	switch r.word(in.options.NoWait) {
 	case failed:
 		return []string{in.explain(r.err)}
-	case string(publish.Ignored):
+	case string(inbox.Ignored):
 		return append([]string{"warning: the registry has published nothing of it"}, r.reasons...)
 	case uploaded:
 		return []string{in.address(r)}
 	case unknown:
 		return []string{"uploaded, but without an outcome so far: its tags will say, at " + in.address(r)}
 	}
-	if len(r.reasons) > 0 && (r.status == publish.Rejected || r.status == publish.Pending) {
+	if len(r.reasons) > 0 && (r.status == inbox.Rejected || r.status == inbox.Pending) {
 		return r.reasons
 	}
 	return []string{""}
@@ -80,14 +80,14 @@ func (in *Inbox) conclude(results []*result) error {
 		switch {
 		case r.err != nil:
 			failed++
-		case r.status == publish.Rejected:
+		case r.status == inbox.Rejected:
 			rejected++
 		case r.status == "" && !in.options.NoWait:
 			unknown++
-		case r.status == publish.Pending && r.isZip():
+		case r.status == inbox.Pending && r.isZip():
 			waiting++
 		}
-		unsigned = unsigned || r.isSignature() && r.status != "" && r.status != publish.Published
+		unsigned = unsigned || r.isSignature() && r.status != "" && r.status != inbox.Published
 	}
 	var all []string
 	if rejected > 0 {

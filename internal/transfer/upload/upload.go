@@ -19,7 +19,7 @@ import (
 	"github.com/larder-registry/larder/internal/awsconfig"
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -72,10 +72,10 @@ func Open(ctx context.Context, o Options) (*Inbox, error) {
 // result is what became of a file.
 type result struct {
 	File
-	version string         // of the object, once it is uploaded
-	status  publish.Status // empty: no outcome yet
-	reasons []string       // of what is rejected or pending: all of them, or as much as a tag has room for
-	err     error          // why it was not uploaded, or its outcome cannot be read
+	version string       // of the object, once it is uploaded
+	status  inbox.Status // empty: no outcome yet
+	reasons []string     // of what is rejected or pending: all of them, or as much as a tag has room for
+	err     error        // why it was not uploaded, or its outcome cannot be read
 }
 
 // Publish uploads files, waits for their outcomes unless told not to, and writes

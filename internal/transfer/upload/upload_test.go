@@ -27,7 +27,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/internal/s3test"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // long is more time than any of this takes.
@@ -245,15 +245,15 @@ func TestWhatMayNotWait(t *testing.T) {
 	in := &Inbox{options: Options{Timeout: long}}
 	const zip, sums, manifest = "providers/a/w/terraform-provider-w_1.0.0_linux_amd64.zip", "providers/a/w/terraform-provider-w_1.0.0_SHA256SUMS", "providers/a/w/terraform-provider-w_1.0.0_manifest.json"
 	for _, test := range []struct {
-		statuses map[string]publish.Status
+		statuses map[string]inbox.Status
 		want     string
 	}{
-		{map[string]publish.Status{zip: "published", sums: "published", sums + ".sig": "published", manifest: "published"}, ""},
-		{map[string]publish.Status{zip: "published", sums: "pending", manifest: "pending"}, ""},
-		{map[string]publish.Status{zip: "published", sums: "pending", sums + ".sig": "pending"}, "of 3 files: the author's signature was not taken"},
-		{map[string]publish.Status{zip: "published", sums: "pending", sums + ".sig": "rejected"}, "of 3 files: 1 rejected, the author's signature was not taken"},
-		{map[string]publish.Status{zip: "pending"}, "of 1 file: 1 pending"},
-		{map[string]publish.Status{sums + ".sig": ""}, "of 1 file: 1 without an outcome after 1m0s"},
+		{map[string]inbox.Status{zip: "published", sums: "published", sums + ".sig": "published", manifest: "published"}, ""},
+		{map[string]inbox.Status{zip: "published", sums: "pending", manifest: "pending"}, ""},
+		{map[string]inbox.Status{zip: "published", sums: "pending", sums + ".sig": "pending"}, "of 3 files: the author's signature was not taken"},
+		{map[string]inbox.Status{zip: "published", sums: "pending", sums + ".sig": "rejected"}, "of 3 files: 1 rejected, the author's signature was not taken"},
+		{map[string]inbox.Status{zip: "pending"}, "of 1 file: 1 pending"},
+		{map[string]inbox.Status{sums + ".sig": ""}, "of 1 file: 1 without an outcome after 1m0s"},
 	} {
 		var results []*result
 		for key, status := range test.statuses {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/larder-registry/larder/internal/printable"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -69,7 +69,7 @@ func (in *Inbox) wait(ctx context.Context, results []*result) {
 func (r *result) unknown() bool { return r.err == nil && r.status == "" }
 
 // mayChange says that the tags may come to say something else.
-func (r *result) mayChange() bool { return r.unknown() || r.status == publish.Pending }
+func (r *result) mayChange() bool { return r.unknown() || r.status == inbox.Pending }
 
 // lookAll brings all results up to their tags.
 func (in *Inbox) lookAll(ctx context.Context, results []*result) {
@@ -100,9 +100,9 @@ func (in *Inbox) look(ctx context.Context, r *result) {
 	r.reasons = nil
 	for _, tag := range found.TagSet {
 		switch aws.ToString(tag.Key) {
-		case publish.StatusTag:
-			r.status = publish.Status(aws.ToString(tag.Value))
-		case publish.ReasonTag:
+		case inbox.StatusTag:
+			r.status = inbox.Status(aws.ToString(tag.Value))
+		case inbox.ReasonTag:
 			if reason := aws.ToString(tag.Value); reason != "" {
 				r.reasons = []string{reason}
 			}
@@ -114,7 +114,7 @@ func (in *Inbox) look(ctx context.Context, r *result) {
 // not be read, there is what the tag says.
 func (in *Inbox) readReasons(ctx context.Context, results []*result) {
 	for _, r := range results {
-		if r.status != publish.Rejected {
+		if r.status != inbox.Rejected {
 			continue
 		}
 		for range readTries {
@@ -136,7 +136,7 @@ func (in *Inbox) readReasons(ctx context.Context, results []*result) {
 }
 
 // outcome is the last one that was written for an upload's key.
-func (in *Inbox) outcome(ctx context.Context, r *result) (publish.Outcome, error) {
+func (in *Inbox) outcome(ctx context.Context, r *result) (inbox.Outcome, error) {
 	o, err := in.document(ctx, registry.OutcomeKey(r.Key))
 	if missing := (*types.NoSuchKey)(nil); errors.As(err, &missing) { // it may not be there yet, or lie elsewhere
 		if elsewhere, err := in.document(ctx, registry.OutcomeKeyByHash(r.Key)); err == nil {
@@ -146,7 +146,7 @@ func (in *Inbox) outcome(ctx context.Context, r *result) (publish.Outcome, error
 	return o, err
 }
 
-func (in *Inbox) document(ctx context.Context, key string) (o publish.Outcome, err error) {
+func (in *Inbox) document(ctx context.Context, key string) (o inbox.Outcome, err error) {
 	found, err := in.s3.GetObject(ctx, &s3.GetObjectInput{Bucket: &in.options.Bucket, Key: &key})
 	if err != nil {
 		return o, err

@@ -1,8 +1,7 @@
-package publish
+package inbox
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -114,9 +113,9 @@ func TestParseKey(t *testing.T) {
 		{"providers/acme/widget/terraform-provider-widget_1.0.0_macOS_x86_64.zip", `rejected: "macOS_x86_64" is not a platform such as linux_amd64, in lower case: write darwin_amd64`},
 		{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_a_b.zip", `rejected: "linux_a_b" is not a platform such as linux_amd64, in lower case`},
 	} {
-		u, err := parseKey(test.key)
+		u, err := ParseKey(test.key)
 		got := u.String()
-		var v *verdict
+		var v *Verdict
 		if errors.As(err, &v) {
 			got = v.Error()
 		} else if err != nil {
@@ -141,98 +140,16 @@ func FuzzParseKey(f *testing.F) {
 	f.Add("mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_linux_amd64.zip")
 	f.Add("mirror/registry.terraform.io/hashicorp/time/0.9.1.json")
 	f.Fuzz(func(t *testing.T, key string) {
-		u, err := parseKey(key)
-		var v *verdict
+		u, err := ParseKey(key)
+		var v *Verdict
 		if err != nil && !errors.As(err, &v) {
 			t.Fatalf("%q: %v", key, err)
 		}
-		if err == nil && u.kind != authorKeys && u.version.String() == "" {
+		if err == nil && u.Kind != AuthorKeys && u.Version.String() == "" {
 			t.Fatalf("%q has no version", key)
 		}
 		if err == nil && strings.Contains(u.String(), "//") {
 			t.Fatalf("%q became %s", key, u)
 		}
 	})
-}
-
-func TestTagValue(t *testing.T) {
-	for _, test := range []struct {
-		reasons []string
-		want    string
-	}{
-		{nil, ""},
-		{[]string{`version "v1" has a leading v: write "1"`}, "version v1 has a leading v: write 1"},
-		{[]string{"The file is empty (0 bytes).", "b", "c"}, "The file is empty - 0 bytes. - and 2 more"},
-		{[]string{"a link, not a file; really"}, "a link - not a file - really"},
-		{[]string{"schön\n"}, "sch n"},
-		{[]string{"it has other bytes (sha256 " + strings.Repeat("0a", 32) + "; this file: " + strings.Repeat("1f", 32) + "): publish a new one"}, "it has other bytes: publish a new one"},
-		{[]string{"another hash (h1:" + strings.Repeat("A", 43) + "=; the package: h1:" + strings.Repeat("B", 43) + "=)"}, "another hash"},
-		{[]string{"sign anew (gpg --detach-sign)"}, "sign anew - gpg --detach-sign"},
-		{[]string{"goes to providers/<namespace>/<type>/"}, "goes to providers/NAMESPACE/TYPE/"},
-		{[]string{"under terraform-provider-<type>_<any name>.zip"}, "under terraform-provider-TYPE_ANY NAME.zip"},
-		{[]string{strings.Repeat("x", 300)}, strings.Repeat("x", 256)},
-		{[]string{strings.Repeat("x", 300), "b"}, strings.Repeat("x", 243) + " - and 1 more"},
-	} {
-		got := TagValue(test.reasons)
-		if got != test.want {
-			t.Errorf("TagValue(%q) = %q, want %q", test.reasons, got, test.want)
-		}
-		if len(got) > 256 || strings.ContainsFunc(strings.ReplaceAll(got, " ", ""), notInTags) {
-			t.Errorf("TagValue(%q) = %q is not within S3's alphabet and length", test.reasons, got)
-		}
-	}
-}
-
-// An outcome is news where any of its version, status and reasons is.
-func TestRepeats(t *testing.T) {
-	last := Outcome{Key: "a", Version: "1", Status: Pending, Reasons: []string{"x", "y"}, By: "one"}
-	for name, test := range map[string]struct {
-		change func(*Outcome)
-		want   bool
-	}{
-		"nothing":        {func(*Outcome) {}, true},
-		"who, and when":  {func(o *Outcome) { o.By, o.Time = "two", now() }, true},
-		"the version":    {func(o *Outcome) { o.Version = "2" }, false},
-		"the status":     {func(o *Outcome) { o.Status = Rejected }, false},
-		"a reason":       {func(o *Outcome) { o.Reasons = []string{"x", "z"} }, false},
-		"another reason": {func(o *Outcome) { o.Reasons = []string{"x"} }, false},
-	} {
-		o := last
-		if test.change(&o); o.repeats(last) != test.want {
-			t.Errorf("where %s is another, it repeats the last: %v", name, !test.want)
-		}
-	}
-}
-
-// Only what is judged together with other files is looked at again.
-func TestPassing(t *testing.T) {
-	const file = "providers/acme/widget/terraform-provider-widget_1.0.0_"
-	for key, rejectedPasses := range map[string]bool{
-		file + "SHA256SUMS": true, file + "SHA256SUMS.sig": true, file + "manifest.json": true,
-		file + "linux_amd64.zip": false, "modules/acme/vpc/aws/1.0.0.zip": false, "keys/acme/key.asc": false, "mirror/example.com/acme/widget/1.0.0.json": false, "x": false,
-	} {
-		for status, want := range map[Status]bool{Pending: true, Rejected: rejectedPasses, Published: false, Ignored: false} {
-			if got := passing(Outcome{Key: key, Status: status}); got != want {
-				t.Errorf("%s that is %s passes: %v", key, status, got)
-			}
-		}
-	}
-}
-
-// A reconcile ends after eleven failures in a row: what is wrong with a version
-// itself is none, and what goes well ends the row.
-func TestFailuresInARow(t *testing.T) {
-	broken, ofVersion := errors.New("the storage is broken"), faulty{errors.New("the version is")}
-	var f failures
-	for n, err := range slices.Concat(
-		slices.Repeat([]error{broken}, 10), []error{nil}, slices.Repeat([]error{ofVersion}, 11),
-		slices.Repeat([]error{broken}, 5), []error{ofVersion}, slices.Repeat([]error{broken}, 5),
-	) {
-		if err := f.count(err); err != nil {
-			t.Errorf("step %d: %v", n, err)
-		}
-	}
-	if err := f.count(broken); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "11 failures in a row: ") {
-		t.Errorf("after the eleventh: %v", err)
-	}
 }

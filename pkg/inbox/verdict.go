@@ -1,0 +1,65 @@
+package inbox
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/larder-registry/larder/pkg/blob"
+)
+
+// Verdict is the error that ends an upload whose outcome has reasons.
+type Verdict struct {
+	Status  Status
+	Reasons []string // full sentences
+}
+
+func (v *Verdict) Error() string { return string(v.Status) + ": " + strings.Join(v.Reasons, "; ") }
+
+// Reject is the verdict that an upload breaks a rule.
+func Reject(format string, args ...any) error { return newVerdict(Rejected, format, args...) }
+
+// Wait is the verdict that an upload waits for another file.
+func Wait(format string, args ...any) error { return newVerdict(Pending, format, args...) }
+
+// Ignore is the verdict that an upload is nothing that is published.
+func Ignore(format string, args ...any) error { return newVerdict(Ignored, format, args...) }
+
+func newVerdict(status Status, format string, args ...any) error {
+	return &Verdict{status, []string{fmt.Sprintf(format, args...)}}
+}
+
+// Problems collects the violations of several rules.
+type Problems []string
+
+// Add adds what a rule says, unless it is nil.
+func (p *Problems) Add(err error) {
+	if err != nil {
+		*p = append(*p, err.Error())
+	}
+}
+
+// Verdict rejects an upload that has any problem.
+func (p Problems) Verdict() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return &Verdict{Rejected, p}
+}
+
+// Conclude turns how an upload ended into its outcome. An error that says nothing
+// about the upload stays an error: the upload has to be tried again.
+func Conclude(err error) (Status, []string, error) {
+	var v *Verdict
+	var tooLarge *blob.TooLargeError
+	switch {
+	case err == nil:
+		return Published, nil, nil
+	case errors.As(err, &v):
+		return v.Status, v.Reasons, nil
+	case errors.As(err, &tooLarge):
+		return Rejected, []string{tooLarge.Error()}, nil
+	default:
+		return "", nil, err
+	}
+}
