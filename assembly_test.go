@@ -24,8 +24,9 @@ var madeIn = map[string][]string{
 	"pkg/pullthrough.New":      {"internal/assembly/fetching"},
 	"pkg/upstream.New":         {"internal/assembly/fetching", "cmd/larder"}, // which mirrors by hand
 	"pkg/control.New":          {"internal/assembly/publishing"},
-	"pkg/inbox.New":            {"cmd/larder", "internal/node/backup"},                   // beside a node, or without one
-	"pkg/publish.New":          {"internal/assembly/publishing", "internal/node/backup"}, // beside a node, or without one
+	"pkg/inbox.New":            {"internal/assembly/publishing", "cmd/larder", "internal/node/backup"}, // beside a node
+	"pkg/versionlog.New":       {"internal/assembly/publishing"},
+	"pkg/publish.New":          {"internal/assembly/publishing"},
 	"pkg/signing.NewKey":       {"internal/assembly/ownkey"},
 	"pkg/blob/s3blob.New":      {"functions/internal/bucket", "internal/node/locals3"}, // each door has its own
 }

@@ -17,8 +17,6 @@ import (
 	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/awskms"
-	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/publish"
 )
 
 func main() {
@@ -51,10 +49,10 @@ func newFunction(logger *slog.Logger) (*publishevents.Function, error) {
 		if err != nil {
 			return nil, err
 		}
-		return publishing.New(publish.Config{
+		return publishing.New(publishing.Config{
 			Bucket: blobs, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger,
 			Hostname: env.Hostname, Announce: topic.New(env).Announce,
-		}, control.Config{}), nil // a deployment changes the key
+		}), nil // a deployment changes the key
 	}
 	uploads := queue.New(env, env.QueueURL)
 	return publishevents.New(publishevents.Config{Bucket: env.Bucket, Open: open, Send: uploads.Send, Postpone: uploads.Postpone, Log: logger}), nil

@@ -9,17 +9,17 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 )
 
 // announcing is a publisher that keeps what it announces, or fails to, and the
 // messages that it logs.
-func (w *world) announcing(fail *bool) (p *publish.Publisher, announced func() []inbox.Status, logged func() []string) {
+func (w *world) announcing(fail *bool) (p *parts, announced func() []inbox.Status, logged func() []string) {
 	var statuses []inbox.Status
 	var log bytes.Buffer
-	p = publish.New(publish.Config{
+	p = assemble(publishing.Config{
 		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.NewJSONHandler(&log, nil)),
 		Announce: func(_ context.Context, o inbox.Outcome) error {
 			if *fail {

@@ -11,6 +11,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 // An author's release is a SHA256SUMS and its signature, as GoReleaser leaves
@@ -69,7 +70,7 @@ func (p *Publisher) decideReleaseFile(ctx context.Context, u inbox.Upload, objec
 		return err
 	}
 	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
-	if err := p.load(ctx, s); err != nil {
+	if err := p.log.Load(ctx, s); err != nil {
 		return err
 	}
 	if err := p.checkCurrent(ctx, s, object); err != nil {
@@ -135,7 +136,7 @@ func (f *releaseFile) outcome(end error) inbox.Outcome {
 	status, reasons, _ := inbox.Conclude(end)
 	return inbox.Outcome{
 		Key: f.object.Key, Version: f.object.Version, Status: status, Reasons: reasons,
-		Subject: f.upload.String(), SHA256: blob.SHA256(f.data), By: f.object.By, Time: now(),
+		Subject: f.upload.String(), SHA256: blob.SHA256(f.data), By: f.object.By, Time: registry.Now(),
 	}
 }
 
@@ -205,7 +206,7 @@ func (p *Publisher) findReleaseFile(ctx context.Context, u inbox.Upload, want in
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", name, err)
 		}
-		if err := p.Inbox.FindWriter(ctx, &object); err != nil {
+		if err := p.inbox.FindWriter(ctx, &object); err != nil {
 			return nil, err
 		}
 		found, err := p.readReleaseFile(ctx, u, object)
@@ -238,7 +239,7 @@ func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, u in
 	if err != nil {
 		return notVerified(u, err)
 	}
-	err = p.extend(ctx, s, func() (*registry.Record, error) { return p.decideRelease(ctx, s, u.Version, r, key) })
+	err = p.log.Extend(ctx, s, func() (*registry.Record, error) { return p.decideRelease(ctx, s, u.Version, r, key) })
 	if err != nil {
 		return sumsRejected(err)
 	}
@@ -291,7 +292,7 @@ func (p *Publisher) decideRelease(ctx context.Context, s *registry.ProviderVersi
 	if err := checkCovers(s, r.sums.data); err != nil {
 		return nil, err
 	}
-	release, err := p.storeRelease(ctx, s, r.sums.data, r.signature.data, registry.Release{
+	release, err := p.log.StoreRelease(ctx, s, r.sums.data, r.signature.data, registry.Release{
 		Author: true,
 		Keys:   []registry.SigningKey{{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}},
 	})
@@ -310,23 +311,10 @@ func checkCovers(s *registry.ProviderVersion, data []byte) error {
 	}
 	var all inbox.Problems
 	for _, pkg := range s.Packages {
-		all.Add(checkListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true))
+		all.Add(versionlog.CheckListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true))
 	}
 	if s.Manifest != nil {
-		all.Add(checkListed(sums, s.Address.ManifestFilename(s.Version), s.Manifest.SHA256, false))
+		all.Add(versionlog.CheckListed(sums, s.Address.ManifestFilename(s.Version), s.Manifest.SHA256, false))
 	}
 	return all.Verdict()
-}
-
-// checkListed says how an author's SHA256SUMS contradicts a file, if it does.
-func checkListed(sums shasums.Sums, name, sha256 string, must bool) error {
-	listed, ok := sums.SHA256(name)
-	switch {
-	case !ok && must:
-		return fmt.Errorf("the author's SHA256SUMS does not list %s", name)
-	case ok && listed != sha256:
-		return fmt.Errorf("the author's SHA256SUMS lists %s with another sha256 (%s; this file: %s)", name, listed, sha256)
-	default:
-		return nil
-	}
 }

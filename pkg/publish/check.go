@@ -17,6 +17,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 // Checker judges files before they are uploaded, by all the rules for which they are
@@ -155,7 +156,7 @@ func (c *Checker) isListed(f *checked) error {
 	if !ok {
 		return nil
 	}
-	return checkListed(sums, path.Base(f.outcome.Key), f.outcome.SHA256, f.upload.Kind == inbox.ProviderPackage)
+	return versionlog.CheckListed(sums, path.Base(f.outcome.Key), f.outcome.SHA256, f.upload.Kind == inbox.ProviderPackage)
 }
 
 // saysTheSame says how a package contradicts the manifest beside it.

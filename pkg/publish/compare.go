@@ -11,18 +11,6 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// fromLog is a version as its records alone say it is.
-func (p *Publisher) fromLog(ctx context.Context, last registry.ParsedRecordKey) (registry.State, error) {
-	s := last.New()
-	if err := p.catchUp(ctx, s); err != nil {
-		return nil, err
-	}
-	if have := s.Listed().Revision; have < last.Sequence {
-		return nil, faulty{fmt.Errorf("record %d of %d is missing: put it back from a backup, for no later one counts without it", have+1, last.Sequence)}
-	}
-	return s, nil
-}
-
 // compare says how the catalog differs from a state, if it does, and at which
 // revisions it was seen to.
 func (p *Publisher) compare(ctx context.Context, s registry.State, listings *listings) (seen catalog.Seen, problems []string, err error) {

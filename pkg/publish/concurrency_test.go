@@ -9,7 +9,6 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -53,7 +52,7 @@ func endsAsOneByOne(t *testing.T, on []engine[storage], files func(t *testing.T,
 // An event that failed comes again.
 func (w *world) rush(events []event, publishers, atOnce int) {
 	w.Helper()
-	all := make([]*publish.Publisher, publishers)
+	all := make([]*parts, publishers)
 	for n := range all {
 		all[n] = w.through(calm{})
 	}
@@ -73,7 +72,7 @@ func (w *world) rush(events []event, publishers, atOnce int) {
 	group.Wait()
 }
 
-func (w *world) publishAtLast(p *publish.Publisher, e event) {
+func (w *world) publishAtLast(p *parts, e event) {
 	var err error
 	for range maxDeliveries {
 		if _, err = p.Publish(w.Context(), blob.Object{Key: e.key, Version: e.version}); err == nil {

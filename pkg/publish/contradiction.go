@@ -12,6 +12,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 // checkBeside has a package wait that contradicts the SHA256SUMS beside it in the inbox,
@@ -30,7 +31,7 @@ func (p *Publisher) checkBeside(ctx context.Context, u inbox.Upload, object blob
 	if err != nil {
 		return nil // it is rejected, and says nothing
 	}
-	contradiction := checkListed(sums, s.Address.PackageFilename(u.Version, u.Platform), sha256, true)
+	contradiction := versionlog.CheckListed(sums, s.Address.PackageFilename(u.Version, u.Platform), sha256, true)
 	if contradiction == nil || checkCovers(s, file.data) != nil {
 		return nil
 	}
@@ -84,7 +85,7 @@ func (p *Publisher) completePackage(ctx context.Context, key string) error {
 	if u, err := inbox.ParseKey(key); err != nil || u.Kind != inbox.ProviderPackage {
 		return nil
 	}
-	last, err := p.Inbox.LastOutcome(ctx, key)
+	last, err := p.inbox.LastOutcome(ctx, key)
 	if err != nil || last.Status != inbox.Pending {
 		return err
 	}

@@ -42,7 +42,7 @@ func TestImmutableAnUploadThatIsOverwrittenWhileItIsCopied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			b := &overwritten{Bucket: w.bucket, overwrite: func(key string) string { return w.s3.Upload(t, key, bad(key), nil) }}
-			w.Publisher = w.publisher(b, w.index, w.key)
+			w.parts = w.publisher(b, w.index, w.key)
 			for key, body := range good {
 				version := w.s3.Upload(t, key, body, nil)
 				if b.fail = fail; fail != nil {

@@ -213,7 +213,7 @@ func (w *world) unsigned() {
 func TestAReindexThatCannotSign(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	w.unsigned()
-	w.Publisher = w.publisher(w.bucket, w.index, refusingSigner{w.key})
+	w.parts = w.publisher(w.bucket, w.index, refusingSigner{w.key})
 	if got := w.walked(w.Reindex(t.Context(), "")); !slices.Equal(got, []string{"provider acme/widget 1.0.0 failed: sign SHA256SUMS: this publisher does not sign"}) {
 		t.Errorf("reindexed %q", got)
 	}

@@ -113,7 +113,7 @@ func (t *faultTable) play(s scenario, f *faults) string {
 	f.namespace = r.namespace
 	steps := s.prepare(t.world, r, t.event)
 	for n, step := range t.untilDone(steps, f, r.namespace) {
-		if err := step(t.Context(), t.Publisher); err != nil {
+		if err := step(t.Context(), t.parts); err != nil {
 			t.Errorf("step %d of what is done again: %v", n+1, err)
 		}
 	}

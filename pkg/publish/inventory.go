@@ -28,7 +28,7 @@ func (p *Publisher) Inventory(ctx context.Context, of, after string) iter.Seq2[H
 			of += "/"
 		}
 		for _, folder := range recordFolders {
-			for last, err := range p.lastRecords(ctx, registry.RecordsPrefix+string(folder)+"/"+of, after) {
+			for last, err := range p.log.LastRecords(ctx, registry.RecordsPrefix+string(folder)+"/"+of, after) {
 				if err != nil {
 					yield(Held{}, fmt.Errorf("list the records: %w", err))
 					return

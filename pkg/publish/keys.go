@@ -29,7 +29,7 @@ func (p *Publisher) authorForms(ctx context.Context, namespace string) ([]signin
 		}
 		file, err := signing.ReadKeyFile(data)
 		if err != nil { // by rules that are newer than the key
-			p.log.WarnContext(ctx, "an author's key cannot be used", "key", object.Key, "reason", err.Error())
+			p.logger.WarnContext(ctx, "an author's key cannot be used", "key", object.Key, "reason", err.Error())
 			_, fingerprint, _ := registry.ParseAuthorKeyKey(object.Key)
 			unreadable[fingerprint] = true
 		}
@@ -227,7 +227,7 @@ func (p *Publisher) completeRevocations(ctx context.Context, namespace string) e
 		if err != nil {
 			return fmt.Errorf("list the keys of %s: %w", namespace, err)
 		}
-		last, err := p.Inbox.LastOutcome(ctx, object.Key)
+		last, err := p.inbox.LastOutcome(ctx, object.Key)
 		if err != nil {
 			return err
 		}

@@ -22,13 +22,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"golang.org/x/mod/sumdb/dirhash"
 )
@@ -235,7 +235,7 @@ func (j largeJob) publish(r *largeResult) error {
 		return err
 	}
 	defer index.Close()
-	publisher := publish.New(publish.Config{Bucket: bucket, Index: index, Signer: key, Scratch: j.Folder, Log: slog.New(slog.DiscardHandler)})
+	publisher := assemble(publishing.Config{Bucket: bucket, Index: index, Signer: key, Scratch: j.Folder, Log: slog.New(slog.DiscardHandler)})
 	started := time.Now()
 	if r.Outcome, err = publisher.Publish(ctx, blob.Object{Key: j.Key, Version: j.Version}); err != nil {
 		return err

@@ -20,12 +20,4 @@ const (
 	// not shrink at all, and what is said of versions later, fits, too. Some
 	// 12,000 versions take it, or 3,500 with the longest names.
 	maxStored = 640 << 10
-
-	// maxStateDocument is the largest record, in bytes.
-	maxStateDocument = 16 << 20
-
-	// maxAttempts is how often a record is tried under the next number.
-	// Each failed try means that another writer of the same version went
-	// on, and a version has few.
-	maxAttempts = 1000
 )

@@ -13,20 +13,20 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // logging is a publisher on a world's bucket and a catalog, and what it has logged
 // since that was asked for last: lines without their times.
-func (w *world) logging(i catalog.Index) (p *publish.Publisher, logged func() []string) {
+func (w *world) logging(i catalog.Index) (p *parts, logged func() []string) {
 	var log bytes.Buffer
-	p = publish.New(publish.Config{
+	p = assemble(publishing.Config{
 		Bucket: w.bucket, Index: i, Signer: w.key, Scratch: w.TempDir(), Log: logtest.Timeless(&log),
 	})
 	return p, func() (lines []string) {

@@ -3,8 +3,6 @@ package publish
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -37,11 +35,11 @@ func (p *Publisher) publishManifest(ctx context.Context, u inbox.Upload, object 
 		return err
 	}
 	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
-	if err := p.load(ctx, s); err != nil {
+	if err := p.log.Load(ctx, s); err != nil {
 		return err
 	}
 	manifest := registry.Manifest{SHA256: o.SHA256, Protocols: protocols}
-	err = p.extend(ctx, s, func() (*registry.Record, error) {
+	err = p.log.Extend(ctx, s, func() (*registry.Record, error) {
 		if published, err := p.manifestPublished(ctx, s, u.Version, manifest, described.Modified); published || err != nil {
 			return nil, err
 		}
@@ -126,16 +124,8 @@ func list(protocols []string) string { return strings.Join(protocols, " and ") }
 // firstPackage is when the first package of a version was accepted.
 func (p *Publisher) firstPackage(ctx context.Context, s *registry.ProviderVersion) (time.Time, error) {
 	first := slices.MinFunc(s.Packages, func(a, b registry.Package) int { return a.Sequence - b.Sequence })
-	key := registry.RecordKey(s.Subject().LogPrefix(), first.Sequence)
-	data, _, err := blob.Read(ctx, p.bucket, key, "", maxStateDocument)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read record: %w", err)
-	}
-	var r registry.Record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return time.Time{}, fmt.Errorf("read record %s: %w", key, err)
-	}
-	return r.Time, nil
+	r, err := p.log.Record(ctx, registry.RecordKey(s.Subject().LogPrefix(), first.Sequence))
+	return r.Time, err
 }
 
 // completeManifest publishes a manifest that waited for the author's release,

@@ -88,7 +88,7 @@ func (p *Publisher) readMirrorDocument(ctx context.Context, u inbox.Upload, obje
 		return err
 	}
 	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
-	if err := p.load(ctx, s); err != nil {
+	if err := p.log.Load(ctx, s); err != nil {
 		return err
 	}
 	differences := []string{"a mirror's documents follow from its packages"}

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/archivetest"
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -173,7 +173,7 @@ func TestWhatIsNoMirroredPackage(t *testing.T) {
 // Nothing is mirrored under the registry's own hostname, however it is written.
 func TestTheRegistryDoesNotMirrorItself(t *testing.T) {
 	w := newWorld(t)
-	w.Publisher = publish.New(publish.Config{
+	w.parts = assemble(publishing.Config{
 		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler),
 		Hostname: "registry.example.com",
 	})

@@ -26,7 +26,7 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 		return failed
 	}
 	m := &registry.ModuleVersion{Address: u.Module, Version: u.Version}
-	if err := p.load(ctx, m); err != nil {
+	if err := p.log.Load(ctx, m); err != nil {
 		return err
 	}
 	// What is published may be older than a rule that it breaks.
@@ -45,7 +45,7 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 	if err := p.storeModule(ctx, m, object, file, checked.Wrapper, &accept); err != nil {
 		return err
 	}
-	err = p.extend(ctx, m, func() (*registry.Record, error) {
+	err = p.log.Extend(ctx, m, func() (*registry.Record, error) {
 		if published, err := modulePublished(m, u.Version, file.sha256); published || err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 	if err != nil {
 		return err
 	}
-	if err := p.put(ctx, m); err != nil {
+	if err := p.log.Put(ctx, m); err != nil {
 		return err
 	}
 	o.Warnings = checked.Warnings

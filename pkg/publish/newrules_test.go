@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -88,7 +87,7 @@ func TestWarningsOfModules(t *testing.T) {
 	var log bytes.Buffer
 	config := w.config()
 	config.Log = slog.New(slog.NewJSONHandler(&log, nil))
-	w.Publisher = publish.New(config)
+	w.parts = assemble(config)
 	const key = "modules/acme/vpc/aws/1.0.0.zip"
 	body := zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})
 	got := w.upload(key, body)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -63,7 +62,7 @@ func TestAnOldOutcomeIsInNobodysWay(t *testing.T) {
 	w := newWorld(t)
 	config := w.config()
 	config.Announce, config.KeysAreFiles = w.heard.hear, true
-	p := publish.New(config)
+	p := assemble(config)
 	prerelease := "1.0.0-rc.json"
 	for key, c := range map[string]struct {
 		old  string // of another key
@@ -100,13 +99,13 @@ func TestAnOutcomeHasOnePlace(t *testing.T) {
 	} {
 		f := &faults{}
 		config.Bucket, config.KeysAreFiles = w.bucketThrough(f), keysAreFiles
-		if err := publish.New(config).PublishKey(t.Context(), key); err != nil || !slices.Equal(f.calls, want) {
+		if err := assemble(config).PublishKey(t.Context(), key); err != nil || !slices.Equal(f.calls, want) {
 			t.Errorf("keys are files: %v; calls are %q, %v, want %q", keysAreFiles, f.calls, err, want)
 		}
 	}
 	failing := faults{hits: nth(1)}
 	config.Bucket, config.KeysAreFiles = w.bucketThrough(&failing), true
-	if err := publish.New(config).PublishKey(t.Context(), key); !errors.Is(err, errFault) || len(failing.calls) != 1 {
+	if err := assemble(config).PublishKey(t.Context(), key); !errors.Is(err, errFault) || len(failing.calls) != 1 {
 		t.Errorf("where the outcome cannot be read: %v after %q", err, failing.calls)
 	}
 	p := w.through(callFunc(func(name string, do func() error) error {

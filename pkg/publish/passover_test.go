@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -242,7 +242,7 @@ func TestAReconcileLogsWhatItCannotTell(t *testing.T) {
 	w.s3.Upload(t, key, widget("a"), nil)
 	w.put(registry.OutcomeKey(key), []byte("no outcome"))
 	var log bytes.Buffer
-	p := publish.New(publish.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	p := assemble(publishing.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if _, err := p.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, blob.Object) error { return nil }); err != nil {
 		t.Fatal(err)
 	}

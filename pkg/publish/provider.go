@@ -2,6 +2,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/larder-registry/larder/pkg/archive"
@@ -9,6 +10,7 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
@@ -28,7 +30,7 @@ func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object b
 		Platform: u.Platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols, Source: file.source,
 	}
 	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
-	if err := p.load(ctx, s); err != nil {
+	if err := p.log.Load(ctx, s); err != nil {
 		return err
 	}
 	// What is published may be older than a rule that it breaks.
@@ -57,7 +59,7 @@ func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object b
 			return err
 		}
 	}
-	if err := p.extend(ctx, s, decide); err != nil {
+	if err := p.log.Extend(ctx, s, decide); err != nil {
 		return err
 	}
 	return p.settle(ctx, s)
@@ -103,64 +105,19 @@ func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVe
 	if err != nil {
 		return fmt.Errorf("read the author's SHA256SUMS: %w", err)
 	}
-	if err := checkListed(sums, name, sha256, true); err != nil {
+	if err := versionlog.CheckListed(sums, name, sha256, true); err != nil {
 		return inbox.Reject("%v", err)
 	}
 	return nil
 }
 
-// settle makes everything that was accepted of a version served: it signs where
-// that is still to be done, and brings the catalog up to the log.
+// settle makes everything that was accepted of a version served. The upload is rejected
+// with which its version cannot be signed.
 func (p *Publisher) settle(ctx context.Context, s *registry.ProviderVersion) error {
-	if err := p.complete(ctx, s); err != nil {
-		return err
+	err := p.log.Settle(ctx, s)
+	var unsignable *versionlog.UnsignableError
+	if errors.As(err, &unsignable) {
+		return inbox.Reject("%v", unsignable)
 	}
-	return p.put(ctx, s)
-}
-
-// complete signs what is accepted and not yet signed.
-func (p *Publisher) complete(ctx context.Context, s *registry.ProviderVersion) error {
-	return p.extend(ctx, s, func() (*registry.Record, error) {
-		if s.Settled() {
-			return nil, nil
-		}
-		return p.signRecord(ctx, s)
-	})
-}
-
-// signRecord makes and stores a SHA256SUMS over all accepted packages, signed
-// with the registry's own key. Its record makes it the one that is served.
-func (p *Publisher) signRecord(ctx context.Context, s *registry.ProviderVersion) (*registry.Record, error) {
-	document, err := sums(s)
-	if err != nil {
-		return nil, inbox.Reject("%v", err)
-	}
-	signer := *p.signer.Load() // the same for signature and key, whatever comes
-	signature, err := signer.Sign(ctx, document.Bytes())
-	if err != nil {
-		return nil, fmt.Errorf("sign SHA256SUMS: %w", err)
-	}
-	key := signer.PublicKey()
-	release, err := p.storeRelease(ctx, s, document.Bytes(), signature, registry.Release{
-		Keys: []registry.SigningKey{{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release}, nil
-}
-
-// storeRelease puts a SHA256SUMS and its signature where they are served from,
-// under keys that hold their hashes, and notes the hashes in the release.
-func (p *Publisher) storeRelease(ctx context.Context, s *registry.ProviderVersion, document, signature []byte, r registry.Release) (registry.Release, error) {
-	r.SHA256, r.Signature = blob.SHA256(document), blob.SHA256(signature)
-	for key, data := range map[string][]byte{
-		s.Address.SHA256SUMSKey(s.Version, r): document,
-		s.Address.SignatureKey(s.Version, r):  signature,
-	} {
-		if err := blob.Keep(ctx, p.bucket, key, data); err != nil {
-			return registry.Release{}, err
-		}
-	}
-	return r, nil
+	return err
 }

@@ -30,76 +30,47 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
-	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
-// Signer signs SHA256SUMS with the registry's own key.
-type Signer interface {
-	// Sign makes a binary detached OpenPGP signature.
-	Sign(ctx context.Context, document []byte) ([]byte, error)
-
-	// PublicKey is the key that verifies it.
-	PublicKey() signing.PublicKey
-}
-
-// Config is what a [Publisher] works with. Hostname, KeysAreFiles, WrittenBy and
-// Announce may be left out, every other field is required.
+// Config is what a [Publisher] works with. Hostname may be left out, every other field is
+// required.
 type Config struct {
 	Bucket  blob.Bucket
 	Index   catalog.Index
-	Signer  Signer
+	Inbox   *inbox.Inbox
+	Log     *versionlog.Log
 	Scratch string // a folder with room for the largest upload times the number of them at once
-	Log     *slog.Logger
+	Logger  *slog.Logger
 
 	// Hostname is the registry's own, in lower case and in punycode: nothing is
 	// mirrored under it.
 	Hostname string
-
-	// KeysAreFiles says that the bucket keeps objects as files in folders, as a
-	// gateway to a file system does. There an outcome that has [blob.ErrInTheWay] lies
-	// elsewhere, and is looked for there.
-	KeysAreFiles bool
-
-	// WrittenBy says who wrote an object version, where the bucket knows and nobody
-	// who uploads could have said so: empty where it does not, or not any more. Nil
-	// where events alone tell.
-	WrittenBy func(ctx context.Context, key, version string) (string, error)
-
-	// Announce is told of every outcome that differs from the one that was
-	// written before it for the same upload. An error of it makes the upload
-	// be tried again; so an outcome may be announced more than once.
-	Announce func(context.Context, inbox.Outcome) error
 }
 
 // Publisher publishes uploads. It is safe for concurrent use, also together
 // with other publishers on the same bucket and catalog.
 type Publisher struct {
-	*inbox.Inbox
-	bucket  blob.Bucket
-	index   catalog.Index
-	scratch string
-	log     *slog.Logger
+	bucket   blob.Bucket
+	index    catalog.Index
+	inbox    *inbox.Inbox
+	log      *versionlog.Log
+	scratch  string
+	logger   *slog.Logger
+	hostname string
 
 	maxAnswered, maxStored int // of listings, in bytes
-
-	hostname string
-	signer   atomic.Pointer[Signer]
 }
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	uploads := inbox.New(inbox.Config{Bucket: c.Bucket, Log: c.Log, KeysAreFiles: c.KeysAreFiles, WrittenBy: c.WrittenBy, Announce: c.Announce})
-	p := &Publisher{Inbox: uploads, bucket: c.Bucket, index: c.Index, scratch: c.Scratch, log: c.Log, hostname: c.Hostname,
+	return &Publisher{bucket: c.Bucket, index: c.Index, inbox: c.Inbox, log: c.Log, scratch: c.Scratch, logger: c.Logger, hostname: c.Hostname,
 		maxAnswered: maxAnswered, maxStored: maxStored}
-	p.UseSigner(c.Signer)
-	return p
 }
 
 // Publish takes one object version from the inbox, of which it needs key and
@@ -152,17 +123,17 @@ func (p *Publisher) reportDecision(ctx context.Context, d, last decision) error 
 	if d.Status == last.Status {
 		return nil
 	}
-	return p.Inbox.Report(ctx, d.Outcome)
+	return p.inbox.Report(ctx, d.Outcome)
 }
 
 // reportCounterpart reports the outcome of a file that was judged together with an
 // upload, unless it is known to be published.
 func (p *Publisher) reportCounterpart(ctx context.Context, o inbox.Outcome) error {
-	last, err := p.Inbox.LastOutcome(ctx, o.Key)
+	last, err := p.inbox.LastOutcome(ctx, o.Key)
 	if err != nil || last.Status == inbox.Published && last.Version == o.Version {
 		return err
 	}
-	return p.Inbox.Report(ctx, o)
+	return p.inbox.Report(ctx, o)
 }
 
 // decide takes an upload as far as it can go.
@@ -172,7 +143,7 @@ func (p *Publisher) decide(ctx context.Context, object blob.Object) (decision, e
 	if d.Status, d.Reasons, err = inbox.Conclude(err); err != nil {
 		return decision{}, fmt.Errorf("publish %s: %w", object.Key, err)
 	}
-	d.Time = now()
+	d.Time = registry.Now()
 	return d, nil
 }
 
@@ -204,6 +175,3 @@ func (p *Publisher) publish(ctx context.Context, object blob.Object, d *decision
 		return p.publishReleaseFile(ctx, u, object, d)
 	}
 }
-
-// now is the time as records and outcomes have it: seconds are enough.
-func now() time.Time { return time.Now().UTC().Truncate(time.Second) }

@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -134,7 +134,7 @@ func (r *randomRun) play(rounds int) {
 }
 
 // calm is a publisher that nothing happens to.
-func (r *randomRun) calm() *publish.Publisher { return r.publisher(calm{}) }
+func (r *randomRun) calm() *parts { return r.publisher(calm{}) }
 
 type calm struct{}
 
@@ -143,8 +143,8 @@ func (calm) call(_ string, do func() error) error {
 	return do()
 }
 
-func (r *randomRun) publisher(c caller) *publish.Publisher {
-	return publish.New(publish.Config{
+func (r *randomRun) publisher(c caller) *parts {
+	return assemble(publishing.Config{
 		Bucket: faultyBucket{c, r.bucket}, Index: faultyIndex{c, r.index}, Signer: faultySigner{c, r.key},
 		Scratch: r.TempDir(), Log: slog.New(slog.DiscardHandler),
 	})
@@ -244,7 +244,7 @@ func (d *round) work(random *rand.Rand) {
 
 // restart is a new publisher in place of one that died. It begins as one does
 // after an interruption, and may be interrupted in that.
-func (d *round) restart(c *chaos) *publish.Publisher {
+func (d *round) restart(c *chaos) *parts {
 	p := d.publisher(c)
 	if c.left%3 == 0 {
 		d.lock.Lock()
@@ -258,7 +258,7 @@ func (d *round) restart(c *chaos) *publish.Publisher {
 }
 
 // walk publishes what no event told of.
-func (r *randomRun) walk(p *publish.Publisher) error {
+func (r *randomRun) walk(p *parts) error {
 	for key, err := range p.Uploads(r.Context(), "") {
 		if err == nil {
 			err = p.PublishKey(r.Context(), key)
@@ -310,7 +310,7 @@ func (d *round) disturb(random *rand.Rand, u *sent) {
 	}
 }
 
-func (d *round) deliver(p *publish.Publisher, u *sent) error {
+func (d *round) deliver(p *parts, u *sent) error {
 	if !d.byEvent {
 		return p.PublishKey(d.Context(), u.key)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 const (
@@ -55,13 +56,13 @@ func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time
 		after = ""
 	}
 	var failed failures
-	for key, err := range p.Inbox.Uploads(ctx, after) {
+	for key, err := range p.inbox.Uploads(ctx, after) {
 		if err != nil {
 			return "", err
 		}
-		waiting, err := p.Inbox.Waiting(ctx, key)
+		waiting, err := p.inbox.Waiting(ctx, key)
 		if err != nil {
-			p.log.ErrorContext(ctx, "it is not known what became of an upload; the next reconcile looks again", "key", key, "error", err)
+			p.logger.ErrorContext(ctx, "it is not known what became of an upload; the next reconcile looks again", "key", key, "error", err)
 		}
 		if err := cmp.Or(ctx.Err(), failed.count(err)); err != nil {
 			return "", fmt.Errorf("reconcile: %w", err)
@@ -86,7 +87,7 @@ func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.T
 			return "", fmt.Errorf("recover: %w", err)
 		}
 		if err != nil {
-			p.log.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "version", step.Subject, "error", err)
+			p.logger.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "version", step.Subject, "error", err)
 			broken++
 		}
 		if err := failed.count(err); err != nil {
@@ -96,13 +97,13 @@ func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.T
 			changed++
 		}
 		if versions++; versions%progressEvery == 0 {
-			p.log.InfoContext(ctx, "comparing the catalog with the records", "versions", versions, "updated", changed)
+			p.logger.InfoContext(ctx, "comparing the catalog with the records", "versions", versions, "updated", changed)
 		}
 		if time.Now().After(until) {
 			return step.After, nil
 		}
 	}
-	p.log.InfoContext(ctx, "the catalog was compared with the records", "versions", versions, "updated", changed, "broken", broken)
+	p.logger.InfoContext(ctx, "the catalog was compared with the records", "versions", versions, "updated", changed, "broken", broken)
 	return "", ctx.Err()
 }
 
@@ -114,7 +115,7 @@ func (f *failures) count(err error) error {
 	switch {
 	case err == nil:
 		*f = nil
-	case !isOfVersion(err):
+	case !versionlog.IsOfVersion(err):
 		*f = append(*f, err)
 	}
 	if len(*f) > maxFailed {
@@ -125,7 +126,7 @@ func (f *failures) count(err error) error {
 
 // PublishKey publishes what lies under a key and has no final outcome yet.
 func (p *Publisher) PublishKey(ctx context.Context, key string) error {
-	waiting, err := p.Inbox.Waiting(ctx, key)
+	waiting, err := p.inbox.Waiting(ctx, key)
 	if err != nil {
 		return err
 	}

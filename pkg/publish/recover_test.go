@@ -29,7 +29,7 @@ func TestAnEmptyCatalogIsRebuiltFromTheRecords(t *testing.T) {
 	before := []any{w.listed("acme/widget"), w.listed("acme/vpc/aws"), w.provider("acme", "widget", "1.0.0"), w.provider("acme", "widget", "2.0.0-rc.1")}
 
 	w.index = w.newCatalog()
-	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+	w.parts = w.publisher(w.bucket, w.index, w.key)
 	if err := w.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestAReconcileGoesOnWhereItStopped(t *testing.T) {
 	w.upload(packageKey("1.10.0", "linux_amd64"), widget("a"))
 	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}))
 	w.index = w.newCatalog()
-	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+	w.parts = w.publisher(w.bucket, w.index, w.key)
 	var want []string
 	for _, upload := range []string{
 		"keys/acme/author.asc", "modules/acme/vpc/aws/1.0.0.zip", packageKey("1.0.0", "linux_amd64"), packageKey("1.1.0", "linux_amd64"),
@@ -268,7 +268,7 @@ func TestAReconcilePassesOverWhatIsBroken(t *testing.T) {
 	}
 	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
 	w.index = w.newCatalog()
-	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+	w.parts = w.publisher(w.bucket, w.index, w.key)
 	reconcile := func() error {
 		_, err := w.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, blob.Object) error { return nil })
 		return err
@@ -285,7 +285,7 @@ func TestAReconcilePassesOverWhatIsBroken(t *testing.T) {
 	for failures, want := range map[int]error{10: nil, 11: errFault} {
 		index := w.newCatalog()
 		f := &outage{"read registry/records/providers/acme/widget/", failures}
-		w.Publisher = w.publisher(faultyBucket{f, w.bucket}, index, w.key)
+		w.parts = w.publisher(faultyBucket{f, w.bucket}, index, w.key)
 		if err := reconcile(); !errors.Is(err, want) {
 			t.Errorf("%d failures of the storage in a row: %v, want %v", failures, err, want)
 		}

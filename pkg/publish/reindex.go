@@ -8,6 +8,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 // maxCorrections is how often a version is corrected that others change.
@@ -73,13 +74,13 @@ func (p *Publisher) isCurrent(ctx context.Context, last registry.ParsedRecordKey
 // has the rest all the same.
 func (p *Publisher) rebuild(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (changed bool, err error) {
 	for range maxCorrections {
-		s, err := p.fromLog(ctx, last)
+		s, err := p.log.FromRecords(ctx, last)
 		if err != nil {
 			return false, err
 		}
 		var unsigned error
 		if s, ok := s.(*registry.ProviderVersion); ok {
-			if unsigned = p.complete(ctx, s); unsigned != nil && !isOfVersion(unsigned) {
+			if unsigned = p.log.Sign(ctx, s); unsigned != nil && !versionlog.IsOfVersion(unsigned) {
 				return false, unsigned
 			}
 		}

@@ -84,7 +84,7 @@ func TestAReindexRebuildsTheCatalog(t *testing.T) {
 func (w *world) empty() {
 	w.Helper()
 	w.index = w.newCatalog()
-	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+	w.parts = w.publisher(w.bucket, w.index, w.key)
 }
 
 // What a catalog has otherwise than the records say is corrected, also where

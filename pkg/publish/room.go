@@ -7,11 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
-	"github.com/larder-registry/larder/pkg/shasums"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 // What is accepted has to be signed, listed and answered, or it would stand in
@@ -59,37 +57,8 @@ func checkSignable(s *registry.ProviderVersion, pkg registry.Package) error {
 	}
 	grown := *s
 	grown.Packages = append(slices.Clone(s.Packages), pkg)
-	if _, err := sums(&grown); err != nil {
+	if _, err := versionlog.Sums(&grown); err != nil {
 		return inbox.Reject("%v", err)
 	}
 	return nil
-}
-
-// sums is a SHA256SUMS over all accepted packages. The error says that none has
-// room for them.
-func sums(s *registry.ProviderVersion) (shasums.Sums, error) {
-	lines := make(map[string]string, len(s.Packages))
-	for _, pkg := range s.Packages {
-		lines[s.Address.PackageFilename(s.Version, pkg.Platform)] = pkg.SHA256
-	}
-	document, err := shasums.New(lines)
-	if err != nil {
-		return shasums.Sums{}, fmt.Errorf("the %d packages of provider %s %s cannot be signed: %w", len(s.Packages), s.Address, s.Version, err)
-	}
-	return document, nil
-}
-
-// faulty is an error in what a version holds. Others come from what it is read
-// from or written to.
-type faulty struct{ error }
-
-func (f faulty) Unwrap() error { return f.error }
-
-// isOfVersion says whether an error is of one version, whatever there is besides:
-// its records, or that there is no room for it.
-func isOfVersion(err error) bool {
-	var f faulty
-	var v *inbox.Verdict
-	var tooLarge *blob.TooLargeError
-	return errors.As(err, &f) || errors.As(err, &v) || errors.As(err, &tooLarge) || errors.Is(err, catalog.ErrNoRoom)
 }

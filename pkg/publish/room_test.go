@@ -143,7 +143,7 @@ func TestWhatCannotBeSignedIsInNobodysWay(t *testing.T) {
 			},
 		} {
 			w.index = w.newCatalog()
-			w.Publisher = w.publisher(w.bucket, w.index, w.key)
+			w.parts = w.publisher(w.bucket, w.index, w.key)
 			if err := bringUp(); err != nil {
 				w.Errorf("%s: %v", name, err)
 			}

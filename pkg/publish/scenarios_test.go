@@ -11,7 +11,6 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -29,19 +28,19 @@ type scenario struct {
 }
 
 // A step is an event, or what an operator does.
-type step func(ctx context.Context, p *publish.Publisher) error
+type step func(ctx context.Context, p *parts) error
 
 // eventOf is how a deployment tells of an upload.
 type eventOf func(key, version string) step
 
 // byHint tells that there is something new under a key, as one machine does.
 func byHint(key, _ string) step {
-	return func(ctx context.Context, p *publish.Publisher) error { return p.PublishKey(ctx, key) }
+	return func(ctx context.Context, p *parts) error { return p.PublishKey(ctx, key) }
 }
 
 // byEvent tells of an object version, as S3 does.
 func byEvent(key, version string) step {
-	return func(ctx context.Context, p *publish.Publisher) error {
+	return func(ctx context.Context, p *parts) error {
 		_, err := p.Publish(ctx, blob.Object{Key: key, Version: version})
 		return err
 	}
@@ -50,7 +49,7 @@ func byEvent(key, version string) step {
 // saying is an operator's word on version 1.0.0 of the provider and the module.
 func (r *release) saying(w *world, to registry.Standing) step {
 	v := mustVersion(w.T, "1.0.0")
-	return func(ctx context.Context, p *publish.Publisher) error {
+	return func(ctx context.Context, p *parts) error {
 		_, _, err := p.SetStanding(ctx, registry.Subject{Address: registry.ProviderAddress{Namespace: r.namespace, Type: "widget"}, Version: v}, to)
 		if err == nil {
 			_, _, err = p.SetStanding(ctx, registry.Subject{Address: registry.ModuleAddress{Namespace: r.namespace, Name: "vpc", System: "aws"}, Version: v}, to)
@@ -83,7 +82,7 @@ func (w *world) wantStanding(namespace string, want registry.Standing) {
 }
 
 // signingAnew signs the namespace's one version with the publisher's key.
-func (r *release) signingAnew(ctx context.Context, p *publish.Publisher) error {
+func (r *release) signingAnew(ctx context.Context, p *parts) error {
 	next, stop := iter.Pull2(p.Resign(ctx, registry.RecordsPrefix+"providers/"+r.namespace+"/"))
 	defer stop()
 	_, err, _ := next()
@@ -263,7 +262,7 @@ var scenarios = []scenario{
 		name: "a version is restored",
 		prepare: func(w *world, r release, _ eventOf) []step {
 			w.published(r)
-			if err := r.saying(w, withdraw)(w.Context(), w.Publisher); err != nil {
+			if err := r.saying(w, withdraw)(w.Context(), w.parts); err != nil {
 				w.Fatal(err)
 			}
 			return []step{r.saying(w, restore)}

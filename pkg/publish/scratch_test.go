@@ -14,10 +14,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -46,8 +46,8 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 	}
 	w := newWorldOn(t, inMemory, onBolt)
 	folder := t.TempDir()
-	publishing := func(b blob.Bucket) *publish.Publisher {
-		return publish.New(publish.Config{Bucket: b, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
+	publishing := func(b blob.Bucket) *parts {
+		return assemble(publishing.Config{Bucket: b, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
 	}
 	for key, body := range map[string][]byte{
 		packageKey("1.0.0", "linux_amd64"):  widget("a"),
@@ -77,7 +77,7 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 func TestAllOrNothingWithoutScratchSpace(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	folder := filepath.Join(t.TempDir(), "not", "there")
-	p := publish.New(publish.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
+	p := assemble(publishing.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
 	for key, body := range map[string][]byte{packageKey("1.0.0", "linux_amd64"): widget("a"), "modules/acme/vpc/aws/1.0.0.zip": zipOf(map[string]string{"main.tf": ""})} {
 		outcome, err := p.Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)})
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "scratch space: ") || outcome.Status != "" {

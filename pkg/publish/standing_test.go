@@ -8,8 +8,8 @@ import (
 
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 var (
@@ -89,7 +89,7 @@ func TestStandings(t *testing.T) {
 			{restore, false, false, registry.Standing{}},
 		} {
 			changed, err := w.set(step.to)
-			if changed != step.changed || errors.As(err, new(*publish.Refusal)) != step.refused || (err != nil) != step.refused {
+			if changed != step.changed || errors.As(err, new(*versionlog.Refusal)) != step.refused || (err != nil) != step.refused {
 				w.Errorf("%+v: changed %v, %v", step.to, changed, err)
 			}
 			if want := "version 1.0.0 is withdrawn: restore it first, and then deprecate it"; step.refused && err.Error() != want {
@@ -158,7 +158,7 @@ func TestStandingsAtOnce(t *testing.T) {
 	for _, to := range []registry.Standing{withdraw, restore, withdraw, restore, deprecate("use 2.0.0")} {
 		speaking.Go(func() {
 			_, _, err := w.SetStanding(t.Context(), registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, to)
-			if err != nil && !errors.As(err, new(*publish.Refusal)) {
+			if err != nil && !errors.As(err, new(*versionlog.Refusal)) {
 				t.Error(err)
 			}
 		})

@@ -80,7 +80,7 @@ func (p *Publisher) DistrustKey(ctx context.Context, fingerprint string) (change
 	if err != nil {
 		return false, err
 	}
-	if own || fingerprint == p.PublicKey().Fingerprint {
+	if own || fingerprint == p.log.PublicKey().Fingerprint {
 		return false, ErrOwnKey
 	}
 	already, err := blob.IsAny(ctx, p.bucket, registry.DistrustedKeyKey(fingerprint))
@@ -94,14 +94,14 @@ func (p *Publisher) DistrustKey(ctx context.Context, fingerprint string) (change
 	if !known {
 		return false, registry.ErrNotFound
 	}
-	data, err := json.MarshalIndent(distrusted{fingerprint, now()}, "", "  ")
+	data, err := json.MarshalIndent(distrusted{fingerprint, registry.Now()}, "", "  ")
 	if err != nil {
 		return false, err
 	}
 	if err := blob.Keep(ctx, p.bucket, registry.DistrustedKeyKey(fingerprint), data); err != nil {
 		return false, err
 	}
-	p.log.WarnContext(ctx, "an author's key is not trusted for new releases any more", "fingerprint", fingerprint)
+	p.logger.WarnContext(ctx, "an author's key is not trusted for new releases any more", "fingerprint", fingerprint)
 	return true, nil
 }
 

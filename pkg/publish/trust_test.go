@@ -426,12 +426,12 @@ func TestAKeyWhoseOnlySubkeyIsRevoked(t *testing.T) {
 // Whoever is told that the trust in a key has ended can rely on it: whichever call
 // fails on the way, that is an error, and the next attempt ends the trust.
 func TestEndingTrustMayFailAnywhere(t *testing.T) {
-	type ending = func(w *world, author *openpgp.Entity) func(*publish.Publisher) error
+	type ending = func(w *world, author *openpgp.Entity) func(*parts) error
 	uploaded := func(file func(*testing.T, *openpgp.Entity) []byte) ending {
-		return func(w *world, author *openpgp.Entity) func(*publish.Publisher) error {
+		return func(w *world, author *openpgp.Entity) func(*parts) error {
 			const key = "keys/acme/end.asc"
 			object := blob.Object{Key: key, Version: w.s3.Upload(w.T, key, file(w.T, author), nil)}
-			return func(p *publish.Publisher) error {
+			return func(p *parts) error {
 				_, err := p.Publish(w.Context(), object)
 				return err
 			}
@@ -440,8 +440,8 @@ func TestEndingTrustMayFailAnywhere(t *testing.T) {
 	for name, prepare := range map[string]ending{
 		"a revoked key": uploaded(revoked),
 		"a certificate": uploaded(certificate),
-		"by an operator": func(w *world, author *openpgp.Entity) func(*publish.Publisher) error {
-			return func(p *publish.Publisher) error {
+		"by an operator": func(w *world, author *openpgp.Entity) func(*parts) error {
+			return func(p *parts) error {
 				_, err := p.DistrustKey(w.Context(), fingerprintOf(author))
 				return err
 			}
@@ -456,7 +456,7 @@ func TestEndingTrustMayFailAnywhere(t *testing.T) {
 				if err := end(w.through(f)); f.hit != errors.Is(err, errFault) {
 					t.Errorf("call %d, %q, fails, and it ends with %v", n, f.calls[len(f.calls)-1], err)
 				}
-				if err := end(w.Publisher); err != nil {
+				if err := end(w.parts); err != nil {
 					t.Error(err)
 				}
 				if got := w.keysUnder(registry.UntrustedKeyPrefix(fingerprintOf(author))); len(got) != 1 {

@@ -15,6 +15,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 const (
@@ -47,7 +48,7 @@ func (p *Publisher) Verify(ctx context.Context, after string, quickly bool) Walk
 				return nil
 			})
 		}},
-		leg{inboxLeg, func(after string) Walk { return v.inbox(ctx, after) }})
+		leg{inboxLeg, func(after string) Walk { return v.uploads(ctx, after) }})
 }
 
 // tell notes what is wrong.
@@ -84,7 +85,7 @@ func (v verification) compareCalmly(ctx context.Context, last registry.ParsedRec
 				return nil, err
 			}
 		}
-		if s, err = v.fromLog(ctx, last); err != nil {
+		if s, err = v.log.FromRecords(ctx, last); err != nil {
 			return nil, err
 		}
 		if _, step.Problems, err = v.compare(ctx, s, listings); err != nil {
@@ -102,7 +103,7 @@ func tellUnsigned(s registry.State, step *Step) {
 	if !ok {
 		return
 	}
-	if _, err := sums(provider); err != nil && !provider.Settled() {
+	if _, err := versionlog.Sums(provider); err != nil && !provider.Settled() {
 		step.tell("Some of its packages are accepted, and not served: %v.", err)
 		return
 	}
@@ -210,7 +211,7 @@ func (v verification) release(s *registry.ProviderVersion, document, signature [
 		if _, served := s.Package(pkg.Platform); !served {
 			continue
 		}
-		if err := checkListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true); err != nil {
+		if err := versionlog.CheckListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true); err != nil {
 			step.tell("Its SHA256SUMS does not cover what is served: %v.", err)
 		}
 	}
@@ -227,11 +228,11 @@ func tellSignatureThatEnds(s *registry.ProviderVersion, signature []byte, step *
 	}
 }
 
-// inbox verifies that every upload has its outcome, and that what is said to be
+// uploads verifies that every upload has its outcome, and that what is said to be
 // published is.
-func (v verification) inbox(ctx context.Context, after string) Walk {
+func (v verification) uploads(ctx context.Context, after string) Walk {
 	return func(yield func(Step, error) bool) {
-		for key, err := range v.Inbox.Uploads(ctx, after) {
+		for key, err := range v.inbox.Uploads(ctx, after) {
 			if err != nil {
 				yield(Step{}, err)
 				return
@@ -246,11 +247,11 @@ func (v verification) inbox(ctx context.Context, after string) Walk {
 }
 
 func (v verification) upload(ctx context.Context, key string, step *Step) error {
-	last, err := v.Inbox.LastOutcome(ctx, key)
+	last, err := v.inbox.LastOutcome(ctx, key)
 	if err != nil {
 		return err
 	}
-	waiting, err := v.Inbox.Waiting(ctx, key)
+	waiting, err := v.inbox.Waiting(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -278,13 +279,13 @@ func (v verification) isPublished(ctx context.Context, o inbox.Outcome) (bool, e
 	switch u.Kind {
 	case inbox.ModuleArchive:
 		m := &registry.ModuleVersion{Address: u.Module, Version: u.Version}
-		err := v.load(ctx, m)
+		err := v.log.Load(ctx, m)
 		return err == nil && m.Archive.UploadSHA256 == o.SHA256, err
 	case inbox.AuthorKeys:
 		return v.holdsUpload(ctx, u.Namespace, o)
 	}
 	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
-	if err := v.load(ctx, s); err != nil {
+	if err := v.log.Load(ctx, s); err != nil {
 		return false, err
 	}
 	switch u.Kind {

@@ -37,7 +37,7 @@ type Walk = iter.Seq2[Step, error]
 // versions walks over the records of all versions that come after a cursor.
 func (p *Publisher) versions(ctx context.Context, after string, do func(last registry.ParsedRecordKey, step *Step) error) Walk {
 	return func(yield func(Step, error) bool) {
-		for last, err := range p.lastRecords(ctx, registry.RecordsPrefix, after) {
+		for last, err := range p.log.LastRecords(ctx, registry.RecordsPrefix, after) {
 			if err != nil {
 				yield(Step{}, fmt.Errorf("list the records: %w", err))
 				return
@@ -47,32 +47,6 @@ func (p *Publisher) versions(ctx context.Context, after string, do func(last reg
 			if !yield(step, err) || ctx.Err() != nil {
 				return
 			}
-		}
-	}
-}
-
-// lastRecords is the last record of every version under a prefix whose last record
-// comes after a key.
-func (p *Publisher) lastRecords(ctx context.Context, prefix, after string) iter.Seq2[registry.ParsedRecordKey, error] {
-	return func(yield func(registry.ParsedRecordKey, error) bool) {
-		var last registry.ParsedRecordKey
-		for object, err := range p.bucket.List(ctx, prefix, after) {
-			if err != nil {
-				yield(registry.ParsedRecordKey{}, err)
-				return
-			}
-			key, err := registry.ParseRecordKey(object.Key)
-			if err != nil {
-				p.log.WarnContext(ctx, "an object among the records is none", "key", object.Key)
-				continue
-			}
-			if last.Sequence > 0 && last.LogPrefix() != key.LogPrefix() && !yield(last, nil) {
-				return
-			}
-			last = key
-		}
-		if last.Sequence > 0 {
-			yield(last, nil)
 		}
 	}
 }

@@ -26,20 +26,20 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 		}
 		return errors.Join(errs...)
 	}
-	for name, walk := range map[string]func(ctx context.Context, p *publish.Publisher) error{
-		"verify":         func(ctx context.Context, p *publish.Publisher) error { return walked(p.Verify(ctx, "", false)) },
-		"verify quickly": func(ctx context.Context, p *publish.Publisher) error { return walked(p.Verify(ctx, "", true)) },
-		"reindex":        func(ctx context.Context, p *publish.Publisher) error { return walked(p.Reindex(ctx, "")) },
-		"resign":         func(ctx context.Context, p *publish.Publisher) error { return walked(p.Resign(ctx, "")) },
-		"own keys":       func(ctx context.Context, p *publish.Publisher) error { _, err := p.OwnKeys(ctx); return err },
-		"signatures": func(ctx context.Context, p *publish.Publisher) error {
+	for name, walk := range map[string]func(ctx context.Context, p *parts) error{
+		"verify":         func(ctx context.Context, p *parts) error { return walked(p.Verify(ctx, "", false)) },
+		"verify quickly": func(ctx context.Context, p *parts) error { return walked(p.Verify(ctx, "", true)) },
+		"reindex":        func(ctx context.Context, p *parts) error { return walked(p.Reindex(ctx, "")) },
+		"resign":         func(ctx context.Context, p *parts) error { return walked(p.Resign(ctx, "")) },
+		"own keys":       func(ctx context.Context, p *parts) error { _, err := p.OwnKeys(ctx); return err },
+		"signatures": func(ctx context.Context, p *parts) error {
 			var errs []error
 			for _, err := range p.Signatures(ctx, "") {
 				errs = append(errs, err)
 			}
 			return errors.Join(errs...)
 		},
-		"uploads": func(ctx context.Context, p *publish.Publisher) error {
+		"uploads": func(ctx context.Context, p *parts) error {
 			for key, err := range p.Uploads(ctx, "") {
 				if err == nil {
 					err = p.PublishKey(ctx, key)
@@ -50,7 +50,7 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 			}
 			return nil
 		},
-		"standing": func(ctx context.Context, p *publish.Publisher) error {
+		"standing": func(ctx context.Context, p *parts) error {
 			_, _, err := p.SetStanding(ctx, registry.Subject{Address: vpc, Version: mustVersion(t, "1.0.0")}, deprecate("use another"))
 			if err == nil {
 				_, _, err = p.SetStanding(ctx, registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, deprecate("use another"))

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -25,6 +26,7 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 // world is a registry on a bucket and a catalog, and its users.
@@ -35,11 +37,31 @@ type world struct {
 	index  catalog.Index
 	key    *signing.Key
 	heard  *audience
-	*publish.Publisher
+	*parts
 
 	openCatalog   func(*testing.T) emptyCatalog
 	bucketThrough func(caller) blob.Bucket
 	indexThrough  func(caller) catalog.Index
+}
+
+// parts is the rooms that publish and keep what is published, as the assembly puts them
+// together.
+type parts struct {
+	*publish.Publisher
+	*inbox.Inbox
+	*versions
+}
+
+type versions = versionlog.Log // by a name that is not [testing.T.Log]
+
+func assemble(c publishing.Config) *parts {
+	p := publishing.New(c)
+	return &parts{p.Publisher, p.Inbox, p.Log}
+}
+
+// Resign is that of the publisher.
+func (p *parts) Resign(ctx context.Context, after string) publish.Walk {
+	return p.Publisher.Resign(ctx, after)
 }
 
 // newWorld is a world on a real S3 and on bbolt.
@@ -53,7 +75,7 @@ func newWorldOn(t *testing.T, openStorage func(*testing.T) storage, openCatalog 
 	s := openStorage(t)
 	w := &world{T: t, s3: s.user, bucket: s.bucket, bucketThrough: s.through, openCatalog: openCatalog, key: newKey(t, "registry"), heard: &audience{}}
 	w.index = w.newCatalog()
-	w.Publisher = w.publisher(w.bucket, w.index, w.key)
+	w.parts = w.publisher(w.bucket, w.index, w.key)
 	return w
 }
 
@@ -81,27 +103,27 @@ func (w *world) newCatalog() catalog.Index {
 	return c.index
 }
 
-func (w *world) publisher(b blob.Bucket, i catalog.Index, s publish.Signer) *publish.Publisher {
+func (w *world) publisher(b blob.Bucket, i catalog.Index, s versionlog.Signer) *parts {
 	return w.telling(b, i, s, w.heard.hear)
 }
 
 // through is a publisher all of whose calls go through a caller.
-func (w *world) through(c caller) *publish.Publisher {
+func (w *world) through(c caller) *parts {
 	return w.telling(w.bucketThrough(c), w.indexThrough(c), faultySigner{c, w.key}, func(ctx context.Context, o inbox.Outcome) error {
 		return c.call("announce "+o.Key, func() error { return w.heard.hear(ctx, o) })
 	})
 }
 
-func (w *world) telling(b blob.Bucket, i catalog.Index, s publish.Signer, announce func(context.Context, inbox.Outcome) error) *publish.Publisher {
+func (w *world) telling(b blob.Bucket, i catalog.Index, s versionlog.Signer, announce func(context.Context, inbox.Outcome) error) *parts {
 	config := w.config()
 	config.Bucket, config.Index, config.Signer, config.Announce = b, i, s, announce
-	return publish.New(config)
+	return assemble(config)
 }
 
 // config is that of a publisher on the world's own bucket and catalog, which nobody
 // hears.
-func (w *world) config() publish.Config {
-	return publish.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler)}
+func (w *world) config() publishing.Config {
+	return publishing.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler)}
 }
 
 // audience hears the outcomes that are announced.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -19,7 +18,7 @@ func TestTheWordBackNamesWhomTheBucketKnows(t *testing.T) {
 	writers := map[string]string{} // by key and version
 	config := w.config()
 	config.WrittenBy = func(_ context.Context, key, version string) (string, error) { return writers[key+" "+version], nil }
-	publisher := publish.New(config)
+	publisher := assemble(config)
 	r := newRelease(t, "acme")
 	check := func(stored, want string) {
 		t.Helper()
@@ -64,7 +63,7 @@ func TestAnUploadWhoseWriterCannotBeAskedFor(t *testing.T) {
 	w := newWorldOn(t, inMemory, onBolt)
 	config := w.config()
 	config.WrittenBy = func(context.Context, string, string) (string, error) { return "", errFault }
-	publisher := publish.New(config)
+	publisher := assemble(config)
 	r := newRelease(t, "acme")
 	w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS"))
 	key := r.sumsKey() + ".sig"

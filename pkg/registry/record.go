@@ -86,3 +86,6 @@ type SigningKey struct {
 func unknownRecord(address fmt.Stringer, sequence int, kind Kind) error {
 	return fmt.Errorf("record %d of %s is of a kind that this larder does not know (%q): a newer one wrote it, so upgrade this one", sequence, address, kind)
 }
+
+// Now is the time as records and outcomes have it: seconds are enough.
+func Now() time.Time { return time.Now().UTC().Truncate(time.Second) }

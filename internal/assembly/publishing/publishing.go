@@ -1,22 +1,63 @@
-// Package publishing puts together the registry's publisher: what publishes uploads, and
-// does what operators ask for.
+// Package publishing puts together what publishes uploads, and what does what operators
+// ask for.
 package publishing
 
 import (
+	"context"
+	"log/slog"
+
+	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
+
+// Config is what a [Publisher] works with. Hostname, KeysAreFiles, WrittenBy, Announce
+// and Operators may be left out, every other field is required.
+type Config struct {
+	Bucket  blob.Bucket
+	Index   catalog.Index
+	Signer  versionlog.Signer
+	Scratch string // a folder with room for the largest upload times the number of them at once
+	Log     *slog.Logger
+
+	Hostname     string                                                         // see [publish.Config]
+	KeysAreFiles bool                                                           // see [inbox.Config]
+	WrittenBy    func(ctx context.Context, key, version string) (string, error) // see [inbox.Config]
+	Announce     func(context.Context, inbox.Outcome) error                     // see [inbox.Config]
+
+	// Operators answers what operators ask that is not for a publisher. Its Publisher is
+	// set here.
+	Operators control.Config
+}
 
 // Publisher publishes uploads, and answers operators.
 type Publisher struct {
 	*publish.Publisher
 	*control.Handler
+	Inbox *inbox.Inbox
+	Log   *versionlog.Log
 }
 
-// New is a publisher. What operators ask that is not for a publisher is for the others in
-// operators to answer, whose Publisher is set here.
-func New(c publish.Config, operators control.Config) Publisher {
-	publisher := publish.New(c)
-	operators.Publisher = publisher
-	return Publisher{publisher, control.New(operators)}
+// New is a publisher.
+func New(c Config) Publisher {
+	in := inbox.New(inbox.Config{Bucket: c.Bucket, Log: c.Log, KeysAreFiles: c.KeysAreFiles, WrittenBy: c.WrittenBy, Announce: c.Announce})
+	log := versionlog.New(versionlog.Config{Bucket: c.Bucket, Index: c.Index, Signer: c.Signer, Log: c.Log})
+	publisher := publish.New(publish.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Scratch: c.Scratch, Logger: c.Log, Hostname: c.Hostname})
+	c.Operators.Publisher = operated{publisher, in, log}
+	return Publisher{Publisher: publisher, Handler: control.New(c.Operators), Inbox: in, Log: log}
+}
+
+// operated is what operators' requests come to.
+type operated struct {
+	*publish.Publisher
+	*inbox.Inbox
+	*versionlog.Log
+}
+
+// Resign is that of the publisher.
+func (o operated) Resign(ctx context.Context, after string) publish.Walk {
+	return o.Publisher.Resign(ctx, after)
 }

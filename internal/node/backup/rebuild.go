@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/keyfile"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -38,7 +39,7 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	publisher := publish.New(publish.Config{
+	publisher := publishing.New(publishing.Config{
 		Bucket: r.bucket, Index: catalog, Signer: signer, Scratch: scratch, Log: r.Logger, KeysAreFiles: true,
 	})
 	if err := runWalk(ctx, publisher.Reindex(ctx, "")); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/larder-registry/larder/internal/archivetest"
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/keyfile"
 	"github.com/larder-registry/larder/internal/node/locals3"
@@ -24,7 +25,6 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -35,7 +35,7 @@ type world struct {
 	server    *locals3.Server
 	bucket    blob.Bucket
 	catalog   *boltcatalog.Catalog
-	publisher *publish.Publisher
+	publisher publishing.Publisher
 }
 
 // What tests write need not outlive a power cut, and others of the machine write much.
@@ -89,7 +89,7 @@ func open(t *testing.T, path string) *world {
 	if w.catalog, err = boltcatalog.Open(dir.Path(datadir.Catalog)); err != nil {
 		t.Fatal(err)
 	}
-	w.publisher = publish.New(publish.Config{
+	w.publisher = publishing.New(publishing.Config{
 		Bucket: w.bucket, Index: w.catalog, Signer: signer, Scratch: t.TempDir(), Log: quiet, KeysAreFiles: true,
 	})
 	return w

@@ -14,25 +14,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/larder-registry/larder/internal/archivetest"
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
 // world is a registry with its inbox.
 type world struct {
 	client    *s3.Client
 	bucket    *s3blob.Bucket
-	publisher *publish.Publisher
+	publisher publishing.Publisher
 }
 
 // noSigner is for what nobody signs: modules.
-type noSigner struct{ publish.Signer }
+type noSigner struct{ versionlog.Signer }
 
 func (noSigner) PublicKey() signing.PublicKey { return signing.PublicKey{} }
 
@@ -60,7 +61,7 @@ func newWorld(t *testing.T) *world {
 	if w.bucket, err = server.Connection().Bucket(); err != nil {
 		t.Fatal(err)
 	}
-	w.publisher = publish.New(publish.Config{
+	w.publisher = publishing.New(publishing.Config{
 		Bucket: w.bucket, Index: catalog, Signer: noSigner{}, Scratch: t.TempDir(), Log: quiet, KeysAreFiles: true,
 	})
 	return w

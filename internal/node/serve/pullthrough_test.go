@@ -260,7 +260,7 @@ func withdrawn(t *testing.T, o *origin, p *pulling) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := p.node.publisher.SetStanding(t.Context(), registry.Subject{Address: a, Version: v}, registry.Standing{State: registry.Withdrawn}); err != nil {
+	if _, _, err := p.node.publisher.Log.SetStanding(t.Context(), registry.Subject{Address: a, Version: v}, registry.Standing{State: registry.Withdrawn}); err != nil {
 		t.Fatal(err)
 	}
 	if status, index := p.ask(t, a.String(), "index.json"); status != http.StatusOK || len(index.Versions) > 0 {

@@ -17,7 +17,6 @@ import (
 	"github.com/larder-registry/larder/internal/node/uploadqueue"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/control"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -56,10 +55,11 @@ func (n *node) openRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.publisher = publishing.New(publish.Config{
+	n.publisher = publishing.New(publishing.Config{
 		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
 		Hostname: n.mirrorHostname(), KeysAreFiles: true, WrittenBy: n.bucket.WrittenBy,
-	}, control.Config{Rotate: n.rotate, Access: n.tokens.Operators, AccessKeys: accessKeys{n}})
+		Operators: control.Config{Rotate: n.rotate, Access: n.tokens.Operators, AccessKeys: accessKeys{n}},
+	})
 	n.mirror = n.openMirror(scratch)
 	return n.publisher.Recover(ctx)
 }
@@ -123,7 +123,7 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 		running.Go(func() { n.mirror.worker.Run(ctx) })
 	}
 	running.Go(func() {
-		for key, err := range n.publisher.Uploads(ctx, "") {
+		for key, err := range n.publisher.Inbox.Uploads(ctx, "") {
 			if err != nil {
 				if ctx.Err() == nil {
 					n.logger.Error("cannot look for uploads that were made while the server was down; restart it to try again", "error", err)

@@ -32,7 +32,7 @@ func (n *node) rotate(ctx context.Context) (signing.PublicKey, error) {
 	if err := n.dir.Supersede(datadir.SigningKey, datadir.NextSigningKey, kept); err != nil {
 		return signing.PublicKey{}, err
 	}
-	n.publisher.UseSigner(next)
+	n.publisher.Log.UseSigner(next)
 	n.logger.InfoContext(ctx, "signing with a new key", "key_id", next.PublicKey().KeyID, "old_key", n.dir.Path(kept))
 	return next.PublicKey(), nil
 }

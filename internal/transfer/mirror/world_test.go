@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/archivetest"
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/internal/transfer/netmirror"
@@ -27,7 +28,6 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/protocol"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 	"github.com/larder-registry/larder/pkg/upstream"
@@ -73,7 +73,7 @@ func newWorld(t *testing.T, hostname string) *world {
 	index := must(boltcatalog.Open(filepath.Join(t.TempDir(), "catalog")))(t)
 	key := must(signing.NewKey(t.Context(), must(rsa.GenerateKey(rand.Reader, 2048))(t), time.Now().Add(-time.Hour), "test"))(t)
 	quiet := slog.New(slog.DiscardHandler)
-	publisher := publish.New(publish.Config{
+	publisher := publishing.New(publishing.Config{
 		Bucket: w.bucket, Index: index, Signer: key, Scratch: t.TempDir(), Log: quiet, Hostname: hostname,
 	})
 	w.serve(protocol.New(protocol.Config{
@@ -140,7 +140,7 @@ func (w *world) serve(handler http.Handler) {
 }
 
 // publishAll publishes every upload until the context ends.
-func (w *world) publishAll(ctx context.Context, publisher *publish.Publisher) {
+func (w *world) publishAll(ctx context.Context, publisher publishing.Publisher) {
 	seen := map[string]bool{}
 	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		for object, err := range w.bucket.Versions(ctx, "", "") {

@@ -1,4 +1,4 @@
-package publish
+package versionlog
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 //
 // Errors: [registry.ErrNotFound] when it is not published, and a [*Refusal].
 // After any other one it is not known what holds; the same call finds out.
-func (p *Publisher) SetStanding(ctx context.Context, version registry.Subject, to registry.Standing) (registry.Listed, bool, error) {
+func (l *Log) SetStanding(ctx context.Context, version registry.Subject, to registry.Standing) (registry.Listed, bool, error) {
 	s := version.New()
-	err := p.load(ctx, s)
+	err := l.Load(ctx, s)
 	if err == nil && !published(s) {
 		err = registry.ErrNotFound
 	}
@@ -22,16 +22,16 @@ func (p *Publisher) SetStanding(ctx context.Context, version registry.Subject, t
 		return registry.Listed{}, false, err
 	}
 	changed := false
-	err = p.extend(ctx, s, func() (r *registry.Record, err error) {
+	err = l.Extend(ctx, s, func() (r *registry.Record, err error) {
 		r, err = standingRecord(s.Listed(), to)
 		changed = r != nil
 		return r, err
 	})
 	if err == nil {
-		err = p.index.Put(ctx, s)
+		err = l.index.Put(ctx, s)
 	}
 	if changed && err == nil {
-		p.log.InfoContext(ctx, "version "+string(to.State), "subject", s.Subject().String(), "message", to.Message)
+		l.log.InfoContext(ctx, "version "+string(to.State), "subject", s.Subject().String(), "message", to.Message)
 	}
 	return s.Listed(), changed, err
 }

@@ -1,0 +1,137 @@
+// Package versionlog is the log of a version and the catalog that follows it: it reads
+// and extends the records, signs what they accept, and lists the state that they add up to.
+package versionlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+const (
+	// maxRecord is the largest record, in bytes.
+	maxRecord = 16 << 20
+
+	// maxAttempts is how often a record is tried under the next number.
+	// Each failed try means that another writer of the same version went
+	// on, and a version has few.
+	maxAttempts = 1000
+)
+
+// Config is what a [Log] works with. Every field is required.
+type Config struct {
+	Bucket blob.Bucket
+	Index  catalog.Index
+	Signer Signer
+	Log    *slog.Logger
+}
+
+// Log is the logs of all versions. It is safe for concurrent use, also together with
+// others on the same bucket and catalog.
+type Log struct {
+	bucket blob.Bucket
+	index  catalog.Index
+	log    *slog.Logger
+	signer atomic.Pointer[Signer]
+}
+
+// New is the logs in a bucket.
+func New(c Config) *Log {
+	l := &Log{bucket: c.Bucket, index: c.Index, log: c.Log}
+	l.UseSigner(c.Signer)
+	return l
+}
+
+// Load fills a state of which nothing is known but the version: with what the
+// catalog has of it, and the records since. Where there are none, it stays at revision 0.
+func (l *Log) Load(ctx context.Context, s registry.State) error {
+	if err := l.index.Load(ctx, s, nil); err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return fmt.Errorf("catalog: %w", err)
+	}
+	return l.CatchUp(ctx, s)
+}
+
+// Put stores a state in the catalog, which lists it.
+func (l *Log) Put(ctx context.Context, s registry.State) error {
+	if err := l.index.Put(ctx, s); err != nil {
+		return fmt.Errorf("catalog: %w", err)
+	}
+	return nil
+}
+
+// CatchUp applies the records that the state does not have yet.
+func (l *Log) CatchUp(ctx context.Context, s registry.State) error {
+	for {
+		r, err := l.Record(ctx, s.NextRecordKey())
+		if errors.Is(err, registry.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.Apply(r); err != nil {
+			return recordsError{err}
+		}
+	}
+}
+
+// Record reads a record.
+//
+// Errors: [registry.ErrNotFound].
+func (l *Log) Record(ctx context.Context, key string) (r registry.Record, err error) {
+	data, _, err := blob.Read(ctx, l.bucket, key, "", maxRecord)
+	if err != nil {
+		return r, fmt.Errorf("read record: %w", err)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, recordsError{fmt.Errorf("read record %s: %w", key, err)}
+	}
+	return r, nil
+}
+
+// Extend adds a record to the log. What it is, next decides on the state: nil
+// when there is nothing to add, an error when there must not be. Where another
+// writer was first, its record is applied and next decides again.
+func (l *Log) Extend(ctx context.Context, s registry.State, next func() (*registry.Record, error)) error {
+	for range maxAttempts {
+		r, err := next()
+		if r == nil || err != nil {
+			return err
+		}
+		r.Time = registry.Now()
+		data, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		err = l.bucket.Create(ctx, s.NextRecordKey(), data)
+		if err == nil {
+			return s.Apply(*r)
+		}
+		if !errors.Is(err, blob.ErrExists) {
+			return fmt.Errorf("write record: %w", err)
+		}
+		if err := l.CatchUp(ctx, s); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("record %s: others were first %d times", s.NextRecordKey(), maxAttempts)
+}
+
+// FromRecords is a version as its records alone say it is.
+func (l *Log) FromRecords(ctx context.Context, last registry.ParsedRecordKey) (registry.State, error) {
+	s := last.New()
+	if err := l.CatchUp(ctx, s); err != nil {
+		return nil, err
+	}
+	if have := s.Listed().Revision; have < last.Sequence {
+		return nil, recordsError{fmt.Errorf("record %d of %d is missing: put it back from a backup, for no later one counts without it", have+1, last.Sequence)}
+	}
+	return s, nil
+}
