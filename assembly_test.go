@@ -26,6 +26,7 @@ var madeIn = map[string][]string{
 	"pkg/control.New":          {"internal/assembly/publishing"},
 	"pkg/inbox.New":            {"internal/assembly/publishing", "cmd/larder", "internal/node/backup"}, // beside a node
 	"pkg/versionlog.New":       {"internal/assembly/publishing"},
+	"pkg/authorkeys.New":       {"internal/assembly/publishing"},
 	"pkg/publish.New":          {"internal/assembly/publishing"},
 	"pkg/signing.NewKey":       {"internal/assembly/ownkey"},
 	"pkg/blob/s3blob.New":      {"functions/internal/bucket", "internal/node/locals3"}, // each door has its own

@@ -14,6 +14,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
+	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -29,7 +30,7 @@ type registryDouble struct {
 	errs   map[string]error // by subject; of the whole under ""
 	asked  []string
 
-	authors []publish.AuthorKey
+	authors []authorkeys.Known
 
 	held []publish.Held
 	told []inbox.Entry
@@ -114,25 +115,28 @@ func (d *registryDouble) OwnKeys(context.Context) ([]signing.PublicKey, error) {
 	return []signing.PublicKey{{KeyID: "A", Fingerprint: "AA"}, {KeyID: "B", Fingerprint: "BB"}}, d.errs["own"]
 }
 
-func (d *registryDouble) AuthorKeys(_ context.Context, after string) iter.Seq2[publish.AuthorKey, error] {
-	return func(yield func(publish.AuthorKey, error) bool) {
+func (d *registryDouble) All(_ context.Context, after string) iter.Seq2[authorkeys.Known, error] {
+	return func(yield func(authorkeys.Known, error) bool) {
 		for _, key := range d.authors {
 			if key.After > after && !yield(key, nil) {
 				return
 			}
 		}
 		if err := d.errs["authors"]; err != nil {
-			yield(publish.AuthorKey{}, err)
+			yield(authorkeys.Known{}, err)
 		}
 	}
 }
 
-func (d *registryDouble) DistrustKey(_ context.Context, fingerprint string) (bool, error) {
+func (d *registryDouble) Distrust(_ context.Context, fingerprint string) (bool, error) {
 	d.asked = append(d.asked, "distrust "+fingerprint)
 	return strings.HasPrefix(fingerprint, "A"), d.errs["distrust"]
 }
 
 func (d *registryDouble) PublicKey() signing.PublicKey { return signing.PublicKey{KeyID: "B"} }
+
+// of is the rooms of a registry.
+func of(d *registryDouble) Registry { return Registry{Log: d, Keys: d, Inbox: d, Walks: d} }
 
 // ask sends a request as it comes over a wire, and reads the answer so.
 func ask(t *testing.T, h *Handler, request string) (a Answer) {
@@ -159,7 +163,7 @@ func TestStanding(t *testing.T) {
 		`{"address":"ACME/vpc/aws","version":"1.0.0","state":"restored"}`:                       `module acme/vpc/aws 1.0.0 restored ""`,
 	} {
 		d := &registryDouble{}
-		a := ask(t, New(Config{Publisher: d}), `{"standing":`+request+`}`)
+		a := ask(t, New(Config{Registry: of(d)}), `{"standing":`+request+`}`)
 		if a.Error != "" || !reflect.DeepEqual(d.asked, []string{want}) {
 			t.Errorf("%s: asked for %q, %s", request, d.asked, a.Error)
 		}
@@ -185,7 +189,7 @@ func TestStandingIsRefused(t *testing.T) {
 		`{"address":"acme/widget","version":"1.0.0","state":"deprecated","message":"a\u0000b"}`: "control characters",
 	} {
 		d := &registryDouble{}
-		a := ask(t, New(Config{Publisher: d}), `{"standing":`+request+`}`)
+		a := ask(t, New(Config{Registry: of(d)}), `{"standing":`+request+`}`)
 		if !strings.Contains(a.Error, want) || len(d.asked) > 0 {
 			t.Errorf("%s: %q, want %q; asked for %q", request, a.Error, want, d.asked)
 		}
@@ -196,7 +200,7 @@ func TestStandingIsRefused(t *testing.T) {
 	}
 	d := &registryDouble{errs: map[string]error{"provider": registry.ErrNotFound, "module": errors.New("it is withdrawn")}}
 	for address, want := range map[string]string{"acme/widget": "there is no provider acme/widget 1.0.0", "acme/vpc/aws": "module acme/vpc/aws 1.0.0: it is withdrawn"} {
-		if a := ask(t, New(Config{Publisher: d}), `{"standing":{"address":"`+address+`","version":"1.0.0","state":"withdrawn"}}`); a.Error != want {
+		if a := ask(t, New(Config{Registry: of(d)}), `{"standing":{"address":"`+address+`","version":"1.0.0","state":"withdrawn"}}`); a.Error != want {
 			t.Errorf("%q, want %q", a.Error, want)
 		}
 	}
@@ -223,7 +227,7 @@ func TestWalks(t *testing.T) {
 		`{"reindex":{}}`: "reindex", `{"resign":{}}`: "resign", `{"verify":{}}`: "verify false", `{"verify":{"quick":true}}`: "verify true",
 	} {
 		d := double()
-		a := ask(t, New(Config{Publisher: d}), request)
+		a := ask(t, New(Config{Registry: of(d)}), request)
 		if a.Error != "" || !reflect.DeepEqual(*a.Walked, want) || d.asked[0] != asked {
 			t.Errorf("%s: asked for %q and answered %+v, want %+v", request, d.asked, a.Walked, want)
 		}
@@ -233,7 +237,7 @@ func TestWalks(t *testing.T) {
 // However little time a part has, it comes a step further.
 func TestWalksGoInParts(t *testing.T) {
 	d := double()
-	h := New(Config{Publisher: d})
+	h := New(Config{Registry: of(d)})
 	h.partTime = -time.Second
 	var last []string
 	for after, more := "", true; more; {
@@ -255,7 +259,7 @@ func TestAPartEndsWithTooManyFindings(t *testing.T) {
 	for i := range MaxFindings + 10 {
 		d.steps = append(d.steps, publish.Step{After: fmt.Sprintf("%05d", i), Leg: "records", Subject: "b", Problems: []string{"It is blue."}})
 	}
-	a := ask(t, New(Config{Publisher: d}), `{"verify":{}}`)
+	a := ask(t, New(Config{Registry: of(d)}), `{"verify":{}}`)
 	if len(a.Walked.Findings) != MaxFindings || a.Walked.Next == "" {
 		t.Errorf("%d findings, next %q", len(a.Walked.Findings), a.Walked.Next)
 	}
@@ -266,7 +270,7 @@ func TestAPartEndsWithTooManyNotes(t *testing.T) {
 	for i := range MaxFindings + 10 {
 		d.steps = append(d.steps, publish.Step{After: fmt.Sprintf("%05d", i), Leg: "records", Subject: "b", Notes: []string{"It is blue."}})
 	}
-	if a := ask(t, New(Config{Publisher: d}), `{"verify":{}}`); len(a.Walked.Notes) != MaxFindings || a.Walked.Next == "" {
+	if a := ask(t, New(Config{Registry: of(d)}), `{"verify":{}}`); len(a.Walked.Notes) != MaxFindings || a.Walked.Next == "" {
 		t.Errorf("%d notes, next %q", len(a.Walked.Notes), a.Walked.Next)
 	}
 }
@@ -274,7 +278,7 @@ func TestAPartEndsWithTooManyNotes(t *testing.T) {
 func TestAWalkThatFails(t *testing.T) {
 	d := &registryDouble{errs: map[string]error{"": errors.New("no bucket")}}
 	for _, request := range []string{`{"verify":{}}`, `{"keys":{}}`} {
-		if a := ask(t, New(Config{Publisher: d}), request); a.Error != "no bucket" || a.Walked != nil {
+		if a := ask(t, New(Config{Registry: of(d)}), request); a.Error != "no bucket" || a.Walked != nil {
 			t.Errorf("%s is answered %+v", request, a)
 		}
 	}
@@ -288,7 +292,7 @@ func TestKeys(t *testing.T) {
 		{Step: step("3", "provider acme/widget 1.1.0"), KeyID: "B"},
 		{Step: step("4", "provider acme/widget 2.0.0"), KeyID: "C", Author: true},
 		{Step: step("5", "provider acme/widget 3.0.0"), KeyID: longID('D'), Author: true},
-	}, authors: []publish.AuthorKey{
+	}, authors: []authorkeys.Known{
 		{After: "1", Fingerprint: long('D'), Namespace: "acme"},
 		{After: "2", Fingerprint: long('E'), Namespace: "acme"},
 		{After: "3", Fingerprint: long('D'), Namespace: "labs"},
@@ -305,7 +309,7 @@ func TestKeys(t *testing.T) {
 		{KeyID: longID('F'), Fingerprint: long('F'), Role: Author, Trust: Revoked},
 		{KeyID: "C", Role: Author, Versions: []string{"acme/widget 2.0.0"}},
 	}
-	h := New(Config{Publisher: d})
+	h := New(Config{Registry: of(d)})
 	if a := ask(t, h, `{"keys":{}}`); a.Error != "" || !reflect.DeepEqual(a.Walked.Keys, want) || a.Walked.Steps["records"] != 5 || a.Walked.Next != "" {
 		t.Errorf("answered %+v, want %+v", a.Walked, want)
 	}
@@ -324,11 +328,11 @@ func TestKeys(t *testing.T) {
 // after its time.
 func TestManyKeys(t *testing.T) {
 	d := &registryDouble{signed: []publish.Signed{{Step: publish.Step{After: "1", Leg: "records", Subject: "provider acme/widget 1.0.0"}, KeyID: "A"}}}
-	h := New(Config{Publisher: d})
+	h := New(Config{Registry: of(d)})
 	for _, more := range []int{0, 1} {
 		d.authors = nil
 		for n := range MaxKeys + more {
-			d.authors = append(d.authors, publish.AuthorKey{After: fmt.Sprintf("%04d", n), Fingerprint: fmt.Sprintf("%040d", n), Namespace: "acme"})
+			d.authors = append(d.authors, authorkeys.Known{After: fmt.Sprintf("%04d", n), Fingerprint: fmt.Sprintf("%040d", n), Namespace: "acme"})
 		}
 		end := fmt.Sprintf("keys:%04d", MaxKeys-1)
 		first := ask(t, h, `{"keys":{}}`)
@@ -361,7 +365,7 @@ func longID(c byte) string { return strings.Repeat(string(c), 16) }
 func TestKeysThatCannotBeListed(t *testing.T) {
 	for _, keys := range []string{"own", "authors"} {
 		d := &registryDouble{errs: map[string]error{keys: errors.New("no bucket")}}
-		if a := ask(t, New(Config{Publisher: d}), `{"keys":{}}`); a.Error != "no bucket" || a.Walked != nil {
+		if a := ask(t, New(Config{Registry: of(d)}), `{"keys":{}}`); a.Error != "no bucket" || a.Walked != nil {
 			t.Errorf("without the keys %q: answered %+v", keys, a)
 		}
 	}
@@ -376,14 +380,14 @@ func TestDistrust(t *testing.T) {
 		" AAAA AAAA AAAA AAAA AAAA  AAAA AAAA AAAA AAAA AAAA ": {long('A'), true},
 	} {
 		d := &registryDouble{}
-		a := ask(t, New(Config{Publisher: d}), `{"distrust":{"fingerprint":"`+written+`"}}`)
+		a := ask(t, New(Config{Registry: of(d)}), `{"distrust":{"fingerprint":"`+written+`"}}`)
 		if a.Error != "" || *a.Distrusted != want || !reflect.DeepEqual(d.asked, []string{"distrust " + want.Fingerprint}) {
 			t.Errorf("%q: asked for %q, answered %+v, %s", written, d.asked, a.Distrusted, a.Error)
 		}
 	}
 	for _, written := range []string{"", longID('A'), long('A')[1:], long('A') + "A", long('G'), "../../" + long('A')[6:]} {
 		d := &registryDouble{}
-		a := ask(t, New(Config{Publisher: d}), `{"distrust":{"fingerprint":"`+written+`"}}`)
+		a := ask(t, New(Config{Registry: of(d)}), `{"distrust":{"fingerprint":"`+written+`"}}`)
 		if !strings.Contains(a.Error, "is not the fingerprint of a key: it has 40") || len(d.asked) > 0 {
 			t.Errorf("%q: asked for %q, %s", written, d.asked, a.Error)
 		}
@@ -393,11 +397,11 @@ func TestDistrust(t *testing.T) {
 	}
 	for fault, want := range map[error]string{
 		registry.ErrNotFound:    "no namespace has a key with the fingerprint " + long('A') + ": larder keys lists",
-		publish.ErrOwnKey:       "larder keys rotate",
+		authorkeys.ErrOwnKey:    "larder keys rotate",
 		errors.New("no bucket"): "key " + long('A') + ": no bucket",
 	} {
 		d := &registryDouble{errs: map[string]error{"distrust": fault}}
-		if a := ask(t, New(Config{Publisher: d}), `{"distrust":{"fingerprint":"`+long('A')+`"}}`); !strings.Contains(a.Error, want) || a.Distrusted != nil {
+		if a := ask(t, New(Config{Registry: of(d)}), `{"distrust":{"fingerprint":"`+long('A')+`"}}`); !strings.Contains(a.Error, want) || a.Distrusted != nil {
 			t.Errorf("%v: answered %+v", fault, a)
 		}
 	}
@@ -407,16 +411,16 @@ func TestRotate(t *testing.T) {
 	rotate := func(context.Context) (signing.PublicKey, error) {
 		return signing.PublicKey{KeyID: "N", Fingerprint: "NN"}, nil
 	}
-	if a := ask(t, New(Config{Publisher: double(), Rotate: rotate}), `{"rotate":{}}`); a.Error != "" || !reflect.DeepEqual(*a.Rotated, Key{KeyID: "N", Fingerprint: "NN", Role: Current}) {
+	if a := ask(t, New(Config{Registry: of(double()), Rotate: rotate}), `{"rotate":{}}`); a.Error != "" || !reflect.DeepEqual(*a.Rotated, Key{KeyID: "N", Fingerprint: "NN", Role: Current}) {
 		t.Errorf("answered %+v", a)
 	}
-	if a := ask(t, New(Config{Publisher: double()}), `{"rotate":{}}`); !strings.Contains(a.Error, "SigningKeyArn") {
+	if a := ask(t, New(Config{Registry: of(double())}), `{"rotate":{}}`); !strings.Contains(a.Error, "SigningKeyArn") {
 		t.Errorf("where keys are in KMS: %+v", a)
 	}
 	fails := func(context.Context) (signing.PublicKey, error) {
 		return signing.PublicKey{KeyID: "N"}, errors.New("no disk")
 	}
-	if a := ask(t, New(Config{Publisher: double(), Rotate: fails}), `{"rotate":{}}`); a.Error != "make a new signing key: no disk" || a.Rotated != nil {
+	if a := ask(t, New(Config{Registry: of(double()), Rotate: fails}), `{"rotate":{}}`); a.Error != "make a new signing key: no disk" || a.Rotated != nil {
 		t.Errorf("without a disk: %+v", a)
 	}
 }
@@ -428,21 +432,21 @@ func TestAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	h := New(Config{Publisher: double(), Access: admin.New(store, func(context.Context, access.Decision) {})})
+	h := New(Config{Registry: of(double()), Access: admin.New(store, func(context.Context, access.Decision) {})})
 	if a := ask(t, h, `{"access":{"list_rules":{}}}`); a.Error != "" || a.Access == nil || a.Access.Rules == nil {
 		t.Errorf("answered %+v", a)
 	}
 	if a := ask(t, h, `{"access":{"remove_rule":{"name":"x"}}}`); !strings.Contains(a.Error, "there is no rule") || a.Access != nil {
 		t.Errorf("answered %+v", a)
 	}
-	if a := ask(t, New(Config{Publisher: double()}), `{"access":{"list_rules":{}}}`); !strings.Contains(a.Error, "login") {
+	if a := ask(t, New(Config{Registry: of(double())}), `{"access":{"list_rules":{}}}`); !strings.Contains(a.Error, "login") {
 		t.Errorf("where another function knows them: %+v", a)
 	}
 }
 
 func TestARequestForNothing(t *testing.T) {
 	for _, request := range []string{`{}`, `{"frobnicate":{}}`} {
-		if a := ask(t, New(Config{Publisher: double()}), request); !strings.Contains(a.Error, "newer one") {
+		if a := ask(t, New(Config{Registry: of(double())}), request); !strings.Contains(a.Error, "newer one") {
 			t.Errorf("%s: %+v", request, a)
 		}
 	}
@@ -457,7 +461,7 @@ func TestAWalkThatIsCutOff(t *testing.T) {
 	inStep.signed = []publish.Signed{{Step: inStep.steps[0]}}
 	inStep.held, inStep.told = []publish.Held{{After: "1", Subject: registry.Subject{Address: registry.ModuleAddress{}}}}, []inbox.Entry{{After: "1"}}
 	for where, d := range map[string]*registryDouble{"in a step": inStep, "before the next": {}} {
-		h := New(Config{Publisher: d})
+		h := New(Config{Registry: of(d)})
 		h.partTime = -time.Second // so that a step would end the part
 		for _, r := range []Request{{Reindex: &Part{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}, {List: &List{}}, {Uploads: &Uploads{}}} {
 			if a := h.Handle(ctx, r); a.Error != context.Canceled.Error() || a.Walked != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/access/admin"
+	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -21,25 +22,45 @@ import (
 // under way then takes: so an operator sees that it goes on.
 const partTime = 5 * time.Second
 
-// Publisher is what requests come to in the end: a [publish.config.Publisher].
-type Publisher interface {
+// Registry is what requests come to in the end. Every field is required.
+type Registry struct {
+	Log   Log
+	Keys  Keys
+	Inbox Inbox
+	Walks Walks
+}
+
+// Log is the logs of versions: a [versionlog.Log].
+type Log interface {
 	SetStanding(ctx context.Context, version registry.Subject, to registry.Standing) (registry.Listed, bool, error)
+	PublicKey() signing.PublicKey
+	OwnKeys(ctx context.Context) ([]signing.PublicKey, error)
+}
+
+// Keys are the authors' keys: an [authorkeys.Keys].
+type Keys interface {
+	All(ctx context.Context, after string) iter.Seq2[authorkeys.Known, error]
+	Distrust(ctx context.Context, fingerprint string) (changed bool, err error)
+}
+
+// Inbox is the uploads: an [inbox.Inbox].
+type Inbox interface {
+	Outcomes(ctx context.Context, prefix, after string) iter.Seq2[inbox.Entry, error]
+}
+
+// Walks are the walks over all versions: a [publish.Publisher].
+type Walks interface {
 	Reindex(ctx context.Context, after string) publish.Walk
 	Resign(ctx context.Context, after string) publish.Walk
 	Verify(ctx context.Context, after string, quickly bool) publish.Walk
 	Signatures(ctx context.Context, after string) iter.Seq2[publish.Signed, error]
-	OwnKeys(ctx context.Context) ([]signing.PublicKey, error)
-	AuthorKeys(ctx context.Context, after string) iter.Seq2[publish.AuthorKey, error]
-	DistrustKey(ctx context.Context, fingerprint string) (changed bool, err error)
-	PublicKey() signing.PublicKey
 	Inventory(ctx context.Context, of, after string) iter.Seq2[publish.Held, error]
-	Outcomes(ctx context.Context, prefix, after string) iter.Seq2[inbox.Entry, error]
 }
 
 // Config is what a handler works with.
 type Config struct {
-	// Publisher is asked for all but what the other fields are for. Required.
-	Publisher Publisher
+	// Registry is asked for all but what the other fields are for. Required.
+	Registry
 
 	// Rotate makes a new signing key and signs with it from then on. Nil: the
 	// signing key is changed by a deployment.
@@ -82,11 +103,11 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 	case r.Keys != nil:
 		a.Walked, err = h.keys(ctx, r.Keys.After)
 	case r.Resign != nil:
-		a.Walked, err = h.walk(ctx, h.config.Publisher.Resign(ctx, r.Resign.After))
+		a.Walked, err = h.walk(ctx, h.config.Walks.Resign(ctx, r.Resign.After))
 	case r.Reindex != nil:
-		a.Walked, err = h.walk(ctx, h.config.Publisher.Reindex(ctx, r.Reindex.After))
+		a.Walked, err = h.walk(ctx, h.config.Walks.Reindex(ctx, r.Reindex.After))
 	case r.Verify != nil:
-		a.Walked, err = h.walk(ctx, h.config.Publisher.Verify(ctx, r.Verify.After, r.Verify.Quick))
+		a.Walked, err = h.walk(ctx, h.config.Walks.Verify(ctx, r.Verify.After, r.Verify.Quick))
 	case r.List != nil:
 		a.Walked, err = h.list(ctx, *r.List)
 	case r.Uploads != nil:
@@ -113,7 +134,7 @@ func (h *Handler) setStanding(ctx context.Context, r Standing) (*Stood, error) {
 		return nil, err
 	}
 	version := asked.version
-	now, changed, err := h.config.Publisher.SetStanding(ctx, version, asked.to)
+	now, changed, err := h.config.Log.SetStanding(ctx, version, asked.to)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil, fmt.Errorf("there is no %s", version)
 	}
@@ -140,11 +161,11 @@ func (h *Handler) distrustKey(ctx context.Context, r Distrust) (*TrustEnded, err
 	if err != nil {
 		return nil, err
 	}
-	changed, err := h.config.Publisher.DistrustKey(ctx, fingerprint)
+	changed, err := h.config.Keys.Distrust(ctx, fingerprint)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		return nil, fmt.Errorf("no namespace has a key with the fingerprint %s: larder keys lists those that there are", fingerprint)
-	case errors.Is(err, publish.ErrOwnKey):
+	case errors.Is(err, authorkeys.ErrOwnKey):
 		return nil, fmt.Errorf("%s is a key of the registry's own: change it (larder keys rotate), and sign anew what it signed (larder keys resign)", fingerprint)
 	case err != nil:
 		return nil, fmt.Errorf("key %s: %w", fingerprint, err)
@@ -197,12 +218,12 @@ func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 		}
 		after = ""
 	}
-	for signed, err := range h.config.Publisher.Signatures(ctx, after) {
+	for signed, err := range h.config.Walks.Signatures(ctx, after) {
 		if err := cmp.Or(ctx.Err(), signed.Whole(err)); err != nil {
 			return nil, err
 		}
 		if signed.KeyID != "" {
-			part.signed(h.config.Publisher.PublicKey().KeyID, signed)
+			part.signed(h.config.Log.PublicKey().KeyID, signed)
 		}
 		if part.add(signed.Step, err) {
 			return &part.Walked, nil
@@ -213,13 +234,13 @@ func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 }
 
 func (h *Handler) ownKeys(ctx context.Context, part *part) error {
-	keys, err := h.config.Publisher.OwnKeys(ctx)
+	keys, err := h.config.Log.OwnKeys(ctx)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
 		role := Replaced
-		if key.KeyID == h.config.Publisher.PublicKey().KeyID {
+		if key.KeyID == h.config.Log.PublicKey().KeyID {
 			role = Current
 		}
 		*part.key(key.KeyID) = Key{KeyID: key.KeyID, Fingerprint: key.Fingerprint, Role: role}
@@ -231,7 +252,7 @@ func (h *Handler) ownKeys(ctx context.Context, part *part) error {
 // who publishes can have as many as they like.
 func (h *Handler) authorKeys(ctx context.Context, after string, part *part) (ends bool, err error) {
 	seen := 0
-	for key, err := range h.config.Publisher.AuthorKeys(ctx, after) {
+	for key, err := range h.config.Keys.All(ctx, after) {
 		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return false, err
 		}
@@ -267,7 +288,7 @@ func (p *part) key(id string) *Key {
 
 // author notes what is known of an author's key. That it is not trusted comes after
 // who has it.
-func (p *part) author(k publish.AuthorKey) {
+func (p *part) author(k authorkeys.Known) {
 	key := p.key(k.Fingerprint[max(0, len(k.Fingerprint)-16):])
 	key.Fingerprint, key.Role = k.Fingerprint, Author
 	switch {

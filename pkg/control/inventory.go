@@ -14,7 +14,7 @@ import (
 // list takes a part of all versions.
 func (h *Handler) list(ctx context.Context, r List) (*Walked, error) {
 	part := newPart(h.partTime)
-	for held, err := range h.config.Publisher.Inventory(ctx, r.Of, r.After) {
+	for held, err := range h.config.Walks.Inventory(ctx, r.Of, r.After) {
 		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func versionOf(held publish.Held) Version {
 // uploads takes a part of all outcomes.
 func (h *Handler) uploads(ctx context.Context, r Uploads) (*Walked, error) {
 	part := newPart(h.partTime)
-	for entry, err := range h.config.Publisher.Outcomes(ctx, r.Prefix, r.After) {
+	for entry, err := range h.config.Inbox.Outcomes(ctx, r.Prefix, r.After) {
 		if entry.After == "" {
 			return nil, err
 		}

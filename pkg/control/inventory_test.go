@@ -43,19 +43,19 @@ func TestList(t *testing.T) {
 	d := &registryDouble{held: heldVersions(t)}
 	for after, gone := range map[string]int{"": 0, "1": 1} {
 		d.asked = nil
-		a := ask(t, New(Config{Publisher: d}), `{"list":{"of":"acme","after":"`+after+`"}}`)
+		a := ask(t, New(Config{Registry: of(d)}), `{"list":{"of":"acme","after":"`+after+`"}}`)
 		want := Walked{Last: "acme/widget 1.0.0", Steps: map[string]int{"records": 4 - gone}, Versions: wantVersions[gone:]}
 		if a.Error != "" || !reflect.DeepEqual(*a.Walked, want) || !slices.Equal(d.asked, []string{`inventory "acme" "` + after + `"`}) {
 			t.Errorf("asked %q, answered %+v, %s, want %+v", d.asked, a.Walked, a.Error, want)
 		}
 	}
-	h := New(Config{Publisher: d})
+	h := New(Config{Registry: of(d)})
 	h.partTime = -time.Second
 	if a := ask(t, h, `{"list":{}}`); a.Walked.Next != "1" || len(a.Walked.Versions) != 1 {
 		t.Errorf("without time, it is %+v", a.Walked)
 	}
 	d.errs = map[string]error{"": errors.New("no bucket")}
-	if a := ask(t, New(Config{Publisher: d}), `{"list":{}}`); a.Error != "no bucket" || a.Walked != nil {
+	if a := ask(t, New(Config{Registry: of(d)}), `{"list":{}}`); a.Error != "no bucket" || a.Walked != nil {
 		t.Errorf("it is %+v", a)
 	}
 }
@@ -70,7 +70,7 @@ func TestListsOfMany(t *testing.T) {
 		d.held = append(d.held, held)
 		d.told = append(d.told, inbox.Entry{After: fmt.Sprint(n), Outcome: inbox.Outcome{Key: "k", Status: inbox.Rejected, Reasons: []string{long.Message}}})
 	}
-	h := New(Config{Publisher: d})
+	h := New(Config{Registry: of(d)})
 	if w := ask(t, h, `{"list":{}}`).Walked; len(w.Versions) != 4 || w.Next != "3" {
 		t.Errorf("there are %d, until %q", len(w.Versions), w.Next)
 	}
@@ -90,7 +90,7 @@ func TestUploads(t *testing.T) {
 	all := []inbox.Entry{told("1", inbox.Published, 0), told("2", inbox.Rejected, MaxReasons), told("3", inbox.Pending, MaxReasons+2), told("4", inbox.Ignored, 1), {After: "5"}}
 	for status, want := range map[string][]int{`""`: {1, 2, 3}, `"all"`: {0, 1, 2, 3}, `"rejected"`: {1}, `"pending"`: {2}, `"ignored"`: {3}, `"published"`: {0}} {
 		d := &registryDouble{told: all, errs: map[string]error{"5": errors.New("it cannot be read")}}
-		a := ask(t, New(Config{Publisher: d}), `{"uploads":{"prefix":"providers/","status":`+status+`}}`)
+		a := ask(t, New(Config{Registry: of(d)}), `{"uploads":{"prefix":"providers/","status":`+status+`}}`)
 		expected := Walked{Last: "5", Steps: map[string]int{"inbox": 5}, Findings: []Finding{{"5", "it cannot be read"}}}
 		for _, n := range want {
 			o := all[n].Outcome
@@ -104,7 +104,7 @@ func TestUploads(t *testing.T) {
 		}
 	}
 	d := &registryDouble{told: all, errs: map[string]error{"": errors.New("no bucket")}}
-	if a := ask(t, New(Config{Publisher: d}), `{"uploads":{}}`); a.Error != "no bucket" || a.Walked != nil {
+	if a := ask(t, New(Config{Registry: of(d)}), `{"uploads":{}}`); a.Error != "no bucket" || a.Walked != nil {
 		t.Errorf("it is %+v", a)
 	}
 }

@@ -75,15 +75,15 @@ func TestAccessKeys(t *testing.T) {
 			`and "larder keys rotate-access" changes the operator's own key`}, "revoke nobody"},
 	} {
 		keys := &accessKeysDouble{}
-		if got := ask(t, New(Config{Publisher: double(), AccessKeys: keys}), request); !reflect.DeepEqual(got, test.want) || strings.Join(keys.asked, "; ") != test.asked {
+		if got := ask(t, New(Config{Registry: of(double()), AccessKeys: keys}), request); !reflect.DeepEqual(got, test.want) || strings.Join(keys.asked, "; ") != test.asked {
 			t.Errorf("%s: asked %q, answered %+v, want %+v", request, keys.asked, got, test.want)
 		}
 	}
-	if got := ask(t, New(Config{Publisher: double(), AccessKeys: &accessKeysDouble{err: errDisk}}), `{"rotate_access":{}}`); !reflect.DeepEqual(got, Answer{Error: "the disk is full"}) {
+	if got := ask(t, New(Config{Registry: of(double()), AccessKeys: &accessKeysDouble{err: errDisk}}), `{"rotate_access":{}}`); !reflect.DeepEqual(got, Answer{Error: "the disk is full"}) {
 		t.Errorf("keys that cannot be kept: answered %+v", got)
 	}
 	before := time.Now().Truncate(time.Second)
-	got := ask(t, New(Config{Publisher: double(), AccessKeys: &accessKeysDouble{}}), `{"create_uploader":{"name":"labs-ci","namespaces":["labs"],"lifetime":"1m"}}`)
+	got := ask(t, New(Config{Registry: of(double()), AccessKeys: &accessKeysDouble{}}), `{"create_uploader":{"name":"labs-ci","namespaces":["labs"],"lifetime":"1m"}}`)
 	if expires := got.UploaderCreated.Expires; expires.Before(before.Add(time.Minute)) || expires.After(time.Now().Add(time.Minute)) {
 		t.Errorf("a minute from %v is %v", before, expires)
 	}
@@ -99,7 +99,7 @@ func TestAccessKeysOfIAM(t *testing.T) {
 		`{"list_uploaders":{}}`:  uploaders,
 		`{"revoke_uploader":{}}`: uploaders,
 	} {
-		if got := ask(t, New(Config{Publisher: double()}), request); !reflect.DeepEqual(got, Answer{Error: want}) {
+		if got := ask(t, New(Config{Registry: of(double())}), request); !reflect.DeepEqual(got, Answer{Error: want}) {
 			t.Errorf("%s: answered %+v", request, got)
 		}
 	}

@@ -235,7 +235,7 @@ func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, u in
 	if err := checkForm(*r.signature); err != nil {
 		return signatureRejected(err)
 	}
-	key, err := p.verify(ctx, u.Provider.Namespace, r.sums.data, r.signature.data)
+	key, err := p.keys.Verify(ctx, u.Provider.Namespace, r.sums.data, r.signature.data)
 	if err != nil {
 		return notVerified(u, err)
 	}

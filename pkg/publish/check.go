@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/archive"
+	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -90,7 +91,7 @@ func (f *checked) read(ctx context.Context, file io.ReaderAt, size int64) error 
 	case inbox.Manifest:
 		f.protocols, err = parseManifest(data)
 	case inbox.AuthorKeys:
-		_, err = readKeys(data)
+		_, err = authorkeys.ReadFile(data)
 	case inbox.MirrorDocument:
 		_, err = parseMirrorHashes(data)
 	default:

@@ -51,7 +51,7 @@ func (p *Publisher) mayBeAuthors(ctx context.Context, namespace string, sums, si
 	if checkForm(signature) != nil {
 		return false, nil
 	}
-	_, err := p.verify(ctx, namespace, sums.data, signature.data)
+	_, err := p.keys.Verify(ctx, namespace, sums.data, signature.data)
 	var unknown *signing.UnknownIssuerError
 	var invalid *signing.InvalidSignatureError
 	switch {

@@ -74,7 +74,7 @@ func TestAPackageThatContradictsTheSHA256SUMSBesideIt(t *testing.T) {
 		{"signed by a key that is not trusted", func(w *world, r *release) {
 			r.sign(w.T, newKey(w.T, "distrusted"))
 			w.upload("keys/"+r.namespace+"/author.asc", []byte(newKey(w.T, "distrusted").PublicKey().ASCIIArmor))
-			if _, err := w.DistrustKey(w.Context(), newKey(w.T, "distrusted").PublicKey().Fingerprint); err != nil {
+			if _, err := w.Keys.Distrust(w.Context(), newKey(w.T, "distrusted").PublicKey().Fingerprint); err != nil {
 				w.Fatal(err)
 			}
 			put(w, r, "SHA256SUMS", "SHA256SUMS.sig")

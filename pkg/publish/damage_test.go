@@ -14,11 +14,11 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -273,7 +273,7 @@ func TestVerifyNamesAReleaseWithoutAReadableKey(t *testing.T) {
 			w := newWorldOn(t, inMemory, onBolt)
 			w.upload(authorFile, []byte(one))
 			w.uploadSigned(author, "1.0.0")
-			if _, err := w.DistrustKey(t.Context(), fingerprintOf(author)); err != nil {
+			if _, err := w.Keys.Distrust(t.Context(), fingerprintOf(author)); err != nil {
 				t.Fatal(err)
 			}
 			s := w.provider("acme", "widget", "1.0.0")
@@ -408,7 +408,7 @@ func TestDistrustOfAFormerOwnKey(t *testing.T) {
 	author := newAuthor(t, packet.Config{})
 	w.upload(authorFile, exported(t, author))
 	w.put(registry.OwnKeyKey(fingerprintOf(author)), exported(t, author))
-	if changed, err := w.DistrustKey(t.Context(), fingerprintOf(author)); changed || !errors.Is(err, publish.ErrOwnKey) {
+	if changed, err := w.Keys.Distrust(t.Context(), fingerprintOf(author)); changed || !errors.Is(err, authorkeys.ErrOwnKey) {
 		t.Errorf("DistrustKey() = %v, %v", changed, err)
 	}
 	if got := w.keysUnder(registry.UntrustedKeysPrefix); len(got) > 0 {

@@ -88,7 +88,7 @@ func TestTheLogSaysWhatHappens(t *testing.T) {
 	upload(authorFile, exported(t, author), nil)
 	logged()
 	for range 2 {
-		if _, err := p.DistrustKey(t.Context(), fingerprintOf(author)); err != nil {
+		if _, err := p.Keys.Distrust(t.Context(), fingerprintOf(author)); err != nil {
 			t.Error(err)
 		}
 	}

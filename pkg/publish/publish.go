@@ -31,6 +31,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
@@ -45,6 +46,7 @@ type Config struct {
 	Index   catalog.Index
 	Inbox   *inbox.Inbox
 	Log     *versionlog.Log
+	Keys    *authorkeys.Keys
 	Scratch string // a folder with room for the largest upload times the number of them at once
 	Logger  *slog.Logger
 
@@ -60,6 +62,7 @@ type Publisher struct {
 	index    catalog.Index
 	inbox    *inbox.Inbox
 	log      *versionlog.Log
+	keys     *authorkeys.Keys
 	scratch  string
 	logger   *slog.Logger
 	hostname string
@@ -69,7 +72,7 @@ type Publisher struct {
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	return &Publisher{bucket: c.Bucket, index: c.Index, inbox: c.Inbox, log: c.Log, scratch: c.Scratch, logger: c.Logger, hostname: c.Hostname,
+	return &Publisher{bucket: c.Bucket, index: c.Index, inbox: c.Inbox, log: c.Log, keys: c.Keys, scratch: c.Scratch, logger: c.Logger, hostname: c.Hostname,
 		maxAnswered: maxAnswered, maxStored: maxStored}
 }
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -442,7 +442,7 @@ func TestEndingTrustMayFailAnywhere(t *testing.T) {
 		"a certificate": uploaded(certificate),
 		"by an operator": func(w *world, author *openpgp.Entity) func(*parts) error {
 			return func(p *parts) error {
-				_, err := p.DistrustKey(w.Context(), fingerprintOf(author))
+				_, err := p.Keys.Distrust(w.Context(), fingerprintOf(author))
 				return err
 			}
 		},
@@ -477,13 +477,13 @@ func TestDistrustKey(t *testing.T) {
 	pending := signedBy(t, author, "1.1.0")
 	w.uploadFiles(pending.inOrder("linux_amd64.zip", "SHA256SUMS"))
 
-	for fingerprint, want := range map[string]error{strings.Repeat("0", 40): registry.ErrNotFound, w.key.PublicKey().Fingerprint: publish.ErrOwnKey} {
-		if changed, err := w.DistrustKey(t.Context(), fingerprint); changed || !errors.Is(err, want) {
+	for fingerprint, want := range map[string]error{strings.Repeat("0", 40): registry.ErrNotFound, w.key.PublicKey().Fingerprint: authorkeys.ErrOwnKey} {
+		if changed, err := w.Keys.Distrust(t.Context(), fingerprint); changed || !errors.Is(err, want) {
 			t.Errorf("DistrustKey(%s) = %v, %v; want %v", fingerprint, changed, err, want)
 		}
 	}
 	for _, want := range []bool{true, false} {
-		if changed, err := w.DistrustKey(t.Context(), fingerprintOf(author)); changed != want || err != nil {
+		if changed, err := w.Keys.Distrust(t.Context(), fingerprintOf(author)); changed != want || err != nil {
 			t.Errorf("DistrustKey() = %v, %v; want %v", changed, err, want)
 		}
 	}
@@ -502,8 +502,8 @@ func TestDistrustKey(t *testing.T) {
 	w.put(registry.UntrustedKeyPrefix(fingerprintOf(author))+"elsewhat.asc", nil)
 	w.put(registry.AuthorKeysPrefix("acme")+"elsewhat.asc", nil)
 	all := w.authorsKeys("")
-	last := publish.AuthorKey{Fingerprint: fingerprintOf(gone), Revoked: true}
-	want := []publish.AuthorKey{
+	last := authorkeys.Known{Fingerprint: fingerprintOf(gone), Revoked: true}
+	want := []authorkeys.Known{
 		{Fingerprint: fingerprintOf(author), Namespace: "acme"},
 		{Fingerprint: fingerprintOf(other), Namespace: "acme"},
 		{Fingerprint: fingerprintOf(author), Namespace: "labs"},
@@ -530,9 +530,9 @@ func TestDistrustKey(t *testing.T) {
 }
 
 // authorsKeys is what is known of authors' keys after a cursor.
-func (w *world) authorsKeys(after string) (all []publish.AuthorKey) {
+func (w *world) authorsKeys(after string) (all []authorkeys.Known) {
 	w.Helper()
-	for key, err := range w.AuthorKeys(w.Context(), after) {
+	for key, err := range w.Keys.All(w.Context(), after) {
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -566,7 +566,7 @@ func TestVerifyNamesWhatKeysSignedThatAreNotTrusted(t *testing.T) {
 		func(author *openpgp.Entity) { w.upload("keys/acme/gone.asc", revoked(t, author)) },
 		func(author *openpgp.Entity) { w.upload("keys/acme/certificate.asc", certificate(t, author)) },
 		func(author *openpgp.Entity) {
-			if _, err := w.DistrustKey(t.Context(), fingerprintOf(author)); err != nil {
+			if _, err := w.Keys.Distrust(t.Context(), fingerprintOf(author)); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -311,5 +311,5 @@ func (v verification) holdsUpload(ctx context.Context, namespace string, o inbox
 	if err != nil {
 		return false, err
 	}
-	return v.holdsKeys(ctx, namespace, data)
+	return v.keys.Holds(ctx, namespace, data)
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/assembly/publishing"
+	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -50,13 +51,14 @@ type parts struct {
 	*publish.Publisher
 	*inbox.Inbox
 	*versions
+	Keys *authorkeys.Keys
 }
 
 type versions = versionlog.Log // by a name that is not [testing.T.Log]
 
 func assemble(c publishing.Config) *parts {
 	p := publishing.New(c)
-	return &parts{p.Publisher, p.Inbox, p.Log}
+	return &parts{p.Publisher, p.Inbox, p.Log, p.Keys}
 }
 
 // Resign is that of the publisher.

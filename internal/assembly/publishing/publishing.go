@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/control"
@@ -28,8 +29,8 @@ type Config struct {
 	WrittenBy    func(ctx context.Context, key, version string) (string, error) // see [inbox.Config]
 	Announce     func(context.Context, inbox.Outcome) error                     // see [inbox.Config]
 
-	// Operators answers what operators ask that is not for a publisher. Its Publisher is
-	// set here.
+	// Operators answers what operators ask that is not for a publisher. Its Registry is set
+	// here.
 	Operators control.Config
 }
 
@@ -39,25 +40,15 @@ type Publisher struct {
 	*control.Handler
 	Inbox *inbox.Inbox
 	Log   *versionlog.Log
+	Keys  *authorkeys.Keys
 }
 
 // New is a publisher.
 func New(c Config) Publisher {
 	in := inbox.New(inbox.Config{Bucket: c.Bucket, Log: c.Log, KeysAreFiles: c.KeysAreFiles, WrittenBy: c.WrittenBy, Announce: c.Announce})
 	log := versionlog.New(versionlog.Config{Bucket: c.Bucket, Index: c.Index, Signer: c.Signer, Log: c.Log})
-	publisher := publish.New(publish.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Scratch: c.Scratch, Logger: c.Log, Hostname: c.Hostname})
-	c.Operators.Publisher = operated{publisher, in, log}
-	return Publisher{Publisher: publisher, Handler: control.New(c.Operators), Inbox: in, Log: log}
-}
-
-// operated is what operators' requests come to.
-type operated struct {
-	*publish.Publisher
-	*inbox.Inbox
-	*versionlog.Log
-}
-
-// Resign is that of the publisher.
-func (o operated) Resign(ctx context.Context, after string) publish.Walk {
-	return o.Publisher.Resign(ctx, after)
+	keys := authorkeys.New(authorkeys.Config{Bucket: c.Bucket, OwnKey: log.PublicKey, Log: c.Log})
+	publisher := publish.New(publish.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Scratch: c.Scratch, Logger: c.Log, Hostname: c.Hostname})
+	c.Operators.Registry = control.Registry{Log: log, Keys: keys, Inbox: in, Walks: publisher}
+	return Publisher{Publisher: publisher, Handler: control.New(c.Operators), Inbox: in, Log: log, Keys: keys}
 }
