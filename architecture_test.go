@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"pkg/inbox":                 {"pkg/registry", "pkg/blob", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/versionlog":            {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/shasums", "pkg/signing"},
 	"pkg/authorkeys":            {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/signing"},
+	"pkg/upkeep":                {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/shasums", "pkg/signing"},
 	"pkg/publish":               {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/catalog", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/blob":                  {},
 	"pkg/blob/s3blob":           {"internal/awserror", "pkg/registry", "pkg/blob"},
@@ -36,7 +37,7 @@ var mayImport = map[string][]string{
 	"pkg/catalog/boltcatalog":   {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
 	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
 	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/catalog", "pkg/access"},
-	"pkg/control":               {"pkg/registry", "pkg/inbox", "pkg/authorkeys", "pkg/publish", "pkg/signing", "pkg/access", "pkg/access/admin"},
+	"pkg/control":               {"pkg/registry", "pkg/inbox", "pkg/authorkeys", "pkg/upkeep", "pkg/signing", "pkg/access", "pkg/access/admin"},
 	"pkg/pullthrough":           {"internal/ttlcache", "pkg/registry", "pkg/blob", "pkg/protocol", "pkg/upstream"},
 	"pkg/identity":              {"pkg/access"},
 	"pkg/login":                 {"internal/printable", "pkg/access", "pkg/identity", "pkg/protocol"},
@@ -103,7 +104,7 @@ var mayLink = map[string][]string{
 	"functions/download":  allOf(answers, table, bucket, "functions/internal/reading", "functions/internal/gateway"),
 	"functions/login":     allOf(answers, table, "internal/assembly/tokens", "pkg/access/admin", "pkg/identity", "pkg/login", "internal/printable", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
 	"functions/fetch":     allOf(answers, table, bucket, "functions/internal/reading", "internal/assembly/fetching", "pkg/pullthrough", "pkg/upstream", "internal/printable", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
-	"functions/publish": allOf(table, bucket, "internal/assembly/publishing", "internal/assembly/ownkey", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/publish", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
+	"functions/publish": allOf(table, bucket, "internal/assembly/publishing", "internal/assembly/ownkey", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/publish", "pkg/upkeep", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
 		"functions/internal/publishevents", "functions/internal/queue", "functions/internal/signingkey", "functions/internal/topic"),
 }
 

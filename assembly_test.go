@@ -28,6 +28,7 @@ var madeIn = map[string][]string{
 	"pkg/versionlog.New":       {"internal/assembly/publishing"},
 	"pkg/authorkeys.New":       {"internal/assembly/publishing"},
 	"pkg/publish.New":          {"internal/assembly/publishing"},
+	"pkg/upkeep.New":           {"internal/assembly/publishing"},
 	"pkg/signing.NewKey":       {"internal/assembly/ownkey"},
 	"pkg/blob/s3blob.New":      {"functions/internal/bucket", "internal/node/locals3"}, // each door has its own
 }

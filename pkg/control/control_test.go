@@ -17,35 +17,35 @@ import (
 	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/upkeep"
 )
 
 // registryDouble answers as a registry with a few versions does. What walks do
 // to a real one is tested with them.
 type registryDouble struct {
-	steps  []publish.Step
-	signed []publish.Signed
+	steps  []upkeep.Step
+	signed []upkeep.Signed
 	errs   map[string]error // by subject; of the whole under ""
 	asked  []string
 
 	authors []authorkeys.Known
 
-	held []publish.Held
+	held []upkeep.Held
 	told []inbox.Entry
 }
 
-func (d *registryDouble) Inventory(_ context.Context, of, after string) iter.Seq2[publish.Held, error] {
+func (d *registryDouble) Inventory(_ context.Context, of, after string) iter.Seq2[upkeep.Held, error] {
 	d.asked = append(d.asked, fmt.Sprintf("inventory %q %q", of, after))
-	return func(yield func(publish.Held, error) bool) {
+	return func(yield func(upkeep.Held, error) bool) {
 		for _, held := range d.held {
 			if held.After > after && !yield(held, nil) {
 				return
 			}
 		}
 		if err := d.errs[""]; err != nil {
-			yield(publish.Held{}, err)
+			yield(upkeep.Held{}, err)
 		}
 	}
 }
@@ -70,11 +70,11 @@ func (d *registryDouble) SetStanding(_ context.Context, version registry.Subject
 	return registry.Listed{Version: version.Version, Standing: to}, kind == "module", d.errs[kind]
 }
 
-func (d *registryDouble) walk(name, after string) publish.Walk {
+func (d *registryDouble) walk(name, after string) upkeep.Walk {
 	d.asked = append(d.asked, strings.TrimSpace(name+" "+after))
-	return func(yield func(publish.Step, error) bool) {
+	return func(yield func(upkeep.Step, error) bool) {
 		if err := d.errs[""]; err != nil {
-			yield(publish.Step{}, err)
+			yield(upkeep.Step{}, err)
 			return
 		}
 		for _, step := range d.steps {
@@ -85,22 +85,22 @@ func (d *registryDouble) walk(name, after string) publish.Walk {
 	}
 }
 
-func (d *registryDouble) Reindex(_ context.Context, after string) publish.Walk {
+func (d *registryDouble) Reindex(_ context.Context, after string) upkeep.Walk {
 	return d.walk("reindex", after)
 }
 
-func (d *registryDouble) Resign(_ context.Context, after string) publish.Walk {
+func (d *registryDouble) Resign(_ context.Context, after string) upkeep.Walk {
 	return d.walk("resign", after)
 }
 
-func (d *registryDouble) Verify(_ context.Context, after string, quickly bool) publish.Walk {
+func (d *registryDouble) Verify(_ context.Context, after string, quickly bool) upkeep.Walk {
 	return d.walk(fmt.Sprintf("verify %v", quickly), after)
 }
 
-func (d *registryDouble) Signatures(_ context.Context, after string) iter.Seq2[publish.Signed, error] {
-	return func(yield func(publish.Signed, error) bool) {
+func (d *registryDouble) Signatures(_ context.Context, after string) iter.Seq2[upkeep.Signed, error] {
+	return func(yield func(upkeep.Signed, error) bool) {
 		if err := d.errs[""]; err != nil {
-			yield(publish.Signed{}, err)
+			yield(upkeep.Signed{}, err)
 			return
 		}
 		for _, signed := range d.signed {
@@ -208,7 +208,7 @@ func TestStandingIsRefused(t *testing.T) {
 
 func double() *registryDouble {
 	return &registryDouble{
-		steps: []publish.Step{
+		steps: []upkeep.Step{
 			{After: "1", Leg: "records", Subject: "module a", Changed: true},
 			{After: "2", Leg: "records", Subject: "provider b", Problems: []string{"It is blue.", "It is old."}},
 			{After: "3", Leg: "inbox", Subject: "upload c", Notes: []string{"It is late."}},
@@ -257,7 +257,7 @@ func TestWalksGoInParts(t *testing.T) {
 func TestAPartEndsWithTooManyFindings(t *testing.T) {
 	d := &registryDouble{}
 	for i := range MaxFindings + 10 {
-		d.steps = append(d.steps, publish.Step{After: fmt.Sprintf("%05d", i), Leg: "records", Subject: "b", Problems: []string{"It is blue."}})
+		d.steps = append(d.steps, upkeep.Step{After: fmt.Sprintf("%05d", i), Leg: "records", Subject: "b", Problems: []string{"It is blue."}})
 	}
 	a := ask(t, New(Config{Registry: of(d)}), `{"verify":{}}`)
 	if len(a.Walked.Findings) != MaxFindings || a.Walked.Next == "" {
@@ -268,7 +268,7 @@ func TestAPartEndsWithTooManyFindings(t *testing.T) {
 func TestAPartEndsWithTooManyNotes(t *testing.T) {
 	d := &registryDouble{}
 	for i := range MaxFindings + 10 {
-		d.steps = append(d.steps, publish.Step{After: fmt.Sprintf("%05d", i), Leg: "records", Subject: "b", Notes: []string{"It is blue."}})
+		d.steps = append(d.steps, upkeep.Step{After: fmt.Sprintf("%05d", i), Leg: "records", Subject: "b", Notes: []string{"It is blue."}})
 	}
 	if a := ask(t, New(Config{Registry: of(d)}), `{"verify":{}}`); len(a.Walked.Notes) != MaxFindings || a.Walked.Next == "" {
 		t.Errorf("%d notes, next %q", len(a.Walked.Notes), a.Walked.Next)
@@ -285,8 +285,8 @@ func TestAWalkThatFails(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	step := func(n, subject string) publish.Step { return publish.Step{After: n, Leg: "records", Subject: subject} }
-	d := &registryDouble{signed: []publish.Signed{
+	step := func(n, subject string) upkeep.Step { return upkeep.Step{After: n, Leg: "records", Subject: subject} }
+	d := &registryDouble{signed: []upkeep.Signed{
 		{Step: step("1", "module acme/vpc/aws 1.0.0")},
 		{Step: step("2", "provider acme/widget 1.0.0"), KeyID: "A"},
 		{Step: step("3", "provider acme/widget 1.1.0"), KeyID: "B"},
@@ -327,7 +327,7 @@ func TestKeys(t *testing.T) {
 // Authors' keys are as many as those want who publish: a part ends after so many, or
 // after its time.
 func TestManyKeys(t *testing.T) {
-	d := &registryDouble{signed: []publish.Signed{{Step: publish.Step{After: "1", Leg: "records", Subject: "provider acme/widget 1.0.0"}, KeyID: "A"}}}
+	d := &registryDouble{signed: []upkeep.Signed{{Step: upkeep.Step{After: "1", Leg: "records", Subject: "provider acme/widget 1.0.0"}, KeyID: "A"}}}
 	h := New(Config{Registry: of(d)})
 	for _, more := range []int{0, 1} {
 		d.authors = nil
@@ -458,8 +458,8 @@ func TestAWalkThatIsCutOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	inStep := double()
-	inStep.signed = []publish.Signed{{Step: inStep.steps[0]}}
-	inStep.held, inStep.told = []publish.Held{{After: "1", Subject: registry.Subject{Address: registry.ModuleAddress{}}}}, []inbox.Entry{{After: "1"}}
+	inStep.signed = []upkeep.Signed{{Step: inStep.steps[0]}}
+	inStep.held, inStep.told = []upkeep.Held{{After: "1", Subject: registry.Subject{Address: registry.ModuleAddress{}}}}, []inbox.Entry{{After: "1"}}
 	for where, d := range map[string]*registryDouble{"in a step": inStep, "before the next": {}} {
 		h := New(Config{Registry: of(d)})
 		h.partTime = -time.Second // so that a step would end the part

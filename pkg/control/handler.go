@@ -13,9 +13,9 @@ import (
 	"github.com/larder-registry/larder/pkg/access/admin"
 	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/upkeep"
 )
 
 // partTime is how long a part of a walk lasts, and how long the step that is
@@ -48,13 +48,13 @@ type Inbox interface {
 	Outcomes(ctx context.Context, prefix, after string) iter.Seq2[inbox.Entry, error]
 }
 
-// Walks are the walks over all versions: a [publish.Publisher].
+// Walks are the walks over all versions: an [upkeep.Walks].
 type Walks interface {
-	Reindex(ctx context.Context, after string) publish.Walk
-	Resign(ctx context.Context, after string) publish.Walk
-	Verify(ctx context.Context, after string, quickly bool) publish.Walk
-	Signatures(ctx context.Context, after string) iter.Seq2[publish.Signed, error]
-	Inventory(ctx context.Context, of, after string) iter.Seq2[publish.Held, error]
+	Reindex(ctx context.Context, after string) upkeep.Walk
+	Resign(ctx context.Context, after string) upkeep.Walk
+	Verify(ctx context.Context, after string, quickly bool) upkeep.Walk
+	Signatures(ctx context.Context, after string) iter.Seq2[upkeep.Signed, error]
+	Inventory(ctx context.Context, of, after string) iter.Seq2[upkeep.Held, error]
 }
 
 // Config is what a handler works with.
@@ -186,7 +186,7 @@ func (h *Handler) access(ctx context.Context, r admin.Request) (*admin.Answer, e
 
 // walk takes a part of a walk. One that ctx has ended is no part: what it found
 // last may be wrong, and is found again.
-func (h *Handler) walk(ctx context.Context, walk publish.Walk) (*Walked, error) {
+func (h *Handler) walk(ctx context.Context, walk upkeep.Walk) (*Walked, error) {
 	part := newPart(h.partTime)
 	for step, err := range walk {
 		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
@@ -305,7 +305,7 @@ func (p *part) author(k authorkeys.Known) {
 }
 
 // add adds a step, and says whether the part ends with it.
-func (p *part) add(step publish.Step, err error) (ends bool) {
+func (p *part) add(step upkeep.Step, err error) (ends bool) {
 	p.Next, p.Last = step.After, step.Subject
 	p.Steps[step.Leg]++
 	if step.Changed {
@@ -324,7 +324,7 @@ func (p *part) add(step publish.Step, err error) (ends bool) {
 }
 
 // signed notes who signed a version.
-func (p *part) signed(current string, s publish.Signed) {
+func (p *part) signed(current string, s upkeep.Signed) {
 	key := p.key(s.KeyID)
 	switch {
 	case key.Role != "":

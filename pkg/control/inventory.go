@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/upkeep"
 )
 
 // list takes a part of all versions.
@@ -20,7 +20,7 @@ func (h *Handler) list(ctx context.Context, r List) (*Walked, error) {
 		}
 		v := versionOf(held)
 		part.Versions = append(part.Versions, v)
-		if part.add(publish.Step{After: held.After, Leg: "records", Subject: v.Address + " " + v.Version}, nil) || part.fills(v) {
+		if part.add(upkeep.Step{After: held.After, Leg: "records", Subject: v.Address + " " + v.Version}, nil) || part.fills(v) {
 			return &part.Walked, nil
 		}
 	}
@@ -30,7 +30,7 @@ func (h *Handler) list(ctx context.Context, r List) (*Walked, error) {
 
 var kinds = map[registry.Folder]VersionKind{registry.Modules: Module, registry.Providers: Provider, registry.Mirror: Mirrored}
 
-func versionOf(held publish.Held) Version {
+func versionOf(held upkeep.Held) Version {
 	v := Version{
 		Kind: kinds[held.Subject.Address.Folder()], Address: held.Subject.Address.String(),
 		Version: held.Listed.Version.String(), Standing: cmp.Or(held.Listed.Standing.State, Listed),
@@ -61,7 +61,7 @@ func (h *Handler) uploads(ctx context.Context, r Uploads) (*Walked, error) {
 			part.Uploads = append(part.Uploads, outcome)
 			full = part.fills(outcome)
 		}
-		if part.add(publish.Step{After: entry.After, Leg: "inbox", Subject: cmp.Or(entry.Key, entry.After)}, err) || full {
+		if part.add(upkeep.Step{After: entry.After, Leg: "inbox", Subject: cmp.Or(entry.Key, entry.After)}, err) || full {
 			return &part.Walked, nil
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/inbox"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/upkeep"
 )
 
-func heldVersions(t *testing.T) []publish.Held {
+func heldVersions(t *testing.T) []upkeep.Held {
 	t.Helper()
 	v, err := registry.ParseVersion("1.0.0")
 	if err != nil {
@@ -24,7 +24,7 @@ func heldVersions(t *testing.T) []publish.Held {
 	withdrawn := registry.Listed{Version: v, Revision: 2, Standing: registry.Standing{State: registry.Withdrawn, Message: "why"}, Source: "https://example.com"}
 	provider := listed
 	provider.Platforms = []registry.Platform{{OS: "darwin", Arch: "arm64"}, {OS: "linux", Arch: "amd64"}}
-	return []publish.Held{
+	return []upkeep.Held{
 		{After: "1", Subject: registry.Subject{Address: registry.ProviderAddress{Hostname: "example.com", Namespace: "acme", Type: "widget"}}, Listed: listed},
 		{After: "2", Subject: registry.Subject{Address: registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}}, Listed: withdrawn},
 		{After: "3", Subject: registry.Subject{Address: registry.ProviderAddress{Namespace: "acme", Type: "widget"}}, Listed: provider},

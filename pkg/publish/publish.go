@@ -28,7 +28,6 @@ package publish
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/authorkeys"
@@ -48,7 +47,6 @@ type Config struct {
 	Log     *versionlog.Log
 	Keys    *authorkeys.Keys
 	Scratch string // a folder with room for the largest upload times the number of them at once
-	Logger  *slog.Logger
 
 	// Hostname is the registry's own, in lower case and in punycode: nothing is
 	// mirrored under it.
@@ -64,7 +62,6 @@ type Publisher struct {
 	log      *versionlog.Log
 	keys     *authorkeys.Keys
 	scratch  string
-	logger   *slog.Logger
 	hostname string
 
 	maxAnswered, maxStored int // of listings, in bytes
@@ -72,7 +69,7 @@ type Publisher struct {
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	return &Publisher{bucket: c.Bucket, index: c.Index, inbox: c.Inbox, log: c.Log, keys: c.Keys, scratch: c.Scratch, logger: c.Logger, hostname: c.Hostname,
+	return &Publisher{bucket: c.Bucket, index: c.Index, inbox: c.Inbox, log: c.Log, keys: c.Keys, scratch: c.Scratch, hostname: c.Hostname,
 		maxAnswered: maxAnswered, maxStored: maxStored}
 }
 
@@ -96,6 +93,20 @@ func (p *Publisher) Publish(ctx context.Context, object blob.Object) (inbox.Outc
 		// reported after this.
 		reported = d
 	}
+}
+
+// PublishKey publishes what lies under a key and has no final outcome yet.
+func (p *Publisher) PublishKey(ctx context.Context, key string) error {
+	waiting, err := p.inbox.Waiting(ctx, key)
+	if err != nil {
+		return err
+	}
+	for _, object := range waiting {
+		if _, err := p.Publish(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // decision is the outcome of an upload. A file of an author's release is judged together

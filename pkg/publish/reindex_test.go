@@ -9,9 +9,9 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/upkeep"
 )
 
 // refusingSigner has the key of another registry's publisher, and not its hand.
@@ -23,7 +23,7 @@ func (refusingSigner) Sign(context.Context, []byte) ([]byte, error) {
 
 // walked is a line for each step of a walk in which something was changed or is
 // wrong.
-func (w *world) walked(walk publish.Walk) (lines []string) {
+func (w *world) walked(walk upkeep.Walk) (lines []string) {
 	w.Helper()
 	for step, err := range walk {
 		if step.Changed {
@@ -139,10 +139,10 @@ func TestAReindexCorrectsTheCatalog(t *testing.T) {
 func TestWalksGoOnWhereTheyStopped(t *testing.T) {
 	w := newWorld(t)
 	w.mixed()
-	for name, walk := range map[string]func(after string) publish.Walk{
-		"reindex": func(after string) publish.Walk { return w.Reindex(t.Context(), after) },
-		"verify":  func(after string) publish.Walk { return w.Verify(t.Context(), after, true) },
-		"resign":  func(after string) publish.Walk { return w.Resign(t.Context(), after) },
+	for name, walk := range map[string]func(after string) upkeep.Walk{
+		"reindex": func(after string) upkeep.Walk { return w.Reindex(t.Context(), after) },
+		"verify":  func(after string) upkeep.Walk { return w.Verify(t.Context(), after, true) },
+		"resign":  func(after string) upkeep.Walk { return w.Resign(t.Context(), after) },
 	} {
 		var whole, parts []string
 		for step, err := range walk("") {
@@ -152,7 +152,7 @@ func TestWalksGoOnWhereTheyStopped(t *testing.T) {
 			whole = append(whole, step.Subject)
 		}
 		for after := ""; ; {
-			step, stepped := publish.Step{}, false
+			step, stepped := upkeep.Step{}, false
 			for s, err := range walk(after) {
 				if err != nil {
 					t.Fatal(err)

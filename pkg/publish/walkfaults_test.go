@@ -12,14 +12,14 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
-	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/upkeep"
 )
 
 // Every call of every walk fails in turn, and none of them passes over it in
 // silence: whoever is told that all is well can rely on it.
 func TestNoWalkPassesOverAFailure(t *testing.T) {
-	walked := func(walk publish.Walk) error {
+	walked := func(walk upkeep.Walk) error {
 		var errs []error
 		for _, err := range walk {
 			errs = append(errs, err)
@@ -150,14 +150,14 @@ func TestAWalkThatIsCutOffEnds(t *testing.T) {
 		}
 	}
 	p := w.publisher(paged{w.bucket}, pagedIndex{w.index}, w.key)
-	for name, walk := range map[string]func(ctx context.Context) publish.Walk{
-		"verify":             func(ctx context.Context) publish.Walk { return p.Verify(ctx, "", true) },
-		"verify the catalog": func(ctx context.Context) publish.Walk { return p.Verify(ctx, "catalog:", true) },
-		"verify the inbox":   func(ctx context.Context) publish.Walk { return p.Verify(ctx, "inbox:", true) },
-		"reindex":            func(ctx context.Context) publish.Walk { return p.Reindex(ctx, "") },
-		"resign":             func(ctx context.Context) publish.Walk { return p.Resign(ctx, "") },
-		"signatures": func(ctx context.Context) publish.Walk {
-			return func(yield func(publish.Step, error) bool) {
+	for name, walk := range map[string]func(ctx context.Context) upkeep.Walk{
+		"verify":             func(ctx context.Context) upkeep.Walk { return p.Verify(ctx, "", true) },
+		"verify the catalog": func(ctx context.Context) upkeep.Walk { return p.Verify(ctx, "catalog:", true) },
+		"verify the inbox":   func(ctx context.Context) upkeep.Walk { return p.Verify(ctx, "inbox:", true) },
+		"reindex":            func(ctx context.Context) upkeep.Walk { return p.Reindex(ctx, "") },
+		"resign":             func(ctx context.Context) upkeep.Walk { return p.Resign(ctx, "") },
+		"signatures": func(ctx context.Context) upkeep.Walk {
+			return func(yield func(upkeep.Step, error) bool) {
 				for signed, err := range p.Signatures(ctx, "") {
 					if !yield(signed.Step, err) {
 						return

@@ -27,6 +27,7 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
+	"github.com/larder-registry/larder/pkg/upkeep"
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
@@ -51,6 +52,7 @@ type parts struct {
 	*publish.Publisher
 	*inbox.Inbox
 	*versions
+	*upkeep.Walks
 	Keys *authorkeys.Keys
 }
 
@@ -58,12 +60,12 @@ type versions = versionlog.Log // by a name that is not [testing.T.Log]
 
 func assemble(c publishing.Config) *parts {
 	p := publishing.New(c)
-	return &parts{p.Publisher, p.Inbox, p.Log, p.Keys}
+	return &parts{p.Publisher, p.Inbox, p.Log, p.Walks, p.Keys}
 }
 
-// Resign is that of the publisher.
-func (p *parts) Resign(ctx context.Context, after string) publish.Walk {
-	return p.Publisher.Resign(ctx, after)
+// Resign is the walk.
+func (p *parts) Resign(ctx context.Context, after string) upkeep.Walk {
+	return p.Walks.Resign(ctx, after)
 }
 
 // newWorld is a world on a real S3 and on bbolt.

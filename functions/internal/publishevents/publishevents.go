@@ -43,8 +43,8 @@ const (
 	retryAfter = 30 * time.Minute
 )
 
-// Publisher publishes uploads and answers operators: a [publish.Publisher] and a
-// [control.Handler] of it.
+// Publisher publishes uploads, reconciles and answers operators: a [publish.Publisher] with
+// its [upkeep.Walks] and a [control.Handler].
 type Publisher interface {
 	Publish(ctx context.Context, object blob.Object) (inbox.Outcome, error)
 	Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (next string, err error)

@@ -12,6 +12,7 @@ import (
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/upkeep"
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
@@ -34,9 +35,10 @@ type Config struct {
 	Operators control.Config
 }
 
-// Publisher publishes uploads, and answers operators.
+// Publisher publishes uploads, walks over what the registry has, and answers operators.
 type Publisher struct {
 	*publish.Publisher
+	*upkeep.Walks
 	*control.Handler
 	Inbox *inbox.Inbox
 	Log   *versionlog.Log
@@ -48,7 +50,8 @@ func New(c Config) Publisher {
 	in := inbox.New(inbox.Config{Bucket: c.Bucket, Log: c.Log, KeysAreFiles: c.KeysAreFiles, WrittenBy: c.WrittenBy, Announce: c.Announce})
 	log := versionlog.New(versionlog.Config{Bucket: c.Bucket, Index: c.Index, Signer: c.Signer, Log: c.Log})
 	keys := authorkeys.New(authorkeys.Config{Bucket: c.Bucket, OwnKey: log.PublicKey, Log: c.Log})
-	publisher := publish.New(publish.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Scratch: c.Scratch, Logger: c.Log, Hostname: c.Hostname})
-	c.Operators.Registry = control.Registry{Log: log, Keys: keys, Inbox: in, Walks: publisher}
-	return Publisher{Publisher: publisher, Handler: control.New(c.Operators), Inbox: in, Log: log, Keys: keys}
+	publisher := publish.New(publish.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Scratch: c.Scratch, Hostname: c.Hostname})
+	walks := upkeep.New(upkeep.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Logger: c.Log})
+	c.Operators.Registry = control.Registry{Log: log, Keys: keys, Inbox: in, Walks: walks}
+	return Publisher{Publisher: publisher, Walks: walks, Handler: control.New(c.Operators), Inbox: in, Log: log, Keys: keys}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/keyfile"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
-	"github.com/larder-registry/larder/pkg/publish"
+	"github.com/larder-registry/larder/pkg/upkeep"
 )
 
 // rebuild makes the catalog from the records, and verifies all that is published, as
@@ -54,7 +54,7 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 const inboxLeg = "inbox"
 
 // runWalk runs a walk to its end. What is wrong is an error.
-func runWalk(ctx context.Context, walk publish.Walk) error {
+func runWalk(ctx context.Context, walk upkeep.Walk) error {
 	var wrong []string
 	for step, err := range walk {
 		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {

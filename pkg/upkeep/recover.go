@@ -1,4 +1,4 @@
-package publish
+package upkeep
 
 import (
 	"cmp"
@@ -29,16 +29,16 @@ const (
 // Recover brings the catalog up to the records, and finishes what a publisher
 // that died had accepted but not yet made to be served. An empty catalog is
 // rebuilt by it. What the catalog has at the revision of the records is taken to
-// be right: to be sure, there is [Publisher.Reindex].
+// be right: to be sure, there is [Walks.Reindex].
 //
 // A version that cannot be recovered is logged and passed over: it must not keep
 // all the others from being served. Errors are those of the whole.
-func (p *Publisher) Recover(ctx context.Context) error {
-	_, err := p.recoverUntil(ctx, "", time.Now().Add(math.MaxInt64))
+func (w *Walks) Recover(ctx context.Context) error {
+	_, err := w.recoverUntil(ctx, "", time.Now().Add(math.MaxInt64))
 	return err
 }
 
-// Reconcile does in parts what [Publisher.Recover] and a walk over
+// Reconcile does in parts what [Walks.Recover] and a walk over
 // [inbox.Inbox.Uploads] do: the catalog is brought up to the records, and what no
 // event told of is handed to missed. It goes on after a key, at first the empty
 // one, and stops when the time is past until, though never before it came one
@@ -48,21 +48,21 @@ func (p *Publisher) Recover(ctx context.Context) error {
 // A version that cannot be recovered is logged and passed over, to be tried the
 // next time, and so is an upload: it must not keep the others waiting. Errors are
 // those of the whole: of listings and of missed, and too many failures in a row.
-func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (next string, err error) {
+func (w *Walks) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (next string, err error) {
 	if after == "" || strings.HasPrefix(after, registry.RecordsPrefix) {
-		if next, err = p.recoverUntil(ctx, after, until); next != "" || err != nil {
+		if next, err = w.recoverUntil(ctx, after, until); next != "" || err != nil {
 			return next, err
 		}
 		after = ""
 	}
 	var failed failures
-	for key, err := range p.inbox.Uploads(ctx, after) {
+	for key, err := range w.inbox.Uploads(ctx, after) {
 		if err != nil {
 			return "", err
 		}
-		waiting, err := p.inbox.Waiting(ctx, key)
+		waiting, err := w.inbox.Waiting(ctx, key)
 		if err != nil {
-			p.logger.ErrorContext(ctx, "it is not known what became of an upload; the next reconcile looks again", "key", key, "error", err)
+			w.logger.ErrorContext(ctx, "it is not known what became of an upload; the next reconcile looks again", "key", key, "error", err)
 		}
 		if err := cmp.Or(ctx.Err(), failed.count(err)); err != nil {
 			return "", fmt.Errorf("reconcile: %w", err)
@@ -79,15 +79,15 @@ func (p *Publisher) Reconcile(ctx context.Context, after string, until time.Time
 	return "", nil
 }
 
-func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.Time) (next string, err error) {
+func (w *Walks) recoverUntil(ctx context.Context, after string, until time.Time) (next string, err error) {
 	var failed failures
 	versions, changed, broken := 0, 0, 0
-	for step, err := range p.bringUp(ctx, after) {
+	for step, err := range w.bringUp(ctx, after) {
 		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
 			return "", fmt.Errorf("recover: %w", err)
 		}
 		if err != nil {
-			p.logger.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "version", step.Subject, "error", err)
+			w.logger.ErrorContext(ctx, "a version cannot be recovered and will be tried again by the next reconcile", "version", step.Subject, "error", err)
 			broken++
 		}
 		if err := failed.count(err); err != nil {
@@ -97,13 +97,13 @@ func (p *Publisher) recoverUntil(ctx context.Context, after string, until time.T
 			changed++
 		}
 		if versions++; versions%progressEvery == 0 {
-			p.logger.InfoContext(ctx, "comparing the catalog with the records", "versions", versions, "updated", changed)
+			w.logger.InfoContext(ctx, "comparing the catalog with the records", "versions", versions, "updated", changed)
 		}
 		if time.Now().After(until) {
 			return step.After, nil
 		}
 	}
-	p.logger.InfoContext(ctx, "the catalog was compared with the records", "versions", versions, "updated", changed, "broken", broken)
+	w.logger.InfoContext(ctx, "the catalog was compared with the records", "versions", versions, "updated", changed, "broken", broken)
 	return "", ctx.Err()
 }
 
@@ -120,20 +120,6 @@ func (f *failures) count(err error) error {
 	}
 	if len(*f) > maxFailed {
 		return fmt.Errorf("%d failures in a row: %w", len(*f), errors.Join(*f...))
-	}
-	return nil
-}
-
-// PublishKey publishes what lies under a key and has no final outcome yet.
-func (p *Publisher) PublishKey(ctx context.Context, key string) error {
-	waiting, err := p.inbox.Waiting(ctx, key)
-	if err != nil {
-		return err
-	}
-	for _, object := range waiting {
-		if _, err := p.Publish(ctx, object); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package publish
+package upkeep
 
 import (
 	"context"
@@ -26,6 +26,9 @@ const (
 	// lookAgain is after how long. It is longer than the catalog's answers are
 	// old.
 	lookAgain = 500 * time.Millisecond
+
+	// readBuffer is how much of an archive is read at once, in bytes.
+	readBuffer = 512 << 10
 )
 
 // Verify compares everything with everything and changes nothing: the catalog
@@ -33,17 +36,17 @@ const (
 // their sha256, and every SHA256SUMS with what it covers and with its signature;
 // and what lies in the inbox with what became of it. Quickly, archives are not
 // read: only that they are there is looked at, and their size.
-func (p *Publisher) Verify(ctx context.Context, after string, quickly bool) Walk {
-	v := verification{p, quickly}
+func (w *Walks) Verify(ctx context.Context, after string, quickly bool) Walk {
+	v := verification{w, quickly}
 	return chain(after,
 		leg{recordsLeg, func(after string) Walk {
-			listings := listings{catalog: p.index}
-			return p.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
+			listings := listings{catalog: w.index}
+			return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
 				return v.version(ctx, last, &listings, step)
 			})
 		}},
 		leg{catalogLeg, func(after string) Walk {
-			return p.strays(ctx, after, func(_ catalog.Entry, step *Step) error {
+			return w.strays(ctx, after, func(_ catalog.Entry, step *Step) error {
 				step.tell("The catalog has it, and there are no records of it.")
 				return nil
 			})
@@ -57,7 +60,7 @@ func (s *Step) tell(format string, args ...any) {
 }
 
 type verification struct {
-	*Publisher
+	*Walks
 	quickly bool
 }
 
@@ -142,7 +145,7 @@ func (v verification) archive(ctx context.Context, step *Step, key string, size 
 		return nil
 	}
 	hash := sha256.New()
-	if _, err := io.CopyBuffer(hash, body, make([]byte, min(size+1, fetchBuffer))); err != nil {
+	if _, err := io.CopyBuffer(hash, body, make([]byte, min(size+1, readBuffer))); err != nil {
 		return fmt.Errorf("read %s: %w", key, err)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {

@@ -1,4 +1,4 @@
-package publish
+package upkeep
 
 import (
 	"errors"

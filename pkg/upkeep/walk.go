@@ -1,14 +1,49 @@
-package publish
+// Package upkeep walks over everything that the registry has: it brings the catalog up to
+// the records, signs what is accepted, verifies, and says what there is. What was never
+// published it hands to others.
+package upkeep
 
 import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"strings"
 
+	"github.com/larder-registry/larder/pkg/authorkeys"
+	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/versionlog"
 )
+
+// Config is what [Walks] work with. Every field is required.
+type Config struct {
+	Bucket blob.Bucket
+	Index  catalog.Index
+	Log    *versionlog.Log
+	Keys   *authorkeys.Keys
+	Inbox  *inbox.Inbox
+	Logger *slog.Logger
+}
+
+// Walks are the walks over a registry. They are safe for concurrent use, also beside
+// publishers.
+type Walks struct {
+	bucket blob.Bucket
+	index  catalog.Index
+	log    *versionlog.Log
+	keys   *authorkeys.Keys
+	inbox  *inbox.Inbox
+	logger *slog.Logger
+}
+
+// New is the walks over a registry.
+func New(c Config) *Walks {
+	return &Walks{bucket: c.Bucket, index: c.Index, log: c.Log, keys: c.Keys, inbox: c.Inbox, logger: c.Logger}
+}
 
 // Step is what a walk came to: a version, or something else that its subject
 // names.
@@ -35,9 +70,9 @@ func (s Step) Whole(err error) error {
 type Walk = iter.Seq2[Step, error]
 
 // versions walks over the records of all versions that come after a cursor.
-func (p *Publisher) versions(ctx context.Context, after string, do func(last registry.ParsedRecordKey, step *Step) error) Walk {
+func (w *Walks) versions(ctx context.Context, after string, do func(last registry.ParsedRecordKey, step *Step) error) Walk {
 	return func(yield func(Step, error) bool) {
-		for last, err := range p.log.LastRecords(ctx, registry.RecordsPrefix, after) {
+		for last, err := range w.log.LastRecords(ctx, registry.RecordsPrefix, after) {
 			if err != nil {
 				yield(Step{}, fmt.Errorf("list the records: %w", err))
 				return

@@ -1,4 +1,4 @@
-package publish
+package upkeep
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 // stored beside the old ones, and one write of the catalog changes from these to
 // those, key included. A package that is published meanwhile is in the one or in
 // the other record of the version's log, and so in what is signed last.
-func (p *Publisher) Resign(ctx context.Context, after string) Walk {
-	return p.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) (err error) {
+func (w *Walks) Resign(ctx context.Context, after string) Walk {
+	return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) (err error) {
 		if s, ok := last.New().(*registry.ProviderVersion); ok {
-			step.Changed, err = p.log.Resign(ctx, s)
+			step.Changed, err = w.log.Resign(ctx, s)
 		}
 		return err
 	})
@@ -32,16 +32,16 @@ type Signed struct {
 
 // Signatures says of every version of a provider that comes after a cursor who
 // signed it.
-func (p *Publisher) Signatures(ctx context.Context, after string) iter.Seq2[Signed, error] {
+func (w *Walks) Signatures(ctx context.Context, after string) iter.Seq2[Signed, error] {
 	return func(yield func(Signed, error) bool) {
 		var signed Signed
-		walk := p.versions(ctx, after, func(last registry.ParsedRecordKey, _ *Step) error {
+		walk := w.versions(ctx, after, func(last registry.ParsedRecordKey, _ *Step) error {
 			signed = Signed{}
 			s, ok := last.New().(*registry.ProviderVersion)
 			if !ok {
 				return nil
 			}
-			err := p.log.Load(ctx, s)
+			err := w.log.Load(ctx, s)
 			if err == nil && s.Release != nil {
 				signed.KeyID, signed.Author = s.Release.Keys[0].KeyID, s.Release.Author
 			}

@@ -1,4 +1,4 @@
-package publish
+package upkeep
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 
 // compare says how the catalog differs from a state, if it does, and at which
 // revisions it was seen to.
-func (p *Publisher) compare(ctx context.Context, s registry.State, listings *listings) (seen catalog.Seen, problems []string, err error) {
-	have, err := p.inCatalog(ctx, s.Subject())
+func (w *Walks) compare(ctx context.Context, s registry.State, listings *listings) (seen catalog.Seen, problems []string, err error) {
+	have, err := w.inCatalog(ctx, s.Subject())
 	if err != nil {
 		return seen, nil, err
 	}
@@ -44,9 +44,9 @@ func (p *Publisher) compare(ctx context.Context, s registry.State, listings *lis
 }
 
 // inCatalog is a version as the catalog has it, or nil.
-func (p *Publisher) inCatalog(ctx context.Context, version registry.Subject) (registry.State, error) {
+func (w *Walks) inCatalog(ctx context.Context, version registry.Subject) (registry.State, error) {
 	have := version.New()
-	err := p.index.Load(ctx, have, nil)
+	err := w.index.Load(ctx, have, nil)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil, nil
 	}
@@ -57,8 +57,8 @@ func (p *Publisher) inCatalog(ctx context.Context, version registry.Subject) (re
 }
 
 // replace makes the catalog have a state, as long as it is as it was seen.
-func (p *Publisher) replace(ctx context.Context, s registry.State, seen catalog.Seen) error {
-	if err := p.index.Replace(ctx, s, seen); err != nil {
+func (w *Walks) replace(ctx context.Context, s registry.State, seen catalog.Seen) error {
+	if err := w.index.Replace(ctx, s, seen); err != nil {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	return nil

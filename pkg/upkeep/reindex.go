@@ -1,4 +1,4 @@
-package publish
+package upkeep
 
 import (
 	"context"
@@ -18,18 +18,18 @@ const maxCorrections = 5
 // is accepted and not yet signed: every version is compared with all of its
 // records, and what the catalog has without any is removed. It may go on beside
 // everything else.
-func (p *Publisher) Reindex(ctx context.Context, after string) Walk {
+func (w *Walks) Reindex(ctx context.Context, after string) Walk {
 	return chain(after,
 		leg{recordsLeg, func(after string) Walk {
-			listings := listings{catalog: p.index}
-			return p.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) (err error) {
-				step.Changed, err = p.rebuild(ctx, last, &listings)
+			listings := listings{catalog: w.index}
+			return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) (err error) {
+				step.Changed, err = w.rebuild(ctx, last, &listings)
 				return err
 			})
 		}},
 		leg{catalogLeg, func(after string) Walk {
-			return p.strays(ctx, after, func(stray catalog.Entry, step *Step) error {
-				err := p.remove(ctx, stray)
+			return w.strays(ctx, after, func(stray catalog.Entry, step *Step) error {
+				err := w.remove(ctx, stray)
 				step.Changed = err == nil
 				return err
 			})
@@ -38,12 +38,12 @@ func (p *Publisher) Reindex(ctx context.Context, after string) Walk {
 
 // bringUp is a walk that rebuilds what the catalog does not have at the revision
 // of its records.
-func (p *Publisher) bringUp(ctx context.Context, after string) Walk {
-	listings := listings{catalog: p.index}
-	return p.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
-		current, err := p.isCurrent(ctx, last, &listings)
+func (w *Walks) bringUp(ctx context.Context, after string) Walk {
+	listings := listings{catalog: w.index}
+	return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
+		current, err := w.isCurrent(ctx, last, &listings)
 		if err == nil && !current {
-			step.Changed, err = p.rebuild(ctx, last, &listings)
+			step.Changed, err = w.rebuild(ctx, last, &listings)
 		}
 		return err
 	})
@@ -52,7 +52,7 @@ func (p *Publisher) bringUp(ctx context.Context, after string) Walk {
 // isCurrent says whether the catalog has all that a version's last record and
 // those before it say. What is listed is stored, but a publisher may have died
 // before it listed what it had stored.
-func (p *Publisher) isCurrent(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (bool, error) {
+func (w *Walks) isCurrent(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (bool, error) {
 	listing, err := listings.of(ctx, last.Address)
 	if err != nil {
 		return false, err
@@ -61,7 +61,7 @@ func (p *Publisher) isCurrent(ctx context.Context, last registry.ParsedRecordKey
 	if last.Address.Folder() == registry.Modules {
 		return listed >= last.Sequence, nil
 	}
-	have, err := p.inCatalog(ctx, last.Subject)
+	have, err := w.inCatalog(ctx, last.Subject)
 	if have == nil {
 		return false, err
 	}
@@ -72,23 +72,23 @@ func (p *Publisher) isCurrent(ctx context.Context, last registry.ParsedRecordKey
 // rebuild makes the catalog have a version as its records say it is, and reports
 // whether it had it otherwise. What cannot be signed is an error, and the catalog
 // has the rest all the same.
-func (p *Publisher) rebuild(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (changed bool, err error) {
+func (w *Walks) rebuild(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (changed bool, err error) {
 	for range maxCorrections {
-		s, err := p.log.FromRecords(ctx, last)
+		s, err := w.log.FromRecords(ctx, last)
 		if err != nil {
 			return false, err
 		}
 		var unsigned error
 		if s, ok := s.(*registry.ProviderVersion); ok {
-			if unsigned = p.log.Sign(ctx, s); unsigned != nil && !versionlog.IsOfVersion(unsigned) {
+			if unsigned = w.log.Sign(ctx, s); unsigned != nil && !versionlog.IsOfVersion(unsigned) {
 				return false, unsigned
 			}
 		}
-		seen, problems, err := p.compare(ctx, s, listings)
+		seen, problems, err := w.compare(ctx, s, listings)
 		if err != nil || len(problems) == 0 {
 			return false, errors.Join(unsigned, err)
 		}
-		err = p.replace(ctx, s, seen)
+		err = w.replace(ctx, s, seen)
 		listings.forget()
 		if !errors.Is(err, catalog.ErrChanged) {
 			return err == nil, errors.Join(unsigned, err)
@@ -99,16 +99,16 @@ func (p *Publisher) rebuild(ctx context.Context, last registry.ParsedRecordKey, 
 
 // strays walks over what the catalog has after a cursor, and hands on what there
 // are no records of.
-func (p *Publisher) strays(ctx context.Context, after string, do func(catalog.Entry, *Step) error) Walk {
+func (w *Walks) strays(ctx context.Context, after string, do func(catalog.Entry, *Step) error) Walk {
 	return func(yield func(Step, error) bool) {
-		for entry, err := range p.index.Entries(ctx, after) {
+		for entry, err := range w.index.Entries(ctx, after) {
 			if entry.Cursor == "" {
 				yield(Step{}, fmt.Errorf("list the catalog: %w", err))
 				return
 			}
 			step := Step{After: entry.Cursor, Subject: entry.Subject.String()}
 			if err == nil { // else it is of an item that cannot be read
-				err = p.ifStray(ctx, entry.Subject, func() error { return do(entry, &step) })
+				err = w.ifStray(ctx, entry.Subject, func() error { return do(entry, &step) })
 			}
 			if !yield(step, err) || ctx.Err() != nil {
 				return
@@ -117,16 +117,16 @@ func (p *Publisher) strays(ctx context.Context, after string, do func(catalog.En
 	}
 }
 
-func (p *Publisher) ifStray(ctx context.Context, version registry.Subject, do func() error) error {
-	recorded, err := blob.IsAny(ctx, p.bucket, version.LogPrefix())
+func (w *Walks) ifStray(ctx context.Context, version registry.Subject, do func() error) error {
+	recorded, err := blob.IsAny(ctx, w.bucket, version.LogPrefix())
 	if recorded || err != nil {
 		return err
 	}
 	return do()
 }
 
-func (p *Publisher) remove(ctx context.Context, e catalog.Entry) error {
-	if err := p.index.Remove(ctx, e.Subject, e.Seen); err != nil {
+func (w *Walks) remove(ctx context.Context, e catalog.Entry) error {
+	if err := w.index.Remove(ctx, e.Subject, e.Seen); err != nil {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	return nil

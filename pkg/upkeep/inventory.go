@@ -1,4 +1,4 @@
-package publish
+package upkeep
 
 import (
 	"context"
@@ -21,14 +21,14 @@ var recordFolders = []registry.Folder{registry.Mirror, registry.Modules, registr
 
 // Inventory is every version that the registry has after a cursor, as its catalog lists
 // it: of a namespace, of an address, of a mirrored hostname; of all where that is empty.
-func (p *Publisher) Inventory(ctx context.Context, of, after string) iter.Seq2[Held, error] {
+func (w *Walks) Inventory(ctx context.Context, of, after string) iter.Seq2[Held, error] {
 	return func(yield func(Held, error) bool) {
-		listings := listings{catalog: p.index}
+		listings := listings{catalog: w.index}
 		if of = strings.ToLower(strings.Trim(of, "/")); of != "" {
 			of += "/"
 		}
 		for _, folder := range recordFolders {
-			for last, err := range p.log.LastRecords(ctx, registry.RecordsPrefix+string(folder)+"/"+of, after) {
+			for last, err := range w.log.LastRecords(ctx, registry.RecordsPrefix+string(folder)+"/"+of, after) {
 				if err != nil {
 					yield(Held{}, fmt.Errorf("list the records: %w", err))
 					return
