@@ -34,7 +34,7 @@ larder: ## build the larder command
 	@go build -trimpath -o $(LARDER) ./cmd/larder
 
 .PHONY: build
-build: need-go larder ## build it and the functions: build/<function>/bootstrap and build/<function>.zip for Lambda, and the first for this machine
+build: need-go larder ## build the functions: build/<function>/bootstrap and build/<function>.zip for Lambda, and bootstrap for this machine
 	@GOOS=linux GOARCH=arm64 scripts/build-functions build
 	@go run ./functions/internal/pack build
 	@scripts/build-functions $(CACHE)/functions
@@ -78,14 +78,14 @@ keycloak: ## fetch Keycloak, with which the tests log in, once
 # Both doors to the registry: `larder serve`, and the functions as template.yaml deploys them.
 DOORS ?= node aws
 
-# The result of an end-to-end run is never taken from Go's test cache: that cache does not see the binaries.
+# -count=1, because Go's test cache does not see the binaries that the tests run.
 E2E = LARDER_E2E=$(abspath $(LARDER)) LARDER_E2E_FUNCTIONS=$(abspath $(CACHE)/functions) \
   LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -parallel=4 -timeout=20m ./e2e
 
-# Has a Keycloak start beside a command, and stops it afterwards: all tests share it that the command runs.
+# Starts a Keycloak beside a command, and stops it afterwards. All tests of the command share it.
 WITH_KEYCLOAK := $(CACHE)/bin/with-keycloak
 
-# The clients against a node that is given an origin on this machine, which no setting can do.
+# The clients against a node whose origin is on this machine, for which there is no setting.
 E2E_PULL = LARDER_E2E_BUILT=$(abspath $(CLIENTS)) go test -count=1 -timeout=10m \
   -run '^TestClientsPullThrough$$' ./internal/node/serve
 
@@ -127,11 +127,11 @@ fuzz: need-go ## every fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: faults
-faults: need-all dynamodb ## let every call of publishing go wrong in turn, on all engines, and print the table; takes minutes
+faults: need-all dynamodb ## let every call of publishing fail in turn, on all engines, and print the table; takes minutes
 	@LARDER_FAULTS=all go test -count=1 -timeout=60m -v -run '^TestEveryCallMayFail$$' ./pkg/publish
 
 .PHONY: mutants
-mutants: need-go ## break the code of ROOM=pkg/... in small ways, and say what its tests do not notice; MUTANTS="-sample 40" for less
+mutants: need-go ## break the code of ROOM=pkg/... in small ways, and print what its tests do not notice; MUTANTS="-sample 40" for less
 	@go build -C tools/mutants -o $(abspath $(CACHE))/bin/mutants .
 	@$(CACHE)/bin/mutants $(MUTANTS) $(ROOM)
 
@@ -147,9 +147,9 @@ vuln: need-go ## known vulnerabilities in the dependencies; asks an online datab
 clean: ## remove .cache/ (Go's own caches stay)
 	@rm -rf $(CACHE)
 
-# What this machine must have. All that is missing is named at once, before anything long starts. Without a browser,
-# tests that log in are skipped, and without the last two, which only Linux has, those of a full disk and of the unit
-# for systemd, but not in CI.
+# What this machine must have. All missing tools are named at once, before anything long starts. Without a browser,
+# tests that log in are skipped. Without the last two, which only Linux has, the tests of a full disk and of the
+# systemd unit are skipped. In CI nothing is skipped.
 .PHONY: need-go need-all need-tools
 need-go:
 	@scripts/need go

@@ -1,6 +1,6 @@
-"""Prints what making each type of resource takes that the transformed template which is named has.
+"""Prints the permissions that CloudFormation needs for each type of resource in a transformed template.
 
-It is what the handlers of CloudFormation ask for, by AWS's own schemas, which cfn-lint brings along.
+They are those of CloudFormation's handlers, from AWS's own schemas, which cfn-lint contains.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Prints what AWS SAM's transformation makes of the template that is named."""
+"""Prints a template as AWS SAM transforms it."""
 
 import json
 import sys

@@ -14,9 +14,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// What AWS and its provider do beyond the schema, as far as infra/ reckons with it.
+// What AWS and its provider do beyond the schema, as far as infra/ depends on it.
 
-// plan says of a resource what the provider knows better than the schema.
+// plan corrects the plan of a resource where the provider knows more than the schema.
 func plan(kind string, prior, planned fields) {
 	switch kind {
 	case "aws_acm_certificate": // for which names there will be records is known, or nobody could have one for each
@@ -44,7 +44,7 @@ func planOptions(prior, planned fields) {
 	planned["domain_validation_options"] = tftypes.NewValue(options, []tftypes.Value{tftypes.NewValue(option, values)})
 }
 
-// apply does to a resource what the provider does, where that may fail. Without planned it is deleted.
+// apply does what the provider does to a resource, if that may fail. Without planned, the resource is deleted.
 func (p *provider) apply(kind string, prior, planned fields) error {
 	switch kind {
 	case "aws_lambda_function":
@@ -70,7 +70,7 @@ func (p *provider) apply(kind string, prior, planned fields) error {
 	return nil
 }
 
-// upload takes a function's code from where the function says that it is.
+// upload reads a function's code from the function's path.
 func upload(f fields) error {
 	if f == nil || f["code_sha256"].IsKnown() || f.text("filename") == "" {
 		return nil
@@ -84,7 +84,7 @@ func upload(f fields) error {
 	return nil
 }
 
-// changing are the buckets whose rules of access are being changed: S3 refuses a second change meanwhile.
+// changing are the buckets whose access rules are being changed. S3 refuses a second change meanwhile.
 type changing struct {
 	sync.Mutex
 	now []string

@@ -1,7 +1,7 @@
-// Command awsstub is a stub of Terraform's AWS provider, with which the real Terraform and OpenTofu plan, apply and
-// destroy infra/ without an account. It takes what the provider's published schema takes, makes up what AWS would
-// answer, the same each time, and leaves the state to the client. Beyond the schema it knows only what imitate.go
-// says of AWS. It serves the resources and data sources that infra/ uses; the package renew says how others come in.
+// Command awsstub is a stub of Terraform's AWS provider. With it the real Terraform and OpenTofu plan, apply and
+// destroy infra/ without an account. It takes what the provider's published schema takes. It makes up AWS's answers,
+// the same each time, and leaves the state to the client. Beyond the schema it knows only what imitate.go says of AWS.
+// It serves the resources and data sources that infra/ uses; the command renew adds others.
 package main
 
 import (

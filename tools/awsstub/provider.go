@@ -9,7 +9,7 @@ import (
 	"github.com/larder-registry/larder/tools/awsstub/schema"
 )
 
-// provider answers as the AWS provider does. What it does not answer, nobody asks of it.
+// provider answers as the AWS provider does, as far as the clients ask.
 type provider struct {
 	tfprotov5.ProviderServer
 	own             *tfprotov5.Schema
@@ -51,7 +51,7 @@ func (p *provider) GetProviderSchema(context.Context, *tfprotov5.GetProviderSche
 	return &tfprotov5.GetProviderSchemaResponse{Provider: p.own, ResourceSchemas: p.resources, DataSourceSchemas: p.data}, nil
 }
 
-// GetResourceIdentitySchemas says that there are none.
+// GetResourceIdentitySchemas returns no schemas.
 func (p *provider) GetResourceIdentitySchemas(context.Context, *tfprotov5.GetResourceIdentitySchemasRequest) (*tfprotov5.GetResourceIdentitySchemasResponse, error) {
 	return &tfprotov5.GetResourceIdentitySchemasResponse{}, nil
 }
@@ -71,12 +71,12 @@ func (p *provider) StopProvider(context.Context, *tfprotov5.StopProviderRequest)
 	return &tfprotov5.StopProviderResponse{}, nil
 }
 
-// ValidateResourceTypeConfig has no more to say than the schema, by which the client looks itself.
+// ValidateResourceTypeConfig checks nothing: the client checks by the schema itself.
 func (p *provider) ValidateResourceTypeConfig(context.Context, *tfprotov5.ValidateResourceTypeConfigRequest) (*tfprotov5.ValidateResourceTypeConfigResponse, error) {
 	return &tfprotov5.ValidateResourceTypeConfigResponse{}, nil
 }
 
-// ValidateDataSourceConfig has no more to say either.
+// ValidateDataSourceConfig checks nothing either.
 func (p *provider) ValidateDataSourceConfig(context.Context, *tfprotov5.ValidateDataSourceConfigRequest) (*tfprotov5.ValidateDataSourceConfigResponse, error) {
 	return &tfprotov5.ValidateDataSourceConfigResponse{}, nil
 }
@@ -92,12 +92,12 @@ func (p *provider) UpgradeResourceState(_ context.Context, r *tfprotov5.UpgradeR
 	return &tfprotov5.UpgradeResourceStateResponse{UpgradedState: &state}, err
 }
 
-// ReadResource finds everything as it was left.
+// ReadResource finds every resource unchanged.
 func (p *provider) ReadResource(_ context.Context, r *tfprotov5.ReadResourceRequest) (*tfprotov5.ReadResourceResponse, error) {
 	return &tfprotov5.ReadResourceResponse{NewState: r.CurrentState, Private: r.Private}, nil
 }
 
-// ImportResourceState finds whatever it is asked for, of which it knows no more than the id.
+// ImportResourceState finds every resource, and knows only its id.
 func (p *provider) ImportResourceState(_ context.Context, r *tfprotov5.ImportResourceStateRequest) (*tfprotov5.ImportResourceStateResponse, error) {
 	s := p.resources[r.TypeName]
 	found := fields{}
@@ -114,7 +114,7 @@ func (p *provider) ImportResourceState(_ context.Context, r *tfprotov5.ImportRes
 	return &tfprotov5.ImportResourceStateResponse{ImportedResources: []*tfprotov5.ImportedResource{{TypeName: r.TypeName, State: state}}}, err
 }
 
-// PlanResourceChange says what is not known before it is applied.
+// PlanResourceChange marks values that are only known after the apply.
 func (p *provider) PlanResourceChange(_ context.Context, r *tfprotov5.PlanResourceChangeRequest) (*tfprotov5.PlanResourceChangeResponse, error) {
 	s := p.resources[r.TypeName]
 	prior, err := object(s, r.PriorState)
@@ -131,7 +131,7 @@ func (p *provider) PlanResourceChange(_ context.Context, r *tfprotov5.PlanResour
 	return &tfprotov5.PlanResourceChangeResponse{PlannedState: state}, err
 }
 
-// ApplyResourceChange makes up what was not known, or says why AWS would not do what was planned.
+// ApplyResourceChange makes up the unknown values, or says why AWS would refuse the change.
 func (p *provider) ApplyResourceChange(_ context.Context, r *tfprotov5.ApplyResourceChangeRequest) (*tfprotov5.ApplyResourceChangeResponse, error) {
 	s := p.resources[r.TypeName]
 	prior, err := object(s, r.PriorState)
@@ -157,7 +157,7 @@ func (p *provider) ApplyResourceChange(_ context.Context, r *tfprotov5.ApplyReso
 	return &tfprotov5.ApplyResourceChangeResponse{NewState: state}, err
 }
 
-// ReadDataSource makes up what was not asked for.
+// ReadDataSource makes up the values that the configuration does not give.
 func (p *provider) ReadDataSource(_ context.Context, r *tfprotov5.ReadDataSourceRequest) (*tfprotov5.ReadDataSourceResponse, error) {
 	s := p.data[r.TypeName]
 	v, err := object(s, r.Config)

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// fields are those of an object; nil, there is none.
+// fields are those of an object, or nil without an object.
 type fields map[string]tftypes.Value
 
 // object unpacks the state or configuration of a resource.
@@ -30,7 +30,7 @@ func dynamic(s *tfprotov5.Schema, f fields) (*tfprotov5.DynamicValue, error) {
 	return &d, err
 }
 
-// text is a field that is a known text, and else empty.
+// text is a field if it is a known text, and otherwise empty.
 func (f fields) text(name string) (text string) {
 	f.read(name, tftypes.String, &text)
 	return text
@@ -49,7 +49,7 @@ func (f fields) read(name string, kind tftypes.Type, into any) {
 	}
 }
 
-// fill gives each computed field that has no value one, also within blocks.
+// fill gives a value to each computed field without one, also within blocks.
 func fill(b *tfprotov5.SchemaBlock, f fields, value func(name string, kind tftypes.Type) tftypes.Value) {
 	for _, a := range b.Attributes {
 		if a.Computed && f[a.Name].IsNull() {
@@ -74,12 +74,12 @@ func fill(b *tfprotov5.SchemaBlock, f fields, value func(name string, kind tftyp
 	}
 }
 
-// unknown is what is known after it is applied.
+// unknown is a value that is only known after the apply.
 func unknown(_ string, kind tftypes.Type) tftypes.Value {
 	return tftypes.NewValue(kind, tftypes.UnknownValue)
 }
 
-// settle makes up all that is not known or not there and would be. The same configuration always gets the same.
+// settle makes up all values that are unknown or missing. The same configuration always gets the same values.
 func settle(kind string, b *tfprotov5.SchemaBlock, f fields) error {
 	seed := seedOf(kind, b, f)
 	fill(b, f, unknown)
@@ -122,7 +122,7 @@ const (
 	region  = "eu-central-1"
 )
 
-// made is a value that is made up.
+// made is a made-up value.
 func made(kind, name, seed string, of tftypes.Type) tftypes.Value {
 	switch {
 	case of.Is(tftypes.String):
@@ -157,10 +157,10 @@ func madeText(kind, name, seed string) string {
 	}
 }
 
-// identifiedByARN have their ARN for an id.
+// identifiedByARN are the types whose id is their ARN.
 var identifiedByARN = map[string]bool{"aws_acm_certificate": true, "aws_iam_policy": true, "aws_sns_topic": true}
 
-// madeARN has the form that infra/ wants of what it is given.
+// madeARN is an ARN of the form that infra/ expects.
 func madeARN(kind, seed string) string {
 	service, resource, _ := strings.Cut(strings.TrimPrefix(kind, "aws_"), "_")
 	if service == "sns" {

@@ -19,10 +19,10 @@ type bench struct {
 	count atomic.Int64
 }
 
-// next is a number that was not used before.
+// next is a new number.
 func (b *bench) next() int { return int(b.count.Add(1)) }
 
-// tally is what became of all mutants of a room.
+// tally counts what became of all mutants of a room.
 type tally struct {
 	room     string
 	found    int
@@ -86,7 +86,7 @@ func (b *bench) testRoom(ctx context.Context, out io.Writer, name string) (tally
 	return result, nil
 }
 
-// choose is the mutants that are asked for.
+// choose is the mutants that the options ask for.
 func (b *bench) choose(r *room) []mutant {
 	chosen := slices.DeleteFunc(slices.Clone(r.mutants), func(m mutant) bool {
 		return r.broken[m.id] || !b.asked(m)
@@ -108,7 +108,7 @@ func (b *bench) asked(m mutant) bool {
 	return b.file == "" || slices.Contains(places, m.file) || slices.Contains(places, fmt.Sprintf("%s:%d", m.file, m.line))
 }
 
-// judgeAll is a verdict for each mutant; none for those that an interruption left out.
+// judgeAll is a verdict for each mutant, except those that an interruption left out.
 func (b *bench) judgeAll(ctx context.Context, s *suite, mutants []mutant) []verdict {
 	verdicts := make([]verdict, len(mutants))
 	b.each(len(mutants), func(i int) error {
@@ -120,7 +120,7 @@ func (b *bench) judgeAll(ctx context.Context, s *suite, mutants []mutant) []verd
 	return verdicts
 }
 
-// askDependants shows survivors to the tests of other packages, until one notices.
+// askDependants runs the tests of other packages on survivors, until one notices.
 func (b *bench) askDependants(ctx context.Context, r *room, mutants []mutant, verdicts []verdict) error {
 	dependants, err := b.dependantsOf(ctx, r)
 	if err != nil {

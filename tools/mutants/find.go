@@ -64,7 +64,7 @@ func (f *finder) find(name string, source []byte, file *ast.File) []edit {
 	return f.edits
 }
 
-// walk looks at all that is in a node of a function.
+// walk looks at everything in a node of a function.
 func (f *finder) walk(root ast.Node, function *types.Signature) {
 	ast.Inspect(root, func(node ast.Node) bool {
 		switch n := node.(type) {
@@ -201,7 +201,7 @@ func (f *finder) returned(s *ast.ReturnStmt, results *types.Tuple) {
 	}
 }
 
-// swallow lets the last result, an error, be computed and be nil all the same.
+// swallow has the last result, an error, computed and then replaced by nil.
 func (f *finder) swallow(s *ast.ReturnStmt, results int) {
 	last := s.Results[len(s.Results)-1]
 	if f.text(last) == "nil" {

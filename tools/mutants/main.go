@@ -1,11 +1,11 @@
-// Command mutants finds lines that no test misses: it breaks a package in many small ways, one
-// at a time, and says which of them its tests did not notice.
+// Command mutants finds lines that no test misses. It breaks a package in many small ways, one at a
+// time, and prints those that its tests did not notice.
 //
 // All mutants of a package are compiled at once. Each is behind a condition on an environment
-// variable, so that one test binary is every mutant, and the clean code when the variable is not
-// set. The source files are not touched: the compiler gets the changed ones as an overlay. A run
-// of each test by itself on the clean code tells which mutants it reaches, and a mutant is only
-// shown to those tests. One that no test reaches survives without a run.
+// variable. So one test binary has all mutants, and is the clean code if the variable is not set.
+// The source files do not change: the compiler gets the changed files as an overlay. First each
+// test runs by itself on the clean code, which shows the mutants that it reaches. Only these tests
+// run for a mutant. A mutant that no test reaches survives without a run.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// options are what is asked for on the command line.
+// options are the options of the command line.
 type options struct {
 	sample     int
 	seed       uint64

@@ -30,7 +30,7 @@ type room struct {
 	overlay string
 }
 
-// changes are a file as it is, and what makes all its mutants of it.
+// changes are a file, and the edits that make all its mutants.
 type changes struct {
 	source []byte
 	edits  []edit
@@ -78,7 +78,7 @@ func (b *bench) open(ctx context.Context, name string) (*room, error) {
 	return r, nil
 }
 
-// exports is where the compiler left what a package's imports export.
+// exports is the compiler's files with the exports of a package's imports.
 func (b *bench) exports(ctx context.Context, of string) (importer.Lookup, error) {
 	out, err := b.goCommand(ctx, "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", of)
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *bench) exports(ctx context.Context, of string) (importer.Lookup, error)
 	return func(path string) (io.ReadCloser, error) { return os.Open(where[path]) }, nil
 }
 
-// helper is a function that no package has already. Without it in a file, there is no mutant.
+// helper is a function whose name no package has. A file without it has no mutants.
 const helper = "larderMutant"
 
 const (
@@ -138,7 +138,7 @@ func larderMutantEntry(n int, text string) string {
 }
 `
 
-// writeOverlay writes the changed files, and what tells the compiler of them.
+// writeOverlay writes the changed files, and the list of them for the compiler.
 func (r *room) writeOverlay(scratch string) error {
 	replace := map[string]string{}
 	write := func(name string, data []byte) error {
@@ -164,7 +164,8 @@ func (r *room) writeOverlay(scratch string) error {
 
 var compileError = regexp.MustCompile(`(?m)^(?:\S*/)?([^/\s]+\.go):(\d+):`)
 
-// compile makes sure that the room builds with its mutants. Those that do not are left out.
+// compile makes sure that the room builds with its mutants. It leaves out mutants that do not
+// build.
 func (b *bench) compile(ctx context.Context, r *room) error {
 	for {
 		if err := r.writeOverlay(b.scratch); err != nil {

@@ -28,8 +28,8 @@ type test struct {
 	reaches map[int]bool
 }
 
-// build makes the tests of a package, and runs each by itself to see which mutants it reaches.
-// There is none of a package without tests.
+// build makes the tests of a package, and runs each by itself to see which mutants it reaches. A
+// package without tests has no suite.
 func (b *bench) build(ctx context.Context, r *room, pkg string) (*suite, error) {
 	dir, err := b.goCommand(ctx, "list", "-f", "{{.Dir}}", pkg)
 	if err != nil {
@@ -91,11 +91,11 @@ const (
 	notReached verdict = "not reached"
 )
 
-// quick is how long a test may take to be among the first that see a mutant: most mutants need no
-// other.
+// quick is how long a test may take to be among the first for a mutant. Most mutants need no other
+// test.
 const quick = time.Second
 
-// judge shows a mutant to the tests that reach it, to the quick ones first.
+// judge runs the tests that reach a mutant, the quick ones first.
 func (b *bench) judge(ctx context.Context, s *suite, id int) verdict {
 	var first, then []test
 	for _, t := range s.tests {
@@ -119,7 +119,7 @@ func (b *bench) judge(ctx context.Context, s *suite, id int) verdict {
 	return result
 }
 
-// show is what some tests make of a mutant.
+// show runs some tests with a mutant, and returns their verdict.
 func (b *bench) show(ctx context.Context, s *suite, tests []test, id int) verdict {
 	var names []string
 	limit := 10 * time.Second
@@ -144,7 +144,7 @@ func (b *bench) show(ctx context.Context, s *suite, tests []test, id int) verdic
 }
 
 // runTests runs a test binary as `go test` does, in the package's own folder, with a folder for
-// temporary files that is gone afterwards.
+// temporary files that is deleted afterwards.
 func (b *bench) runTests(ctx context.Context, s *suite, env []string, args ...string) (string, error) {
 	temporary := filepath.Join(b.scratch, strconv.Itoa(b.next()))
 	if err := os.Mkdir(temporary, 0o700); err != nil {
@@ -173,7 +173,7 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// each calls a function with the numbers up to n, for as many of them at a time as is asked for.
+// each calls a function with the numbers up to n, several at a time.
 func (b *bench) each(n int, do func(int) error) error {
 	var group sync.WaitGroup
 	errs := make([]error, n)

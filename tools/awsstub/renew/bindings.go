@@ -49,7 +49,7 @@ var types = map[string]any{
 	"StringMap": []any{"map", "string"}, "List": []any{"list", "string"}, "NumberList": []any{"list", "number"},
 }
 
-// block is what a class says.
+// block is the block that a class describes.
 func (b bindings) block(name string) (schema.Block, error) {
 	body, ok := b.classes[name]
 	if !ok {
@@ -79,7 +79,7 @@ func (b bindings) block(name string) (schema.Block, error) {
 	return found, nil
 }
 
-// say says who gives an attribute its value: a class has a setter for what may be set, and a reset for what need not.
+// say says who gives an attribute its value: a class has a setter if it may be set, and a reset if it is optional.
 func (b bindings) say(a *schema.Attribute, name string, set, reset bool) {
 	switch {
 	case !set:
@@ -92,10 +92,11 @@ func (b bindings) say(a *schema.Attribute, name string, set, reset bool) {
 	}
 }
 
-// computed may be set and are made up where they are not. Those of data sources all are.
+// computed are attributes that may be set, and are computed otherwise. All attributes of data sources are.
 var computed = []string{"arn", "bucket", "id", "name", "region", "tags_all"}
 
-// within adds what a class has of another: a block, or a computed attribute that is a list of objects.
+// within adds a member of a class whose type is another class: a block, or a computed attribute that is a list of
+// objects.
 func (b bindings) within(found schema.Block, in []string) error {
 	name, many := in[1], in[6] == "List"
 	content, err := b.block(in[5] + "OutputReference")
@@ -123,7 +124,7 @@ func (b bindings) within(found schema.Block, in []string) error {
 	return nil
 }
 
-// object is the type of an attribute that has what a block has.
+// object is the type of an attribute with the members of a block.
 func object(b schema.Block) any {
 	fields := map[string]any{}
 	for name, a := range b.Attributes {

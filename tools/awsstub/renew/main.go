@@ -5,7 +5,7 @@
 //	npm pack @cdktf/provider-aws@21.22.1
 //	go run -C tools/awsstub ./renew "$PWD/cdktf-provider-aws-21.22.1.tgz"
 //
-// The bindings do not say which attributes may be set and are computed where they are not; [computed] does.
+// The bindings do not say which attributes may be set and are computed otherwise; [computed] does.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// renew writes the schema of what the module in a folder uses.
+// renew writes the schema of the types that the module in a folder uses.
 func renew(bindings, module, target string) error {
 	used, err := usedIn(module)
 	if err != nil {
@@ -133,7 +133,7 @@ func read(archive string, used map[string]string) (map[string]string, error) {
 	}
 }
 
-// providerBlock is what may be said in a provider block here: the least of what the provider itself takes.
+// providerBlock is what a provider block may have here: the least that the provider itself takes.
 var providerBlock = schema.Block{
 	Attributes: map[string]schema.Attribute{"region": {Type: "string", Optional: true}, "profile": {Type: "string", Optional: true}},
 	Blocks: map[string]schema.Nested{"default_tags": {Nesting: "list", Max: 1, Block: schema.Block{

@@ -13,11 +13,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Address is the provider's.
+// Address is the provider's address.
 const Address = "registry.terraform.io/hashicorp/aws"
 
-// A File is a schema as `terraform providers schema -json` prints one, and the version of the provider, which that
-// does not print.
+// A File is a schema as `terraform providers schema -json` prints it, with the version of the provider.
 type File struct {
 	Version   string               `json:"version"`
 	Format    string               `json:"format_version"`
@@ -37,7 +36,7 @@ type Schema struct {
 	Block   Block `json:"block"`
 }
 
-// A Block is what may stand between braces.
+// A Block is what may be between braces.
 type Block struct {
 	Attributes map[string]Attribute `json:"attributes,omitempty"`
 	Blocks     map[string]Nested    `json:"block_types,omitempty"`
@@ -51,7 +50,7 @@ type Attribute struct {
 	Computed bool `json:"computed,omitempty"`
 }
 
-// A Nested block is one in another.
+// A Nested block is a block in another.
 type Nested struct {
 	Nesting string `json:"nesting_mode"`
 	Block   Block  `json:"block"`
