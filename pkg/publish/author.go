@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -19,6 +20,15 @@ import (
 // long as one is missing, those that are here wait: each that comes looks for
 // the others, which lie in the inbox or are accepted keys. Since every upload
 // is durable before its event is sent, whichever comes last finds the rest.
+
+// authors makes the releases of authors the ones that are served.
+type authors struct {
+	bucket  blob.Bucket
+	inbox   *inbox.Inbox
+	log     *versionlog.Log
+	keys    *authorkeys.Keys
+	waiting waiting
+}
 
 // releaseFile is an author's SHA256SUMS or signature, as it lies in the inbox.
 type releaseFile struct {
@@ -48,11 +58,11 @@ func (e releaseEnds) of(f *releaseFile) error {
 // publishReleaseFile takes an author's SHA256SUMS or signature, and looks again at the
 // packages that wait for what becomes of it.
 func (p *Publisher) publishReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object, d *decision) error {
-	end := p.decideReleaseFile(ctx, u, object, d)
+	end := p.authors.decideReleaseFile(ctx, u, object, d)
 	if _, _, failed := inbox.Conclude(end); failed != nil {
 		return failed
 	}
-	if err := p.completePackages(ctx, u); err != nil {
+	if err := p.waiting.publishPackages(ctx, u); err != nil {
 		return err
 	}
 	return end
@@ -60,8 +70,8 @@ func (p *Publisher) publishReleaseFile(ctx context.Context, u inbox.Upload, obje
 
 // decideReleaseFile judges a file and its counterpart together, and notes in d what
 // becomes of both.
-func (p *Publisher) decideReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object, d *decision) error {
-	file, err := p.readReleaseFile(ctx, u, object)
+func (a authors) decideReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object, d *decision) error {
+	file, err := a.readReleaseFile(ctx, u, object)
 	if err != nil {
 		return gone(err)
 	}
@@ -70,17 +80,17 @@ func (p *Publisher) decideReleaseFile(ctx context.Context, u inbox.Upload, objec
 		return err
 	}
 	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
-	if err := p.log.Load(ctx, s); err != nil {
+	if err := a.log.Load(ctx, s); err != nil {
 		return err
 	}
-	if err := p.checkCurrent(ctx, s, object); err != nil {
+	if err := a.checkCurrent(ctx, s, object); err != nil {
 		return err
 	}
-	counterpart, err := p.findCounterpart(ctx, file)
+	counterpart, err := a.findCounterpart(ctx, file)
 	if err != nil {
 		return err
 	}
-	ends, err := p.judgeRelease(ctx, s, &file, counterpart)
+	ends, err := a.judgeRelease(ctx, s, &file, counterpart)
 	if err != nil {
 		return err
 	}
@@ -93,11 +103,11 @@ func (p *Publisher) decideReleaseFile(ctx context.Context, u inbox.Upload, objec
 
 // checkCurrent ignores a file that a newer upload has replaced, as long as the author's
 // release is not served.
-func (p *Publisher) checkCurrent(ctx context.Context, s *registry.ProviderVersion, object blob.Object) error {
+func (a authors) checkCurrent(ctx context.Context, s *registry.ProviderVersion, object blob.Object) error {
 	if servesAuthors(s) {
 		return nil
 	}
-	current, err := p.bucket.Head(ctx, object.Key)
+	current, err := a.bucket.Head(ctx, object.Key)
 	if err != nil {
 		return gone(err)
 	}
@@ -109,13 +119,13 @@ func (p *Publisher) checkCurrent(ctx context.Context, s *registry.ProviderVersio
 
 // judgeRelease says what becomes of the files of a release, after it did all that can
 // be done to serve it. The counterpart is nil where it is not in the inbox.
-func (p *Publisher) judgeRelease(ctx context.Context, s *registry.ProviderVersion, file, counterpart *releaseFile) (releaseEnds, error) {
+func (a authors) judgeRelease(ctx context.Context, s *registry.ProviderVersion, file, counterpart *releaseFile) (releaseEnds, error) {
 	r := release{file, counterpart}
 	if file.upload.Kind == inbox.Signature {
 		r = release{counterpart, file}
 	}
 	if !servesAuthors(s) {
-		if ends, err := p.adopt(ctx, s, file.upload, r); err != nil || !servesAuthors(s) {
+		if ends, err := a.adopt(ctx, s, file.upload, r); err != nil || !servesAuthors(s) {
 			return ends, err
 		}
 	}
@@ -124,10 +134,10 @@ func (p *Publisher) judgeRelease(ctx context.Context, s *registry.ProviderVersio
 	if ends.of(file) != nil {
 		return ends, nil
 	}
-	if err := p.settle(ctx, s); err != nil {
+	if err := settle(ctx, a.log, s); err != nil {
 		return releaseEnds{}, err
 	}
-	return ends, p.completeManifest(ctx, file.upload)
+	return ends, a.waiting.publishManifest(ctx, file.upload)
 }
 
 // outcome is the outcome of a file whose publishing ended with a verdict or without an
@@ -140,8 +150,8 @@ func (f *releaseFile) outcome(end error) inbox.Outcome {
 	}
 }
 
-func (p *Publisher) readReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object) (releaseFile, error) {
-	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.MaxSize())
+func (a authors) readReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object) (releaseFile, error) {
+	data, _, err := blob.Read(ctx, a.bucket, object.Key, object.Version, u.MaxSize())
 	return releaseFile{object, u, data}, err
 }
 
@@ -183,33 +193,33 @@ func checkServed(s *registry.ProviderVersion, f *releaseFile) error {
 // findCounterpart finds a SHA256SUMS's signature or a signature's SHA256SUMS:
 // in the same folder, else with or without the version folder. It is nil when
 // there is none.
-func (p *Publisher) findCounterpart(ctx context.Context, f releaseFile) (*releaseFile, error) {
+func (a authors) findCounterpart(ctx context.Context, f releaseFile) (*releaseFile, error) {
 	want := inbox.SHA256SUMS
 	if f.upload.Kind == inbox.SHA256SUMS {
 		want = inbox.Signature
 	}
-	return p.findReleaseFile(ctx, f.upload, want, append([]string{path.Dir(f.object.Key)}, f.upload.Folders()...))
+	return a.findReleaseFile(ctx, f.upload, want, append([]string{path.Dir(f.object.Key)}, f.upload.Folders()...))
 }
 
 // findReleaseFile finds a version's SHA256SUMS or signature in the first of some
 // folders that has it. It is nil when there is none.
-func (p *Publisher) findReleaseFile(ctx context.Context, u inbox.Upload, want inbox.Kind, folders []string) (*releaseFile, error) {
+func (a authors) findReleaseFile(ctx context.Context, u inbox.Upload, want inbox.Kind, folders []string) (*releaseFile, error) {
 	name := u.Provider.SHA256SUMSFilename(u.Version)
 	if u.Kind = want; want == inbox.Signature {
 		name = u.Provider.SignatureFilename(u.Version)
 	}
 	for _, folder := range folders {
-		object, err := p.bucket.Head(ctx, folder+"/"+name)
+		object, err := a.bucket.Head(ctx, folder+"/"+name)
 		if errors.Is(err, registry.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", name, err)
 		}
-		if err := p.inbox.FindWriter(ctx, &object); err != nil {
+		if err := a.inbox.FindWriter(ctx, &object); err != nil {
 			return nil, err
 		}
-		found, err := p.readReleaseFile(ctx, u, object)
+		found, err := a.readReleaseFile(ctx, u, object)
 		if _, _, failed := inbox.Conclude(gone(err)); failed != nil {
 			return nil, failed
 		}
@@ -222,7 +232,7 @@ func (p *Publisher) findReleaseFile(ctx context.Context, u inbox.Upload, want in
 
 // adopt makes a release the one that is served, if both files and the key are here and
 // right. If not, it says how that ends for each file.
-func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, u inbox.Upload, r release) (releaseEnds, error) {
+func (a authors) adopt(ctx context.Context, s *registry.ProviderVersion, u inbox.Upload, r release) (releaseEnds, error) {
 	switch {
 	case r.sums == nil:
 		return releaseEnds{signature: missing("SHA256SUMS")}, nil
@@ -235,11 +245,11 @@ func (p *Publisher) adopt(ctx context.Context, s *registry.ProviderVersion, u in
 	if err := checkForm(*r.signature); err != nil {
 		return signatureRejected(err)
 	}
-	key, err := p.keys.Verify(ctx, u.Provider.Namespace, r.sums.data, r.signature.data)
+	key, err := a.keys.Verify(ctx, u.Provider.Namespace, r.sums.data, r.signature.data)
 	if err != nil {
 		return notVerified(u, err)
 	}
-	err = p.log.Extend(ctx, s, func() (*registry.Record, error) { return p.decideRelease(ctx, s, u.Version, r, key) })
+	err = a.log.Extend(ctx, s, func() (*registry.Record, error) { return a.decideRelease(ctx, s, u.Version, r, key) })
 	if err != nil {
 		return sumsRejected(err)
 	}
@@ -282,7 +292,7 @@ func notVerified(u inbox.Upload, err error) (releaseEnds, error) {
 
 // decideRelease is the record that makes the author's release the one that is
 // served.
-func (p *Publisher) decideRelease(ctx context.Context, s *registry.ProviderVersion, v registry.Version, r release, key signing.PublicKey) (*registry.Record, error) {
+func (a authors) decideRelease(ctx context.Context, s *registry.ProviderVersion, v registry.Version, r release, key signing.PublicKey) (*registry.Record, error) {
 	if s.Revision > 0 && s.Version != v {
 		return nil, rejectMetadata(s.Address, s.Version, v)
 	}
@@ -292,7 +302,7 @@ func (p *Publisher) decideRelease(ctx context.Context, s *registry.ProviderVersi
 	if err := checkCovers(s, r.sums.data); err != nil {
 		return nil, err
 	}
-	release, err := p.log.StoreRelease(ctx, s, r.sums.data, r.signature.data, registry.Release{
+	release, err := a.log.StoreRelease(ctx, s, r.sums.data, r.signature.data, registry.Release{
 		Author: true,
 		Keys:   []registry.SigningKey{{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}},
 	})

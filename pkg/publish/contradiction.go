@@ -3,9 +3,7 @@ package publish
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
-	"strings"
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
@@ -19,11 +17,11 @@ import (
 // which its author has signed and which can still be served for the version: its key may
 // be missing, or its event be late. Were the package published, then neither that
 // SHA256SUMS nor the right package ever could be: docs/decisions/0026-contradictions.md.
-func (p *Publisher) checkBeside(ctx context.Context, u inbox.Upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
+func (a authors) checkBeside(ctx context.Context, u inbox.Upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
 	if u.Provider.Mirrored() || s.Release != nil && s.Release.Author {
 		return nil
 	}
-	file, err := p.findReleaseFile(ctx, u, inbox.SHA256SUMS, []string{path.Dir(object.Key)})
+	file, err := a.findReleaseFile(ctx, u, inbox.SHA256SUMS, []string{path.Dir(object.Key)})
 	if err != nil || file == nil {
 		return err
 	}
@@ -35,11 +33,11 @@ func (p *Publisher) checkBeside(ctx context.Context, u inbox.Upload, object blob
 	if contradiction == nil || checkCovers(s, file.data) != nil {
 		return nil
 	}
-	signature, err := p.findCounterpart(ctx, *file)
+	signature, err := a.findCounterpart(ctx, *file)
 	if err != nil || signature == nil {
 		return err
 	}
-	if signed, err := p.mayBeAuthors(ctx, u.Provider.Namespace, *file, *signature); !signed {
+	if signed, err := a.mayBeAuthors(ctx, u.Provider.Namespace, *file, *signature); !signed {
 		return err
 	}
 	return inbox.Wait("upload the right package, or the SHA256SUMS and signature that are of this one: %v. Until then neither is published", contradiction)
@@ -47,11 +45,11 @@ func (p *Publisher) checkBeside(ctx context.Context, u inbox.Upload, object blob
 
 // mayBeAuthors says whether a signature makes a SHA256SUMS its author's, or will, once
 // its key is here and can be trusted.
-func (p *Publisher) mayBeAuthors(ctx context.Context, namespace string, sums, signature releaseFile) (bool, error) {
+func (a authors) mayBeAuthors(ctx context.Context, namespace string, sums, signature releaseFile) (bool, error) {
 	if checkForm(signature) != nil {
 		return false, nil
 	}
-	_, err := p.keys.Verify(ctx, namespace, sums.data, signature.data)
+	_, err := a.keys.Verify(ctx, namespace, sums.data, signature.data)
 	var unknown *signing.UnknownIssuerError
 	var invalid *signing.InvalidSignatureError
 	switch {
@@ -62,32 +60,4 @@ func (p *Publisher) mayBeAuthors(ctx context.Context, namespace string, sums, si
 	}
 	status, _, failed := inbox.Conclude(err)
 	return failed == nil && status != inbox.Rejected, failed
-}
-
-// completePackages publishes or rejects the packages of a version that have waited for
-// another SHA256SUMS, or for the key of the one that is there.
-func (p *Publisher) completePackages(ctx context.Context, u inbox.Upload) error {
-	for _, folder := range u.Folders() {
-		prefix := folder + "/" + strings.TrimSuffix(u.Provider.SHA256SUMSFilename(u.Version), "SHA256SUMS")
-		for object, err := range p.bucket.List(ctx, prefix, "") {
-			if err != nil {
-				return fmt.Errorf("list the packages of %s %s: %w", u.Provider, u.Version, err)
-			}
-			if err := p.completePackage(ctx, object.Key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (p *Publisher) completePackage(ctx context.Context, key string) error {
-	if u, err := inbox.ParseKey(key); err != nil || u.Kind != inbox.ProviderPackage {
-		return nil
-	}
-	last, err := p.inbox.LastOutcome(ctx, key)
-	if err != nil || last.Status != inbox.Pending {
-		return err
-	}
-	return p.PublishKey(ctx, key)
 }

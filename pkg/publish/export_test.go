@@ -2,7 +2,7 @@ package publish
 
 // LimitListings makes listings have less room.
 func (p *Publisher) LimitListings(answered, stored int) {
-	p.maxAnswered, p.maxStored = answered, stored
+	p.room.maxAnswered, p.room.maxStored = answered, stored
 }
 
 // The room that listings have otherwise, in bytes.

@@ -48,7 +48,7 @@ func (p *Publisher) publishManifest(ctx context.Context, u inbox.Upload, object 
 	if err != nil {
 		return err
 	}
-	return p.settle(ctx, s)
+	return settle(ctx, p.log, s)
 }
 
 // parseManifest returns the protocol versions of a registry manifest, or rejects
@@ -126,16 +126,4 @@ func (p *Publisher) firstPackage(ctx context.Context, s *registry.ProviderVersio
 	first := slices.MinFunc(s.Packages, func(a, b registry.Package) int { return a.Sequence - b.Sequence })
 	r, err := p.log.Record(ctx, registry.RecordKey(s.Subject().LogPrefix(), first.Sequence))
 	return r.Time, err
-}
-
-// completeManifest publishes a manifest that waited for the author's release,
-// which is served now.
-func (p *Publisher) completeManifest(ctx context.Context, u inbox.Upload) error {
-	for _, folder := range u.Folders() {
-		key := folder + "/" + u.Provider.ManifestFilename(u.Version)
-		if err := p.PublishKey(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
 }

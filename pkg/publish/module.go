@@ -13,7 +13,7 @@ import (
 )
 
 func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
-	file, err := p.fetch(ctx, object)
+	file, err := p.scratch.fetch(ctx, p.bucket, object)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 		SHA256: file.sha256, Size: file.size, UploadSHA256: file.sha256, Source: file.source,
 	}
 	if m.Revision == 0 {
-		if err := p.checkModuleRoom(ctx, m, accept.Source); err != nil {
+		if err := p.room.checkModule(ctx, m, accept.Source); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, 
 	if accept.Format == archive.Zip.String() {
 		format = archive.Zip
 	}
-	unwrapped, err := p.newScratch(func(w io.Writer) error {
+	unwrapped, err := p.scratch.hold(func(w io.Writer) error {
 		return archive.Unwrap(ctx, file, file.size, format, wrapper, w)
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
-	file, err := p.fetch(ctx, object)
+	file, err := p.scratch.fetch(ctx, p.bucket, object)
 	if err != nil {
 		return err
 	}
@@ -49,10 +49,10 @@ func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object b
 		if err := p.checkMirrored(ctx, u, object, accept); err != nil {
 			return err
 		}
-		if err := p.checkBeside(ctx, u, object, s, accept.SHA256); err != nil {
+		if err := p.authors.checkBeside(ctx, u, object, s, accept.SHA256); err != nil {
 			return err
 		}
-		if err := p.checkPackageRoom(ctx, s, u.Version, accept); err != nil {
+		if err := p.room.checkPackage(ctx, s, u.Version, accept); err != nil {
 			return err
 		}
 		if err := p.keep(ctx, object, u.Provider.PackageKey(u.Version, accept), file); err != nil {
@@ -62,7 +62,7 @@ func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object b
 	if err := p.log.Extend(ctx, s, decide); err != nil {
 		return err
 	}
-	return p.settle(ctx, s)
+	return settle(ctx, p.log, s)
 }
 
 // packagePublished says whether these very bytes are accepted as the version's
@@ -113,8 +113,8 @@ func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVe
 
 // settle makes everything that was accepted of a version served. The upload is rejected
 // with which its version cannot be signed.
-func (p *Publisher) settle(ctx context.Context, s *registry.ProviderVersion) error {
-	err := p.log.Settle(ctx, s)
+func settle(ctx context.Context, log *versionlog.Log, s *registry.ProviderVersion) error {
+	err := log.Settle(ctx, s)
 	var unsignable *versionlog.UnsignableError
 	if errors.As(err, &unsignable) {
 		return inbox.Reject("%v", unsignable)

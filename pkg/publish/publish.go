@@ -1,28 +1,29 @@
-// Package publish takes an upload from the inbox to a listed version. It is the
-// only writer of the registry.
+// Package publish takes an upload from the inbox to a listed version. The steps that the
+// walks take, too, are in rooms of their own: package inbox knows uploads and outcomes,
+// package versionlog records, signs and lists, and package authorkeys knows whom to trust.
 //
 // # The life of an upload
 //
-//  1. [Publisher.Publish] is told of an object version: by an event, or by the
-//     walk over the inbox that finds what no event told of.
+//  1. [Publisher.Publish] is called with an object version: after its event, or by the
+//     walk over the inbox that finds uploads whose events were lost.
 //  2. Its key says what it is: a module archive, a provider package, a file of a
-//     provider's release, an author's keys, a mirrored package, or nothing of
-//     these.
+//     provider's release, an author's keys, a mirrored package, or nothing that is
+//     published.
 //  3. It is read once, to scratch, hashed on the way, and checked.
 //  4. Its bytes are copied under registry/, to a key that holds their hash.
-//  5. A record is created under the next number of the version's log. It is
-//     this that accepts the upload: of two that contradict each other, the
-//     second finds the first one's record and is rejected.
+//  5. A record is created under the next number of the version's log, and the upload
+//     is accepted. Of two uploads that contradict each other, the second finds the
+//     record of the first and is rejected.
 //  6. A provider version whose packages are not all covered by a signed
 //     SHA256SUMS gets a new one, signed, stored and recorded in the same way.
 //  7. The catalog gets the state that the log adds up to, and with it the
 //     version is listed.
-//  8. The outcome is written: tags, a log line, a document under registry/. Where
-//     there is somebody to tell, they are told.
+//  8. The outcome is written: tags, a log line, a document under registry/. A topic
+//     announces it, where there is one.
 //
 // Every step finds the work of an earlier try done, or does it again to the
 // same end. So an upload may be delivered twice, late, or at the same time as
-// others, and a publisher may die anywhere: whoever comes next goes on.
+// others, and a publisher may die anywhere: the next one goes on.
 package publish
 
 import (
@@ -57,20 +58,26 @@ type Config struct {
 // with other publishers on the same bucket and catalog.
 type Publisher struct {
 	bucket   blob.Bucket
-	index    catalog.Index
 	inbox    *inbox.Inbox
 	log      *versionlog.Log
 	keys     *authorkeys.Keys
-	scratch  string
 	hostname string
 
-	maxAnswered, maxStored int // of listings, in bytes
+	scratch scratchFolder
+	room    room
+	authors authors
+	waiting waiting
 }
 
 // New is a publisher.
 func New(c Config) *Publisher {
-	return &Publisher{bucket: c.Bucket, index: c.Index, inbox: c.Inbox, log: c.Log, keys: c.Keys, scratch: c.Scratch, hostname: c.Hostname,
-		maxAnswered: maxAnswered, maxStored: maxStored}
+	p := &Publisher{
+		bucket: c.Bucket, inbox: c.Inbox, log: c.Log, keys: c.Keys, hostname: c.Hostname,
+		scratch: scratchFolder(c.Scratch), room: room{c.Index, maxAnswered, maxStored},
+	}
+	p.waiting = waiting{c.Bucket, c.Inbox, p.PublishKey}
+	p.authors = authors{c.Bucket, c.Inbox, c.Log, c.Keys, p.waiting}
+	return p
 }
 
 // Publish takes one object version from the inbox, of which it needs key and

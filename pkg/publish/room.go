@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/versionlog"
@@ -20,29 +21,35 @@ import (
 // one. The limits are so far below what the catalog can hold that this does not
 // matter.
 
-// checkModuleRoom rejects a version, of a source, that its module has no room for.
-func (p *Publisher) checkModuleRoom(ctx context.Context, m *registry.ModuleVersion, source string) error {
-	listing, err := p.index.Listing(ctx, m.Address, nil)
-	return p.checkRoom("module "+m.Address.String(), listing, err, registry.Listed{Version: m.Version, Source: source})
+// room is the room in the listings of a catalog.
+type room struct {
+	index                  catalog.Index
+	maxAnswered, maxStored int // of a listing, in bytes
 }
 
-// checkPackageRoom rejects a package that its provider's listing has no room for.
-func (p *Publisher) checkPackageRoom(ctx context.Context, s *registry.ProviderVersion, v registry.Version, pkg registry.Package) error {
+// checkModule rejects a version, of a source, that its module has no room for.
+func (r room) checkModule(ctx context.Context, m *registry.ModuleVersion, source string) error {
+	listing, err := r.index.Listing(ctx, m.Address, nil)
+	return r.check("module "+m.Address.String(), listing, err, registry.Listed{Version: m.Version, Source: source})
+}
+
+// checkPackage rejects a package that its provider's listing has no room for.
+func (r room) checkPackage(ctx context.Context, s *registry.ProviderVersion, v registry.Version, pkg registry.Package) error {
 	entry := registry.Listed{Version: v, Standing: s.Standing, Protocols: s.Protocols(pkg)}
 	for _, pkg := range append(slices.Clone(s.Packages), pkg) {
 		entry.Platforms = append(entry.Platforms, pkg.Platform)
 	}
-	listing, err := p.index.Listing(ctx, s.Address, nil)
-	return p.checkRoom("provider "+s.Address.String(), listing, err, entry)
+	listing, err := r.index.Listing(ctx, s.Address, nil)
+	return r.check("provider "+s.Address.String(), listing, err, entry)
 }
 
-func (p *Publisher) checkRoom(subject string, listing registry.Listing, err error, entry registry.Listed) error {
+func (r room) check(subject string, listing registry.Listing, err error, entry registry.Listed) error {
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	entry.Revision = math.MaxInt // it takes the place of the one that is there
 	grown, _ := listing.With(entry)
-	if answered, stored := grown.Sizes(); answered > p.maxAnswered || stored > p.maxStored {
+	if answered, stored := grown.Sizes(); answered > r.maxAnswered || stored > r.maxStored {
 		return inbox.Reject("%s has %d versions, and its list has no room for more: published versions stay in it, also withdrawn ones, so go on under another name", subject, len(listing))
 	}
 	return nil

@@ -13,6 +13,9 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 )
 
+// scratchFolder is where scratch files are made.
+type scratchFolder string
+
 // scratch is an unlinked temporary file: nothing of it stays, however the
 // process ends.
 type scratch struct {
@@ -22,24 +25,24 @@ type scratch struct {
 	source string // of an upload, as [blob.Object] has it
 }
 
-// newScratch is a temporary file with what fill writes to it, to be read from its
+// hold is a temporary file with what fill writes to it, to be read from its
 // start.
-func (p *Publisher) newScratch(fill func(io.Writer) error) (*scratch, error) {
-	f, err := os.CreateTemp(p.scratch, "upload-*")
+func (f scratchFolder) hold(fill func(io.Writer) error) (*scratch, error) {
+	file, err := os.CreateTemp(string(f), "upload-*")
 	if err == nil {
-		err = os.Remove(f.Name())
+		err = os.Remove(file.Name())
 	}
 	if err != nil {
-		return nil, closing(f, fmt.Errorf("scratch space: %w", err))
+		return nil, closing(file, fmt.Errorf("scratch space: %w", err))
 	}
 	hash := sha256.New()
-	filled := fill(io.MultiWriter(f, hash))
-	size, err := f.Seek(0, io.SeekCurrent)
-	_, rewound := f.Seek(0, io.SeekStart)
+	filled := fill(io.MultiWriter(file, hash))
+	size, err := file.Seek(0, io.SeekCurrent)
+	_, rewound := file.Seek(0, io.SeekStart)
 	if err := cmp.Or(filled, err, rewound); err != nil {
-		return nil, closing(f, err)
+		return nil, closing(file, err)
 	}
-	return &scratch{File: f, size: size, sha256: hex.EncodeToString(hash.Sum(nil))}, nil
+	return &scratch{File: file, size: size, sha256: hex.EncodeToString(hash.Sum(nil))}, nil
 }
 
 func closing(f io.Closer, err error) error {
@@ -51,8 +54,8 @@ func closing(f io.Closer, err error) error {
 const fetchBuffer = 512 << 10
 
 // fetch reads an upload to scratch.
-func (p *Publisher) fetch(ctx context.Context, o blob.Object) (*scratch, error) {
-	body, described, err := p.bucket.Open(ctx, o.Key, o.Version)
+func (f scratchFolder) fetch(ctx context.Context, bucket blob.Bucket, o blob.Object) (*scratch, error) {
+	body, described, err := bucket.Open(ctx, o.Key, o.Version)
 	if err != nil {
 		return nil, gone(err)
 	}
@@ -60,7 +63,7 @@ func (p *Publisher) fetch(ctx context.Context, o blob.Object) (*scratch, error) 
 	if err := blob.CheckSize(described.Size, inbox.MaxUpload); err != nil {
 		return nil, err
 	}
-	file, err := p.newScratch(func(w io.Writer) error {
+	file, err := f.hold(func(w io.Writer) error {
 		n, err := io.CopyBuffer(w, io.LimitReader(body, described.Size+1), make([]byte, min(described.Size+1, fetchBuffer)))
 		if err == nil && n != described.Size {
 			err = fmt.Errorf("read %d of %d bytes of %s", n, described.Size, o.Key)
