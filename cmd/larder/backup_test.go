@@ -27,7 +27,7 @@ func TestBackup(t *testing.T) {
 		"larder backup restore backup 2>&1 || true":                      `larder: ` + n.dir + `/\.larder is not empty, and nothing is overwritten: name another folder with --data, or move this one away while no server runs\n`,
 		"LARDER_DATA= larder backup restore backup --data= 2>&1 || true": `larder: --data is empty: give the data folder, or leave it out for \.larder\n`,
 		"larder backup restore - --plain --data x 2>&1 || true":          `larder: --plain is for a folder: name it in place of -\n`,
-		"LARDER_DATA=nowhere larder backup create x 2>&1 || true":        `larder: ` + n.dir + `/nowhere is no data folder that a registry was served from: name it with --data, or LARDER_DATA \(.*\)\n`,
+		"LARDER_DATA=nowhere larder backup create x 2>&1 || true":        `larder: ` + n.dir + `/nowhere is not the data folder of a registry: name it with --data, or LARDER_DATA \(.*\)\n`,
 	} {
 		n.prints(t, script, prints)
 	}

@@ -1,5 +1,5 @@
-// Package backup copies all that a single node must find again out of its data folder,
-// while it serves or not, and makes a data folder of that copy.
+// Package backup copies from a data folder all that a single node must find again, while
+// it serves or not, and makes a data folder of that copy.
 //
 // # What a backup is
 //
@@ -8,19 +8,20 @@
 //	state-<time>/data/<name>        files of the data folder: keys, access keys, tokens
 //	state-<time>/inbox/<number>     uploads that are not published yet, oldest first,
 //	state-<time>/inbox/<number>.json  each with its key, metadata and tags before it
-//	state-<time>/registry/outcomes…   what became of uploads
+//	state-<time>/registry/outcomes…   the outcomes of uploads
 //	registry/…                      what is published, under the keys of the bucket
-//	manifest.json                   every file with its size and sha256; the last that is written
+//	manifest.json                   every file with its size and sha256; written last
 //
 // Below registry/ nothing ever changes, so the next backup into the same folder adds
-// what is new. All else is written anew, beside the old, until the manifest names it.
+// what is new. All other files are written anew, beside the old ones, until the manifest
+// names them.
 //
 // # Why it is consistent
 //
 // A record names objects that were stored before it, and nothing below registry/ is
-// deleted. So records are copied before the rest, and what they name is there. Before
-// them come the uploads that have no final outcome: what is published meanwhile is in
-// the backup twice, as an upload and as published, and never not at all.
+// deleted. So records are copied before the objects that they name, and all of these are
+// there. Uploads without a final outcome are copied before the records: what is published
+// meanwhile is in the backup twice, as an upload and as published, and is never missing.
 package backup
 
 import (
@@ -37,12 +38,12 @@ import (
 // format names the layout of backups.
 const format = "larder backup 1"
 
-// manifestName is the file that makes a backup of files.
+// manifestName is the name of the manifest. Files without one are not a backup.
 const manifestName = "manifest.json"
 
 const (
-	// maxManifest bounds the manifest, maxDocument the other files that are read as
-	// a whole, in bytes.
+	// maxManifest bounds the manifest, maxDocument every other file that is read into
+	// memory, in bytes.
 	maxManifest = 1 << 30
 	maxDocument = 16 << 20
 )
@@ -50,7 +51,7 @@ const (
 // manifest is what a backup has, in the order in which it was written.
 type manifest struct {
 	Format string    `json:"format"`
-	Time   time.Time `json:"time"` // when it was begun: nothing that came before is missing
+	Time   time.Time `json:"time"` // when it was begun: the backup has all that was there before
 	Files  []entry   `json:"files"`
 }
 
@@ -61,7 +62,7 @@ type entry struct {
 	SHA256 string `json:"sha256"`
 }
 
-// upload is what a backup knows of an object of the inbox beside its bytes.
+// upload is an object of the inbox, without its bytes.
 type upload struct {
 	Key         string            `json:"key"`
 	ContentType string            `json:"content_type,omitempty"`
@@ -69,16 +70,16 @@ type upload struct {
 	Tags        map[string]string `json:"tags,omitempty"`
 }
 
-// outcomePrefix is how the keys of outcomes begin, which alone are replaced below
-// registry/.
+// outcomePrefix is the prefix of the keys of outcomes. Nothing else below registry/ is
+// ever replaced.
 const outcomePrefix = registry.Prefix + "outcomes"
 
-// stateName is the name of the folder with what was so at one time.
+// stateName is the form of the name of a folder with the state at one time.
 var stateName = regexp.MustCompile(`^state-[0-9]{8}T[0-9]{6}\.[0-9]{3}Z$`)
 
 func stateAt(t time.Time) string { return "state-" + t.UTC().Format("20060102T150405.000Z") }
 
-// kind is what a file of a backup is.
+// kind is the kind of a file of a backup.
 type kind int
 
 const (
@@ -88,10 +89,10 @@ const (
 	object
 )
 
-// parsePath says what a file of a backup is: for a dataFile its name in the data
-// folder, for an object its key, for the parts of an upload its number.
+// parsePath returns the kind of a file of a backup, and its name: for a dataFile the
+// name in the data folder, for an object the key, for a part of an upload its number.
 func parsePath(name string) (kind, string, error) {
-	wrong := fmt.Errorf("%.300q is no file of a backup of this version of larder", name)
+	wrong := fmt.Errorf("%.300q is not a file of a backup of this version of larder", name)
 	if path.Clean(name) != name || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "..") || strings.ContainsRune(name, 0) {
 		return 0, "", wrong
 	}
@@ -119,7 +120,7 @@ func parsePath(name string) (kind, string, error) {
 
 var uploadNumber = regexp.MustCompile(`^[0-9]{8}$`)
 
-// Summary is what a backup has.
+// Summary counts what a backup has.
 type Summary struct {
 	Time     time.Time
 	Versions int   // that were published
@@ -129,7 +130,7 @@ type Summary struct {
 	Added    int64 // of those, the bytes that were not in the folder before
 }
 
-// String is the summary in words.
+// String writes the summary in words.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%s, %s, %s, %s", size.Count(s.Versions, "version"), size.Count(s.Uploads, "upload")+" not published yet",
 		size.Count(s.Files, "file")+" of the data folder", size.Of(s.Bytes))

@@ -373,9 +373,9 @@ func TestDamagedBackups(t *testing.T) {
 		damage func(*testing.T, string)
 		says   string // a pattern
 	}{
-		"no manifest":       {remove(manifestName), `has no manifest.json: it is no backup, or one that was not finished; what  aws s3 sync  has copied of registry/ is restored with --plain$`},
-		"a cut manifest":    {change(manifestName, func(b []byte) []byte { return b[:len(b)-2] }), `^manifest.json is not readable: unexpected EOF$`},
-		"a newer format":    {change(manifestName, func(b []byte) []byte { return bytes.Replace(b, []byte("backup 1"), []byte("backup 2"), 1) }), `^manifest.json is of the format "larder backup 2", and this larder reads "larder backup 1"$`},
+		"no manifest":       {remove(manifestName), `has no manifest.json: it is not a backup, or an unfinished one; a copy of registry/ by  aws s3 sync  is restored with --plain$`},
+		"a cut manifest":    {change(manifestName, func(b []byte) []byte { return b[:len(b)-2] }), `^manifest.json cannot be read: unexpected EOF$`},
+		"a newer format":    {change(manifestName, func(b []byte) []byte { return bytes.Replace(b, []byte("backup 1"), []byte("backup 2"), 1) }), `^manifest.json has the format "larder backup 2", and this larder reads "larder backup 1"$`},
 		"a missing archive": {remove(archive), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is missing$`},
 		"a changed archive": {change(archive, flip), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it has sha256 [0-9a-f]{64}, and was written with [0-9a-f]{64}$`},
 		"a cut archive":     {change(archive, func(b []byte) []byte { return b[1:] }), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it has [0-9]+ bytes, and was written with [0-9]+$`},
@@ -393,14 +393,14 @@ func TestDamagedBackups(t *testing.T) {
 		}, `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it has sha256 [0-9a-f]{64}, and registry/records/modules/acme/network/aws/1.0.0/00000001.json says [0-9a-f]{64}$`},
 		"changed tokens":          {change("state-*/data/access.db", flip), `^the backup is damaged:\n  state-[0-9TZ.]+/data/access.db: it has sha256 `},
 		"a missing upload":        {remove("state-*/inbox/00000002"), `^the backup is damaged:\n  state-[0-9TZ.]+/inbox/00000002: it is missing$`},
-		"a pipe for an archive":   {pipe(archive), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is no regular file$`},
-		"a link for an archive":   {link(archive), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is no regular file$`},
-		"a pipe for the manifest": {pipe(manifestName), `^manifest.json: it is no regular file$`},
+		"a pipe for an archive":   {pipe(archive), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is not a regular file$`},
+		"a link for an archive":   {link(archive), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is not a regular file$`},
+		"a pipe for the manifest": {pipe(manifestName), `^manifest.json: it is not a regular file$`},
 		"an archive not listed":   {unlist(`registry/modules/acme/network/aws/1\.0\.0/[0-9a-f]*\.tar\.gz`), `^the backup is damaged:\n  registry/modules/acme/network/aws/1.0.0/[0-9a-f]{64}.tar.gz: it is missing, and registry/records/modules/acme/network/aws/1.0.0/00000001.json names it$`},
 		"a record not listed":     {unlist(`registry/records/providers/acme/widget/1\.0\.0/00000001\.json`), `^the backup is damaged:\n  registry/records/providers/acme/widget/1.0.0/00000001.json: the record is missing, and there is a later one$`},
 		"a path that leads away": {change(manifestName, func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"registry/modules`), []byte(`"registry/../../modules`), 1)
-		}), `^the backup is damaged:\n  "registry/../../modules[^"]*" is no file of a backup of this version of larder$`},
+		}), `^the backup is damaged:\n  "registry/../../modules[^"]*" is not a file of a backup of this version of larder$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "backup")
@@ -496,7 +496,7 @@ func TestRestoreIntoAFolder(t *testing.T) {
 	if err := errors.Join(os.Mkdir(again+unfinished, 0o700), os.WriteFile(mine, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), restoreOptions(again), folder); err == nil || !strings.HasSuffix(err.Error(), "what no restoration has left there: move it away") {
+	if _, err := Restore(t.Context(), restoreOptions(again), folder); err == nil || !strings.HasSuffix(err.Error(), "files which no restoration has left there: move it away") {
 		t.Errorf("in the place of something else: %v", err)
 	}
 	if err := os.Remove(mine); err != nil { // where it was
@@ -532,7 +532,7 @@ func TestBackupIntoAFolder(t *testing.T) {
 		make func(folder string) error
 		says string
 	}{
-		"with something else": {func(folder string) error { return os.WriteFile(filepath.Join(folder, "mine"), nil, 0o600) }, " holds mine, which is of no backup: choose a new folder"},
+		"with something else": {func(folder string) error { return os.WriteFile(filepath.Join(folder, "mine"), nil, 0o600) }, " holds mine, which does not belong to a backup: choose a new folder"},
 		"for others":          {func(folder string) error { return os.Chmod(folder, 0o750) }, "other users of this machine can read or write "},
 		"in use": {func(folder string) error {
 			f, err := openFolder(folder)
@@ -551,7 +551,7 @@ func TestBackupIntoAFolder(t *testing.T) {
 		}
 	}
 	missing := filepath.Join(t.TempDir(), "none")
-	if _, err := Create(t.Context(), options(missing), filepath.Join(t.TempDir(), "backup")); err == nil || !strings.Contains(err.Error(), missing+" is no data folder that a registry was served from") {
+	if _, err := Create(t.Context(), options(missing), filepath.Join(t.TempDir(), "backup")); err == nil || !strings.Contains(err.Error(), missing+" is not the data folder of a registry") {
 		t.Errorf("no data folder: %v", err)
 	}
 	if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
@@ -604,7 +604,7 @@ func TestRestorePlain(t *testing.T) {
 	if err := os.WriteFile(record, []byte(`{"kind":"from the future","version":"1.0.0"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	unknown := "what is restored is not whole:\n  module acme/network/aws 1.0.0: "
+	unknown := "the restored data folder is not whole:\n  module acme/network/aws 1.0.0: "
 	if _, err := RestorePlain(t.Context(), restoreOptions(filepath.Join(t.TempDir(), "data")), copied); err == nil || !strings.HasPrefix(err.Error(), unknown) {
 		t.Errorf("with a record of a newer version: %v, want %q", err, unknown)
 	}
@@ -637,7 +637,7 @@ func TestCopyWithoutAttributes(t *testing.T) {
 	bucket := filepath.Join(copied, datadir.S3, "larder")
 	says := func(lost string) string {
 		return lost + " has lost its extended attributes, as by a copy with  cp -r  or  tar : copy the data folder again, with  cp -a ,  rsync -aX  or  tar --xattrs . " +
-			"If there is no other, all that was published can be had from this one:  larder backup restore --plain " + bucket + " --data  and a new folder"
+			"If there is no other, restore what was published from this one:  larder backup restore --plain " + bucket + " --data  and a new folder"
 	}
 	folder := filepath.Join(t.TempDir(), "backup")
 	if _, err := Create(t.Context(), options(copied), folder); err == nil || err.Error() != says(bucket) {
@@ -732,7 +732,7 @@ func TestFilesThatAreNotRestored(t *testing.T) {
 	}
 	defer dir.Close()
 	r := &restoration{dir: dir}
-	if err := r.addFile(datadir.Env, strings.NewReader("x")); err == nil || err.Error() != "no backup has this file of a data folder, for a start makes it anew" {
+	if err := r.addFile(datadir.Env, strings.NewReader("x")); err == nil || err.Error() != "a backup does not have this file of a data folder: every start makes it anew" {
 		t.Errorf("what is made anew: %v", err)
 	}
 	if err := r.addFile(datadir.CA, strings.NewReader("x")); err != nil {

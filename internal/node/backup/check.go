@@ -21,7 +21,7 @@ type check struct {
 	problems []string
 }
 
-// named is what a record says of an object.
+// named is an object that a record names.
 type named struct {
 	by     string // the key of the record
 	sha256 string
@@ -31,7 +31,7 @@ func newCheck() *check {
 	return &check{wanted: map[string]named{}, have: map[string]entry{}, last: map[string]int{}}
 }
 
-// file counts a file of the backup in.
+// file adds a file of the backup.
 func (c *check) file(e entry) error {
 	kind, name, err := parsePath(e.Path)
 	if err != nil {
@@ -49,13 +49,13 @@ func (c *check) file(e entry) error {
 	return nil
 }
 
-// isRecord says whether a file is read for what it names.
+// isRecord says whether a file names objects.
 func isRecord(path string) bool {
 	_, err := registry.ParseRecordKey(path)
 	return err == nil
 }
 
-// record takes in what a record names.
+// record adds the objects that a record names.
 func (c *check) record(key string, document []byte) {
 	parsed, err := registry.ParseRecordKey(key)
 	var record registry.Record
@@ -63,7 +63,7 @@ func (c *check) record(key string, document []byte) {
 		err = json.Unmarshal(document, &record)
 	}
 	if err != nil {
-		c.problems = append(c.problems, fmt.Sprintf("%s: it is not readable: %v", key, err))
+		c.problems = append(c.problems, fmt.Sprintf("%s: it cannot be read: %v", key, err))
 		return
 	}
 	prefix := parsed.LogPrefix()
@@ -85,7 +85,7 @@ func (c *check) record(key string, document []byte) {
 	}
 }
 
-// end is what all files come to.
+// end returns the summary of all files, or what is wrong with them.
 func (c *check) end() (Summary, error) {
 	for _, prefix := range slices.Sorted(maps.Keys(c.last)) {
 		for sequence := 1; sequence < c.last[prefix]; sequence++ {
@@ -108,20 +108,20 @@ func (c *check) end() (Summary, error) {
 	return c.summary, problems(c.problems)
 }
 
-// maxTold is how many problems an error tells.
-const maxTold = 10
+// maxNamed is how many problems an error names.
+const maxNamed = 10
 
-// problems are one error, or none.
+// problems makes one error of all problems, or nil.
 func problems(all []string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	told := slices.Clone(all[:min(len(all), maxTold)])
-	for i, problem := range told {
-		told[i] = printable.Text(problem) // there are keys in it
+	named := slices.Clone(all[:min(len(all), maxNamed)])
+	for i, problem := range named {
+		named[i] = printable.Text(problem) // there are keys in it
 	}
-	text := strings.Join(told, "\n  ")
-	if more := len(all) - len(told); more > 0 {
+	text := strings.Join(named, "\n  ")
+	if more := len(all) - len(named); more > 0 {
 		text += fmt.Sprintf("\n  and %d more", more)
 	}
 	return errors.New(text)

@@ -22,28 +22,27 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 )
 
-// Options are what [Create] and [CreateStream] need to know.
+// Options are those of [Create] and [CreateStream].
 type Options struct {
 	Data        string // the data folder
-	WithoutKeys bool   // leave out the files of the data folder but tokens and rules
+	WithoutKeys bool   // of the data folder's files, copy only tokens and rules
 	Progress    *progress.Progress
 	Logger      *slog.Logger
 }
 
-// target is where a backup is written to.
+// target is the place to which a backup is written.
 type target interface {
-	// has returns what an earlier backup has under a path below registry/, if that
-	// can stay.
+	// has returns the file that an earlier backup has under a path below registry/, if
+	// that file can stay.
 	has(path string, size int64) (entry, bool)
 	// write writes a file of size bytes.
 	write(path string, size int64, body io.Reader) error
-	// finish writes the manifest, which makes a backup of the files.
+	// finish writes the manifest, after all other files.
 	finish(m manifest) error
 }
 
-// Create writes a backup to a folder: a new one, or one with an earlier backup, to which
-// it adds. In the end it reads all that it has written. Until then the earlier backup
-// stays whole.
+// Create writes a backup to a folder, which is new or has an earlier backup. At the end
+// it reads the whole backup. Until then the earlier backup stays whole.
 func Create(ctx context.Context, o Options, name string) (Summary, error) {
 	f, err := openFolder(name)
 	if err != nil {
@@ -59,7 +58,7 @@ func Create(ctx context.Context, o Options, name string) (Summary, error) {
 		return Summary{}, ctx.Err()
 	}
 	if err != nil {
-		return Summary{}, fmt.Errorf("%w\nwhat an earlier backup has left there and is damaged is not written anew: remove these files and create the backup again, or choose a new folder", err)
+		return Summary{}, fmt.Errorf("%w\ndamaged files of an earlier backup are not written anew: remove these files and create the backup again, or choose a new folder", err)
 	}
 	summary.Added = written.Added
 	return summary, nil
@@ -129,10 +128,10 @@ func (c *creation) note(e entry) error {
 	return c.check.file(e)
 }
 
-// state is the path of a file that belongs to this backup alone.
+// state returns the path of a file in the folder that belongs to this backup alone.
 func (c *creation) state(path string) string { return stateAt(c.manifest.Time) + "/" + path }
 
-// uploads adds what is in the inbox and not published yet.
+// uploads adds the uploads that are not published yet.
 func (c *creation) uploads(ctx context.Context) error {
 	in := inbox.New(inbox.Config{Bucket: c.bucket, Log: c.options.Logger, KeysAreFiles: true})
 	for key, err := range in.Uploads(ctx, "") {
@@ -144,7 +143,7 @@ func (c *creation) uploads(ctx context.Context) error {
 			return err
 		}
 		for _, object := range waiting {
-			if err := c.upload(ctx, object); err != nil && !isGone(err) {
+			if err := c.upload(ctx, object); err != nil && !wasDeleted(err) {
 				return err
 			}
 		}
@@ -184,14 +183,14 @@ func (c *creation) upload(ctx context.Context, o blob.Object) error {
 	return err
 }
 
-// isGone says that an upload was deleted.
-func isGone(err error) bool {
+// wasDeleted says whether an error is that of an upload that was deleted.
+func wasDeleted(err error) bool {
 	var key *types.NoSuchKey
 	var version interface{ ErrorCode() string }
 	return errors.As(err, &key) || errors.As(err, &version) && version.ErrorCode() == "NoSuchVersion"
 }
 
-// outcomes adds what became of uploads.
+// outcomes adds the outcomes of uploads.
 func (c *creation) outcomes(ctx context.Context) error {
 	for o, err := range c.bucket.List(ctx, outcomePrefix, "") {
 		if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/larder-registry/larder/internal/node/datadir"
 )
 
-// files adds what the data folder has beside the bucket.
+// files adds the files of the data folder.
 func (c *creation) files(ctx context.Context) error {
 	if err := c.tokens(ctx); err != nil || c.options.WithoutKeys {
 		return err
 	}
 	const tries = 3
 	var err error
-	for range tries { // a signing key may be changed just now
+	for range tries { // the signing key may change meanwhile
 		var files map[string][]byte
 		if files, err = readFiles(c.data); err != nil {
 			continue
@@ -34,7 +34,7 @@ func (c *creation) files(ctx context.Context) error {
 	return fmt.Errorf("read the data folder: %w", err)
 }
 
-// readFiles reads the files of a data folder that are kept.
+// readFiles reads the files of a data folder that a backup keeps.
 func readFiles(data string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(data)
 	if err != nil {

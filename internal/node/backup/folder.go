@@ -13,10 +13,11 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// flush has all that was written be on the disk: one call, for files may be many.
+// flush brings all that was written to the disk: in one call, because there may be many
+// files.
 var flush = func() { syscall.Sync() }
 
-// partial is how the names of files end that are being written.
+// partial is the end of the names of unfinished files.
 const partial = ".part"
 
 // folder is a backup that is written to a folder.
@@ -26,7 +27,7 @@ type folder struct {
 	old  map[string]entry // of the backup that is there already, by path
 }
 
-// openFolder makes a folder, or takes one that holds a backup, finished or not.
+// openFolder makes a folder, or opens a folder that has a backup, finished or not.
 func openFolder(name string) (_ *folder, err error) {
 	if err := os.MkdirAll(name, 0o700); err != nil {
 		return nil, fmt.Errorf("make the backup's folder: %w", err)
@@ -36,7 +37,7 @@ func openFolder(name string) (_ *folder, err error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("other users of this machine can read or write %s, and a backup holds keys: take that from them with  chmod go= , or choose a new folder", name)
+		return nil, fmt.Errorf("other users of this machine can read or write %s, and a backup holds keys: end that with  chmod go= , or choose a new folder", name)
 	}
 	f := &folder{}
 	defer func() {
@@ -56,7 +57,7 @@ func openFolder(name string) (_ *folder, err error) {
 	return f, f.readOld(name)
 }
 
-// readOld finds out what the folder has.
+// readOld reads the manifest of the backup that the folder has.
 func (f *folder) readOld(name string) error {
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
@@ -64,7 +65,7 @@ func (f *folder) readOld(name string) error {
 	}
 	for _, e := range entries {
 		if n := e.Name(); n != manifestName && n != manifestName+partial && n+"/" != registry.Prefix && !stateName.MatchString(n) {
-			return fmt.Errorf("%s holds %s, which is of no backup: choose a new folder", name, n)
+			return fmt.Errorf("%s holds %s, which does not belong to a backup: choose a new folder", name, n)
 		}
 	}
 	m, err := readManifest(f.root)
@@ -72,7 +73,7 @@ func (f *folder) readOld(name string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: the backup that is there cannot be added to: %w: choose a new folder", name, err)
+		return fmt.Errorf("%s: nothing can be added to the backup there: %w: choose a new folder", name, err)
 	}
 	f.old = map[string]entry{}
 	for _, e := range m.Files {
@@ -93,15 +94,15 @@ func readManifest(root *os.Root) (m manifest, err error) {
 func parseManifest(r io.Reader) (m manifest, err error) {
 	limited := &io.LimitedReader{R: r, N: maxManifest}
 	if err := json.NewDecoder(limited).Decode(&m); err != nil {
-		return manifest{}, fmt.Errorf("%s is not readable: %w", manifestName, err)
+		return manifest{}, fmt.Errorf("%s cannot be read: %w", manifestName, err)
 	}
 	if m.Format != format {
-		return manifest{}, fmt.Errorf("%s is of the format %.100q, and this larder reads %q", manifestName, m.Format, format)
+		return manifest{}, fmt.Errorf("%s has the format %.100q, and this larder reads %q", manifestName, m.Format, format)
 	}
 	return m, nil
 }
 
-// has returns what an earlier backup says of a file that is there and never changes.
+// has implements target.
 func (f *folder) has(name string, size int64) (entry, bool) {
 	e, known := f.old[name]
 	if !known || e.Size != size {
@@ -125,12 +126,13 @@ func (f *folder) write(name string, size int64, body io.Reader) (err error) {
 		return err
 	}
 	if n != size {
-		return fmt.Errorf("it has %d bytes, and was to have %d", n, size)
+		return fmt.Errorf("it has %d bytes, not %d", n, size)
 	}
 	return f.root.Rename(name+partial, name)
 }
 
-// finish implements target. What an earlier backup had and this one has not goes last.
+// finish implements target. At the end it removes the files of an earlier backup that
+// this one does not have.
 func (f *folder) finish(m manifest) error {
 	flush() // all that the manifest names
 	if err := writeManifest(f, m); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// readPlain reads the files of a folder that has registry/, as objects.
-func readPlain(ctx context.Context, name string, told *progress.Progress, visit visitor) (_ Summary, err error) {
+// readPlain reads the files below registry/ in a folder, as objects.
+func readPlain(ctx context.Context, name string, p *progress.Progress, visit visitor) (_ Summary, err error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return Summary{}, err
@@ -23,7 +23,7 @@ func readPlain(ctx context.Context, name string, told *progress.Progress, visit 
 	if err != nil {
 		return Summary{}, fmt.Errorf("%s: %w", name, err)
 	}
-	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: told.Begin("the copy of registry/", total)}
+	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: p.Begin("the copy of registry/", total)}
 	defer func() { r.bar.End(err) }()
 	for _, path := range files {
 		if err := r.plainFile(root, path); err != nil {

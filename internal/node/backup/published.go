@@ -15,8 +15,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// records adds the records of all versions: of a version, all before the last that is
-// listed, also those that were created behind the listing's back.
+// records adds the records of all versions. Of each version it adds all records before
+// the last one that the listing has, also those that were created while it was listed.
 func (c *creation) records(ctx context.Context) error {
 	var last registry.ParsedRecordKey
 	for o, err := range c.bucket.List(ctx, registry.RecordsPrefix, "") {
@@ -41,12 +41,12 @@ func (c *creation) records(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// missed adds the records from a number on that a listing lacks before a record.
+// missed adds the records before a record, from a number on, that a listing lacks.
 func (c *creation) missed(ctx context.Context, key registry.ParsedRecordKey, from int) error {
 	for sequence := from; sequence < key.Sequence; sequence++ {
 		err := c.record(ctx, registry.RecordKey(key.LogPrefix(), sequence))
 		if errors.Is(err, registry.ErrNotFound) {
-			return nil // which the check tells of
+			return nil // the check reports it
 		}
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (c *creation) document(ctx context.Context, key string) ([]byte, error) {
 	return io.ReadAll(contextio.Reader(ctx, body))
 }
 
-// objects adds the rest of what is below registry/, of which nothing ever changes.
+// objects adds all other objects below registry/. They never change.
 func (c *creation) objects(ctx context.Context) error {
 	var fresh []blob.Object
 	var total int64
@@ -106,22 +106,22 @@ func (c *creation) objects(ctx context.Context) error {
 		if err != nil {
 			break
 		}
-		err = c.copyTold(ctx, o.Key, o.Key, bar)
+		err = c.copyWithProgress(ctx, o.Key, o.Key, bar)
 	}
 	bar.End(err)
 	return err
 }
 
 func (c *creation) copy(ctx context.Context, path, key string) error {
-	return c.copyTold(ctx, path, key, io.Discard)
+	return c.copyWithProgress(ctx, path, key, io.Discard)
 }
 
-// copyTold adds an object, and tells of its bytes.
-func (c *creation) copyTold(ctx context.Context, path, key string, told io.Writer) error {
+// copyWithProgress adds an object, and writes its bytes to bar, too.
+func (c *creation) copyWithProgress(ctx context.Context, path, key string, bar io.Writer) error {
 	body, o, err := c.bucket.Open(ctx, key, "")
 	if err != nil {
 		return err
 	}
 	defer body.Close() //nolint:errcheck // read only
-	return c.add(ctx, path, o.Size, io.TeeReader(body, told))
+	return c.add(ctx, path, o.Size, io.TeeReader(body, bar))
 }

@@ -17,20 +17,20 @@ import (
 	"github.com/larder-registry/larder/internal/progress"
 )
 
-// A visitor is given every file of a backup, in the order in which they were written:
-// files of the data folder first. It reads the body to its end, or not at all. Whether
-// the file is the right one is known only in the end.
+// A visitor gets every file of a backup, in the order in which they were written: files
+// of the data folder first. It reads the body to its end, or not at all. Only at the end
+// is it known whether the file is the right one.
 type visitor func(path string, size int64, body io.Reader) error
 
-// Verify reads a backup in a folder, and compares every file with the manifest, and
-// what there is with what the records name. Errors say what is wrong and where.
-func Verify(ctx context.Context, name string, told *progress.Progress) (Summary, error) {
-	return readFolder(ctx, name, told, drain)
+// Verify reads a backup in a folder, and compares every file with the manifest, and all
+// files with the records. Errors say what is wrong and where.
+func Verify(ctx context.Context, name string, p *progress.Progress) (Summary, error) {
+	return readFolder(ctx, name, p, drain)
 }
 
 // VerifyStream is Verify of a tar stream.
-func VerifyStream(ctx context.Context, r io.Reader, told *progress.Progress) (Summary, error) {
-	return readStream(ctx, r, told, drain)
+func VerifyStream(ctx context.Context, r io.Reader, p *progress.Progress) (Summary, error) {
+	return readStream(ctx, r, p, drain)
 }
 
 func drain(_ string, _ int64, body io.Reader) error {
@@ -39,7 +39,7 @@ func drain(_ string, _ int64, body io.Reader) error {
 }
 
 // readFolder reads a backup in a folder.
-func readFolder(ctx context.Context, name string, told *progress.Progress, visit visitor) (_ Summary, err error) {
+func readFolder(ctx context.Context, name string, p *progress.Progress, visit visitor) (_ Summary, err error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return Summary{}, err
@@ -47,7 +47,7 @@ func readFolder(ctx context.Context, name string, told *progress.Progress, visit
 	defer root.Close() //nolint:errcheck // read only
 	m, err := readManifest(root)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Summary{}, fmt.Errorf("%s has no %s: it is no backup, or one that was not finished; what  aws s3 sync  has copied of registry/ is restored with --plain", name, manifestName)
+		return Summary{}, fmt.Errorf("%s has no %s: it is not a backup, or an unfinished one; a copy of registry/ by  aws s3 sync  is restored with --plain", name, manifestName)
 	}
 	if err != nil {
 		return Summary{}, err
@@ -56,7 +56,7 @@ func readFolder(ctx context.Context, name string, told *progress.Progress, visit
 	for _, e := range m.Files {
 		total += e.Size
 	}
-	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: told.Begin("the backup", total)}
+	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: p.Begin("the backup", total)}
 	defer func() { r.bar.End(err) }()
 	var wrong []string
 	for _, e := range m.Files {
@@ -83,7 +83,7 @@ type reading struct {
 	bar   *progress.Bar
 }
 
-// visitError is a visitor's own: no fault of the backup.
+// visitError is an error of a visitor, not of the backup.
 type visitError struct{ error }
 
 func (e *visitError) Unwrap() error { return e.error }
@@ -114,7 +114,7 @@ func (r *reading) file(root *os.Root, e entry) (entry, error) {
 	return r.read(e.Path, e.Size, file)
 }
 
-// openFile opens a regular file, and nothing else: a pipe would have its reader wait for ever.
+// openFile opens a regular file, and nothing else: a reader of a pipe could wait for ever.
 func openFile(root *os.Root, name string) (_ *os.File, size int64, err error) {
 	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, 0, cmp.Or(err, errNotRegular(name))
@@ -133,12 +133,12 @@ func openFile(root *os.Root, name string) (_ *os.File, size int64, err error) {
 	return file, info.Size(), nil
 }
 
-func errNotRegular(name string) error { return fmt.Errorf("%s: it is no regular file", name) }
+func errNotRegular(name string) error { return fmt.Errorf("%s: it is not a regular file", name) }
 
 // read hands a file to the visitor.
 func (r *reading) read(path string, size int64, body io.Reader) (entry, error) {
 	hash := sha256.New()
-	read := &faulty{Reader: io.TeeReader(contextio.Reader(r.ctx, body), io.MultiWriter(hash, r.bar))}
+	read := &errorKeeper{Reader: io.TeeReader(contextio.Reader(r.ctx, body), io.MultiWriter(hash, r.bar))}
 	err := r.deliver(path, size, read)
 	switch {
 	case read.err != nil:
@@ -166,7 +166,7 @@ func (r *reading) deliver(path string, size int64, body io.Reader) error {
 // end compares what was read with the manifest and the records.
 func (r *reading) end(m manifest, wrong []string) (Summary, error) {
 	summary, err := r.check.end()
-	if len(wrong) > 0 { // of which what the records lack follows
+	if len(wrong) > 0 { // what the records lack follows from it
 		err = problems(wrong)
 	}
 	if err != nil {
@@ -176,14 +176,14 @@ func (r *reading) end(m manifest, wrong []string) (Summary, error) {
 	return summary, nil
 }
 
-// faulty remembers that what it reads cannot be read.
-type faulty struct {
+// errorKeeper keeps the error of the reader that it reads.
+type errorKeeper struct {
 	io.Reader
 	err error
 }
 
 // Read implements io.Reader.
-func (f *faulty) Read(p []byte) (int, error) {
+func (f *errorKeeper) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.err = err

@@ -16,7 +16,7 @@ import (
 // rebuild makes the catalog from the records, and verifies all that is published, as
 // larder reindex and larder verify do.
 func (r *restoration) rebuild(ctx context.Context) (err error) {
-	if err := r.open(ctx); err != nil { // which nothing has, where nothing was published
+	if err := r.open(ctx); err != nil { // no file has opened it, if nothing was published
 		return err
 	}
 	catalog, err := boltcatalog.Open(r.dir.Path(datadir.Catalog))
@@ -24,7 +24,7 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, catalog.Close()) }()
-	access, err := boltcatalog.OpenAccess(r.dir.Path(datadir.Access)) // which reads it once
+	access, err := boltcatalog.OpenAccess(r.dir.Path(datadir.Access)) // this reads the whole file
 	if err != nil {
 		return err
 	}
@@ -49,11 +49,11 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 	return runWalk(ctx, publisher.Verify(ctx, "", false))
 }
 
-// inboxLeg is the leg of a walk that is not taken: its uploads are published at the next
-// start.
+// inboxLeg is the leg of a walk that a restoration leaves out: the next start publishes the
+// uploads.
 const inboxLeg = "inbox"
 
-// runWalk runs a walk to its end. What is wrong is an error.
+// runWalk runs a walk to its end. Its findings are an error.
 func runWalk(ctx context.Context, walk upkeep.Walk) error {
 	var wrong []string
 	for step, err := range walk {
@@ -71,7 +71,7 @@ func runWalk(ctx context.Context, walk upkeep.Walk) error {
 		}
 	}
 	if err := problems(wrong); err != nil {
-		return fmt.Errorf("what is restored is not whole:\n  %w", err)
+		return fmt.Errorf("the restored data folder is not whole:\n  %w", err)
 	}
 	return ctx.Err()
 }

@@ -27,18 +27,18 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 )
 
-// unfinished is how the name of a data folder ends that is being restored.
+// unfinished is the end of the name of a data folder that is being restored.
 const unfinished = ".part"
 
-// RestoreOptions are what a restoration needs to know.
+// RestoreOptions are those of a restoration.
 type RestoreOptions struct {
 	Data     string // the absolute path of the data folder that is to be made: missing, or empty
 	Progress *progress.Progress
 	Logger   *slog.Logger
 }
 
-// Restore makes a data folder of the backup in a folder. There is none until all of it
-// is there and was verified.
+// Restore makes a data folder of the backup in a folder. There is no data folder until
+// all of it is there and was verified.
 func Restore(ctx context.Context, o RestoreOptions, name string) (Summary, error) {
 	return restore(ctx, o, func(visit visitor) (Summary, error) { return readFolder(ctx, name, o.Progress, visit) })
 }
@@ -48,8 +48,8 @@ func RestoreStream(ctx context.Context, o RestoreOptions, r io.Reader) (Summary,
 	return restore(ctx, o, func(visit visitor) (Summary, error) { return readStream(ctx, r, o.Progress, visit) })
 }
 
-// RestorePlain makes a data folder of objects alone: a folder that has registry/ as
-// `aws s3 sync` has copied it, from whatever bucket. What must be there, its records say.
+// RestorePlain makes a data folder of objects alone: of a folder that has registry/,
+// copied by `aws s3 sync` from any bucket. Its records say what must be there.
 func RestorePlain(ctx context.Context, o RestoreOptions, name string) (Summary, error) {
 	return restore(ctx, o, func(visit visitor) (Summary, error) { return readPlain(ctx, name, o.Progress, visit) })
 }
@@ -63,7 +63,7 @@ func restore(ctx context.Context, o RestoreOptions, read func(visitor) (Summary,
 		return Summary{}, err
 	}
 	defer func() {
-		if err != nil { // it is not taken for a data folder, but it takes room
+		if err != nil { // the unfinished folder takes room
 			err = errors.Join(err, r.close(), os.RemoveAll(r.dir.Path("")))
 		}
 	}()
@@ -77,7 +77,7 @@ func restore(ctx context.Context, o RestoreOptions, read func(visitor) (Summary,
 	return summary, r.finish(o.Data)
 }
 
-// checkEmpty refuses a folder that has something.
+// checkEmpty refuses a folder that is not empty.
 func checkEmpty(data string) error {
 	entries, err := os.ReadDir(data)
 	switch {
@@ -88,12 +88,12 @@ func checkEmpty(data string) error {
 	case len(entries) > 0:
 		return fmt.Errorf("%s is not empty, and nothing is overwritten: name another folder with --data, or move this one away while no server runs", data)
 	case isMountPoint(data):
-		return fmt.Errorf("%s is where a file system is mounted, and a folder cannot be put in its place: name a folder in it with --data, which need not be there", data)
+		return fmt.Errorf("a file system is mounted at %s, and a folder cannot be put in its place: name a new folder in it with --data", data)
 	}
 	return nil
 }
 
-// isMountPoint says whether a folder is of another file system than the one it is in.
+// isMountPoint says whether a folder and its parent are on different file systems.
 func isMountPoint(path string) bool {
 	var own, parents syscall.Stat_t
 	return syscall.Stat(path, &own) == nil && syscall.Stat(filepath.Dir(path), &parents) == nil && own.Dev != parents.Dev
@@ -105,19 +105,19 @@ type restoration struct {
 	dir    *datadir.Dir
 	server *locals3.Server // nil until there are access keys
 	bucket *s3blob.Bucket
-	upload upload // the head of the one that comes next
+	upload upload // the head of the next one
 	closed bool
 }
 
-// beginRestoration makes a folder beside the one that is to be, in place of one that
-// was not finished.
+// beginRestoration makes a folder beside the future data folder, in place of an
+// unfinished one.
 func beginRestoration(o RestoreOptions) (*restoration, error) {
 	path := o.Data + unfinished
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 &&
 		!slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == datadir.Lock }) {
-		return nil, fmt.Errorf("%s is where the data folder is made, and holds what no restoration has left there: move it away", path)
+		return nil, fmt.Errorf("the data folder is made in %s, and that holds files which no restoration has left there: move it away", path)
 	}
-	dir, err := datadir.Open(path) // which nobody else restores to
+	dir, err := datadir.Open(path) // so nobody else restores to it
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func beginRestoration(o RestoreOptions) (*restoration, error) {
 	return &restoration{RestoreOptions: o, dir: dir}, nil
 }
 
-// add takes in a file of the backup.
+// add adds a file of the backup.
 func (r *restoration) add(ctx context.Context, path string, size int64, body io.Reader) error {
 	kind, name, err := parsePath(path)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *restoration) add(ctx context.Context, path string, size int64, body io.
 // addFile writes a file of the data folder.
 func (r *restoration) addFile(name string, body io.Reader) error {
 	if !datadir.IsKept(name) {
-		return errors.New("no backup has this file of a data folder, for a start makes it anew")
+		return errors.New("a backup does not have this file of a data folder: every start makes it anew")
 	}
 	if r.server != nil {
 		return errors.New("the files of the data folder come before all others")
@@ -172,7 +172,7 @@ func (r *restoration) addFile(name string, body io.Reader) error {
 	return errors.Join(err, file.Close())
 }
 
-// open starts the bucket, with the access keys that the backup had, or new ones.
+// open starts the bucket, with the access keys of the backup, or new ones.
 func (r *restoration) open(ctx context.Context) (err error) {
 	if r.server != nil {
 		return nil
@@ -184,7 +184,7 @@ func (r *restoration) open(ctx context.Context) (err error) {
 	return err
 }
 
-// addUpload puts an upload into the inbox, as who uploaded it did.
+// addUpload puts an upload into the inbox, in the name of its uploader.
 func (r *restoration) addUpload(ctx context.Context, size int64, body io.Reader) error {
 	if !isUpload(r.upload.Key) {
 		return fmt.Errorf("%q is not the key of an upload", r.upload.Key)
@@ -202,8 +202,8 @@ func (r *restoration) addUpload(ctx context.Context, size int64, body io.Reader)
 	return err
 }
 
-// isUpload says whether a key is of the inbox, as the bucket's listings spell it: no
-// other spelling leads below registry/.
+// isUpload says whether a key is one of the inbox, spelled as in the bucket's listings:
+// no other spelling leads below registry/.
 func isUpload(key string) bool {
 	return path.Clean(key) == key && slices.ContainsFunc(inbox.Folders, func(folder string) bool { return strings.HasPrefix(key, folder) })
 }
@@ -220,7 +220,7 @@ func (r *restoration) close() error {
 	return errors.Join(err, r.dir.Close())
 }
 
-// finish puts the data folder where it is to be.
+// finish puts the data folder in its place.
 func (r *restoration) finish(data string) error {
 	flush()
 	if err := r.close(); err != nil {

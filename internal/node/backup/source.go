@@ -15,12 +15,11 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 )
 
-// source is a data folder that is read: beside the server that serves from it, or
-// alone.
+// source is a data folder that is read, while a server serves from it or not.
 type source struct {
 	data       string
 	bucket     blob.Bucket
-	connection locals3.Connection // to the same bucket, for what the registry itself does not ask it
+	connection locals3.Connection // to the same bucket, for requests that the registry itself does not make
 	access     func(ctx context.Context) (io.ReadCloser, int64, error)
 	close      func() error
 }
@@ -37,7 +36,7 @@ func openSource(ctx context.Context, data string, logger *slog.Logger) (*source,
 	}
 	s := &source{data: data, bucket: bucket, connection: connection, close: closeAll}
 	s.access = func(ctx context.Context) (io.ReadCloser, int64, error) { return copyAccess(ctx, dir) }
-	if dir == nil { // the server holds it
+	if dir == nil { // a server holds the folder
 		s.access = func(ctx context.Context) (io.ReadCloser, int64, error) {
 			return socket.Fetch(ctx, filepath.Join(data, datadir.Socket), datadir.Access)
 		}

@@ -27,15 +27,15 @@ func (s *stream) write(path string, size int64, body io.Reader) error {
 	if _, err := io.Copy(s.tar, body); err != nil {
 		return err
 	}
-	return s.tar.Flush() // which fails where bytes are missing
+	return s.tar.Flush() // it fails if bytes are missing
 }
 
 // finish implements target.
 func (s *stream) finish(m manifest) error { return writeManifest(s, m) }
 
 // readStream reads a backup that comes as a tar stream.
-func readStream(ctx context.Context, from io.Reader, told *progress.Progress, visit visitor) (_ Summary, err error) {
-	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: told.Begin("the backup", progress.Unknown)}
+func readStream(ctx context.Context, from io.Reader, p *progress.Progress, visit visitor) (_ Summary, err error) {
+	r := &reading{ctx: ctx, visit: visit, check: newCheck(), bar: p.Begin("the backup", progress.Unknown)}
 	defer func() { r.bar.End(err) }()
 	archive := tar.NewReader(from)
 	seen := map[string]entry{}
@@ -47,9 +47,9 @@ func readStream(ctx context.Context, from io.Reader, told *progress.Progress, vi
 		case err != nil && ctx.Err() != nil:
 			return Summary{}, ctx.Err()
 		case err != nil:
-			return Summary{}, fmt.Errorf("the backup is cut off or damaged after %s: %w", last, cut(err))
+			return Summary{}, fmt.Errorf("the backup is cut off or damaged after %s: %w", last, explainEnd(err))
 		case header.Typeflag != tar.TypeReg:
-			continue // a folder, of a tar that somebody has packed again
+			continue // a folder, of a tar that was packed again
 		case header.Name == manifestName:
 			return r.endStream(archive, seen, order)
 		}
@@ -71,15 +71,15 @@ func readStream(ctx context.Context, from io.Reader, told *progress.Progress, vi
 	}
 }
 
-// cut is an error of a tar that ends, in words.
-func cut(err error) error {
+// explainEnd says in words that a tar ends early.
+func explainEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s, its last file, is missing", manifestName)
 	}
 	return err
 }
 
-// endStream compares what came with the manifest.
+// endStream reads the manifest, and compares the files before it with it.
 func (r *reading) endStream(archive *tar.Reader, seen map[string]entry, order []string) (Summary, error) {
 	m, err := parseManifest(archive)
 	if err != nil {

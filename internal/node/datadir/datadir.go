@@ -1,8 +1,8 @@
-// Package datadir is the folder in which a single node keeps all that it must
-// find again after a restart: keys, credentials, tokens, the bucket and the catalog.
+// Package datadir is the folder in which a single node keeps all that it needs after a
+// restart: keys, credentials, tokens, the bucket and the catalog.
 //
-// The folder belongs to one server at a time, and every file in it that this
-// package writes is either absent or whole, whenever the process is killed.
+// The folder belongs to one server at a time. Every file that this package writes is
+// absent or whole, whenever the process is killed.
 package datadir
 
 import (
@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-// What lies in a data folder, relative to it.
+// The names of the files and folders in a data folder.
 const (
 	// Env is the file to source for the AWS CLI, Terraform and OpenTofu.
 	Env = "env"
@@ -31,25 +31,23 @@ const (
 	ServerCert = "server.pem"
 	// S3Credentials holds the access keys of the bucket.
 	S3Credentials = "s3-credentials.json"
-	// S3 is the folder of the bucket's current objects, S3Versions that of
-	// the earlier ones.
+	// S3 is the folder of the bucket's current objects, S3Versions the folder of the
+	// earlier ones.
 	S3         = "s3/objects"
 	S3Versions = "s3/versions"
 	// SigningKey is the private key that signs SHA256SUMS documents.
 	SigningKey = "signing-key.pem"
-	// NextSigningKey is the one that takes its place next, while the signing
-	// key is being changed.
+	// NextSigningKey is the new signing key, while it is being changed.
 	NextSigningKey = "signing-key-next.pem"
-	// Socket is where operators' commands reach the server.
+	// Socket is the socket by which operators' commands reach the server.
 	Socket = "control.sock"
-	// S3Socket is where the node itself reaches its bucket, while it serves.
+	// S3Socket is the socket by which the node itself reaches its bucket, while it serves.
 	S3Socket = "s3.sock"
 	// Catalog is the database file; it can be rebuilt from the bucket.
 	Catalog = "catalog.db"
-	// Access is the database file of tokens and rules of trust, which nothing
-	// else holds.
+	// Access is the database file of tokens and rules of trust. They are nowhere else.
 	Access = "access.db"
-	// Lock is the file that the process locks which holds the folder.
+	// Lock is the file that a process locks while it holds the folder.
 	Lock = "lock"
 	// Scratch is the folder for archives that are being inspected.
 	Scratch = "scratch"
@@ -57,8 +55,8 @@ const (
 
 const tempPrefix = ".tmp-"
 
-// leftovers are how the names begin of what is written before it gets its own: here,
-// and by package signing.
+// leftovers are the beginnings of the names of unfinished files: of this package, and of
+// package signing.
 var leftovers = []string{tempPrefix, ".new-"}
 
 // ErrInUse reports that another process holds the data folder.
@@ -70,10 +68,10 @@ type Dir struct {
 	lock *os.File
 }
 
-// Open creates the folder path (mode 0700) where it is missing, and takes it
-// for this process until Close. Leftovers of a process that was killed while
-// it wrote are removed. A folder that others than its owner may use is refused,
-// and so is one with a line break in its path, or with keys, credentials or databases that they may.
+// Open creates the folder path (mode 0700) if it is missing, and locks it for this process
+// until Close. It removes the unfinished files of a process that was killed. It refuses a
+// folder with a line break in its path, and a folder that others than its owner may use,
+// or of which they may use keys, credentials or databases.
 //
 // Errors: ErrInUse when another process holds the folder.
 func Open(path string) (*Dir, error) {
@@ -81,7 +79,7 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("data folder %q is not an absolute path", path)
 	}
 	if strings.ContainsAny(path, "\n\r") {
-		return nil, fmt.Errorf("data folder %q has a line break in its path, which no shell script and no line of a log has room for: choose another folder with LARDER_DATA", path)
+		return nil, fmt.Errorf("data folder %q has a line break in its path, which breaks shell scripts and lines of the log: choose another folder with LARDER_DATA", path)
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("create the data folder: %w", err)
@@ -100,8 +98,8 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// acquire takes the lock file, which the system gives back when the process
-// ends, however it ends, and notes the process in it.
+// acquire locks the lock file, and writes the process's ID to it. The system unlocks it
+// when the process ends, for whatever reason.
 func acquire(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -124,8 +122,8 @@ func acquire(path string) (*os.File, error) {
 	return f, nil
 }
 
-// note replaces what a file has. It gives no room up before it writes: where the
-// disk is full, somebody else would have it.
+// note replaces the content of a file. It writes before it truncates: on a full disk,
+// others could take the room that it gave up first.
 func note(f *os.File, data []byte) error {
 	if _, err := f.WriteAt(data, 0); err != nil {
 		return err
@@ -148,15 +146,15 @@ func (d *Dir) removeLeftovers() error {
 	return nil
 }
 
-// Close lets another process have the folder.
+// Close unlocks the folder for other processes.
 func (d *Dir) Close() error { return d.lock.Close() }
 
-// Path returns the absolute path of what lies in the folder under name, and
-// that of the folder itself for the name "".
+// Path returns the absolute path of the file or folder name in the folder, and of the
+// folder itself for the name "".
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
 
-// Folder returns the path of the folder name inside the data folder, created
-// with mode 0700 where it is missing.
+// Folder returns the path of the folder name inside the data folder. It creates a missing
+// one with mode 0700.
 func (d *Dir) Folder(name string) (string, error) {
 	path := d.Path(name)
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -165,10 +163,9 @@ func (d *Dir) Folder(name string) (string, error) {
 	return path, nil
 }
 
-// WriteFile replaces the file name by data, mode 0600. The file is the old one
-// or the new one at any moment, and durably the new one on return. A file that is
-// the new one already stays: a start writes nothing anew that it finds, and so needs
-// no room for it.
+// WriteFile replaces the file name by data, mode 0600. At any moment the file is the old
+// one or the new one; on return it is durably the new one. A file that has data already
+// stays as it is, so that a start on a full disk does not fail.
 func (d *Dir) WriteFile(name string, data []byte) error {
 	write := d.replace
 	if old, err := os.ReadFile(d.Path(name)); err == nil && bytes.Equal(old, data) {
@@ -180,8 +177,7 @@ func (d *Dir) WriteFile(name string, data []byte) error {
 	return nil
 }
 
-// Hint says what to do where there is no room on the disk. Other errors it returns as
-// they are.
+// Hint adds advice to the error of a full disk. It returns other errors as they are.
 func Hint(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: the disk of the data folder is full; make room on it, and try again", err)
@@ -215,9 +211,9 @@ func (d *Dir) replace(name string, data []byte) (err error) {
 	return d.sync()
 }
 
-// Supersede puts the file next in the place of the file name, durably, and keeps
-// what was there as the file kept, unless that is there already. At any moment
-// there is a file name, the old one or the next.
+// Supersede durably replaces the file name by the file next, and keeps the old one as the
+// file kept, unless that exists already. At any moment the file name is the old one or the
+// next one.
 func (d *Dir) Supersede(name, next, kept string) error {
 	if err := os.Link(d.Path(name), d.Path(kept)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("keep the old %s: %w", name, err)
@@ -238,8 +234,8 @@ func (d *Dir) sync() error {
 	return f.Sync()
 }
 
-// LoadOrCreate returns the content of the file name. Where there is none yet,
-// it is written first, mode 0600, with what create returns.
+// LoadOrCreate returns the content of the file name. It first writes a missing one, mode
+// 0600, with the content that create returns.
 func (d *Dir) LoadOrCreate(name string, create func() ([]byte, error)) ([]byte, error) {
 	data, err := os.ReadFile(d.Path(name))
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -254,7 +250,7 @@ func (d *Dir) LoadOrCreate(name string, create func() ([]byte, error)) ([]byte, 
 	return data, d.WriteFile(name, data)
 }
 
-// Remove deletes the file name; that it is missing is no error.
+// Remove deletes the file name. A missing file is not an error.
 func (d *Dir) Remove(name string) error {
 	if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove from the data folder: %w", err)

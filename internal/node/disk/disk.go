@@ -1,6 +1,5 @@
 // Package disk watches how much room there is on the disk of a data folder, so that a
-// registry stops taking uploads before there is none: what is written last then is
-// records, not halves of archives.
+// registry refuses uploads before the disk is full: the room that is left is for records.
 package disk
 
 import (
@@ -13,23 +12,22 @@ import (
 )
 
 const (
-	// maxReserve and shareOfDisk say how much of a disk uploads leave free, in bytes:
-	// so much, and of small disks one part in so many. Records, outcomes and the
-	// databases are a few KiB for each upload.
+	// Uploads leave maxReserve bytes of a disk free, and of a small disk one part in
+	// shareOfDisk. Records, outcomes and the databases need a few KiB for each upload.
 	maxReserve  = 1 << 30
 	shareOfDisk = 20
 
-	// lookEvery is how often the disk is looked at while nothing is uploaded.
+	// lookEvery is the time between two looks at the disk while nothing is uploaded.
 	lookEvery = 10 * time.Second
 
-	// sayAgain is how often it is said at most that an upload is too large for the disk:
-	// clients try again, and send many parts.
+	// sayAgain is the shortest time between two lines of the log about uploads that are
+	// too large for the disk: clients try again, and send many parts.
 	sayAgain = time.Minute
 )
 
 // Space is how much room there is, in bytes.
 type Space struct {
-	Free    int64 // what its user can write
+	Free    int64 // what the process's user can write
 	Total   int64
 	Reserve int64 // what uploads leave free
 }
@@ -46,22 +44,22 @@ func Of(folder string) (Space, error) {
 	return s, nil
 }
 
-// Takes says whether there is room for so many bytes, and for the reserve beside them.
+// Takes says whether there is room for size bytes and the reserve.
 func (s Space) Takes(size int64) bool { return s.Free-size >= s.Reserve }
 
 // Watch watches the disk of a folder. It is safe for concurrent use.
 type Watch struct {
 	folder string
 	log    *slog.Logger
-	full   atomic.Bool               // when the disk was last looked at
-	said   atomic.Pointer[time.Time] // when an upload was last said to be too large
+	full   atomic.Bool               // at the last look
+	said   atomic.Pointer[time.Time] // when the log last named an upload that was too large
 }
 
-// New watches the disk of a folder. What changes is logged.
+// New watches the disk of a folder, and logs when it becomes full or has room again.
 func New(folder string, log *slog.Logger) *Watch { return &Watch{folder: folder, log: log} }
 
-// Takes looks whether there is room for an upload of so many bytes. A disk that cannot
-// be looked at is not full.
+// Takes says whether there is room for an upload of size bytes. If the disk cannot be
+// looked at, there is.
 func (w *Watch) Takes(size int64) bool {
 	s, err := Of(w.folder)
 	if err != nil {
@@ -75,7 +73,7 @@ func (w *Watch) Takes(size int64) bool {
 	return s.Takes(size)
 }
 
-// tooLarge logs that an upload is refused by a disk that takes smaller ones.
+// tooLarge logs that an upload is refused for its size.
 func (w *Watch) tooLarge(s Space, size int64) {
 	now, last := time.Now(), w.said.Load()
 	if last != nil && now.Sub(*last) < sayAgain || !w.said.CompareAndSwap(last, &now) {

@@ -1,5 +1,5 @@
-// Package envfile writes what a shell sources to have the AWS CLI, Terraform
-// and OpenTofu work with a single node.
+// Package envfile writes the script that a shell sources so that the AWS CLI, Terraform
+// and OpenTofu use a single node.
 package envfile
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/larder-registry/larder/internal/shell"
 )
 
-// Values are what the environment tells.
+// Values are the values of the script's variables.
 type Values struct {
 	// S3URL is the URL of the S3 endpoint.
 	S3URL string
@@ -24,13 +24,12 @@ type Values struct {
 	Region, Bucket string
 	// AccessKeyID and SecretAccessKey are the operator's.
 	AccessKeyID, SecretAccessKey string
-	// Host is the registry's host as it stands in source addresses.
+	// Host is the registry's host as in source addresses.
 	Host string
 }
 
-// Write writes the file (datadir.Env, mode 0600), and beside it the
-// certificates that clients are to trust: roots, which are certificates in
-// PEM, and the local CA's.
+// Write writes the file (datadir.Env, mode 0600), and beside it the certificates that
+// clients must trust: roots, which are in PEM, and the local CA's.
 func Write(dir *datadir.Dir, v Values, roots []byte) error {
 	ca, err := os.ReadFile(dir.Path(datadir.CACert))
 	if err != nil {
@@ -48,12 +47,12 @@ func Write(dir *datadir.Dir, v Values, roots []byte) error {
 	return nil
 }
 
-// ofShells is how the names of the bundles begin that shells write.
+// ofShells is the beginning of the names of the bundles that shells write.
 var ofShells = strings.TrimSuffix(datadir.Bundle, ".pem") + "-"
 
-// removeStale removes what shells wrote and none can use any more: what was left
-// half written, and bundles with the certificate of an earlier local CA. A shell that
-// has one of these takes another when it sources the script again.
+// removeStale removes bundles of shells that are of no use any more: half written ones,
+// and bundles with the certificate of an earlier local CA. A shell that uses one gets
+// another when it sources the script again.
 func removeStale(dir *datadir.Dir, ca []byte) error {
 	entries, err := os.ReadDir(dir.Path(""))
 	if err != nil {
@@ -87,12 +86,12 @@ var changed = []string{
 // sourced is the variable that says that a shell has sourced the script.
 const sourced = "LARDER_ENV"
 
-// saved is where the script keeps a variable of before. It is not exported, so that
-// what this shell starts does not get more than it got.
+// saved is the name of the variable in which the script keeps the old value of another.
+// It is not exported, so the programs that the shell starts do not get it.
 func saved(variable string) string { return "larder_was_" + variable }
 
-// save is the part of the script that keeps what the shell has, unless it has it from
-// the script.
+// save returns the part of the script that keeps the shell's own values, unless the shell
+// has sourced the script before.
 func save() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "if [ -z \"${%s+x}\" ]; then\n", sourced)
@@ -103,9 +102,8 @@ func save() string {
 	return b.String()
 }
 
-// Unset is a script that undoes in a shell what the file did that it sourced: the
-// variables are as they were before. In a shell that has sourced none, it does
-// nothing.
+// Unset returns a script that gives a shell which has sourced the file its old values
+// back. In other shells it does nothing.
 func Unset() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "if [ -n \"${%s+x}\" ]; then\n", sourced)
@@ -116,12 +114,12 @@ func Unset() string {
 	return b.String()
 }
 
-// render returns the script. It is POSIX sh, for dash, bash, zsh and the like,
-// and keeps to what set -e and set -u allow.
+// render returns the script. It is POSIX sh, for dash, bash, zsh and others, and works
+// under set -e and set -u.
 //
-// SSL_CERT_FILE replaces the roots that a program trusts. Where the shell has
-// one already, its certificates go into a bundle named after their checksum,
-// so that sourcing the script again finds the same file and nothing grows.
+// SSL_CERT_FILE replaces the roots that a program trusts. If the shell has one already,
+// its certificates go into a bundle named after their checksum, so that the script finds
+// the same file when it is sourced again.
 func render(dir *datadir.Dir, v Values) string {
 	return fmt.Sprintf(`# Written by larder serve, for this shell:  . %[1]s
 # The shell's own AWS settings come back with:  eval "$(larder env --unset)"
@@ -159,9 +157,8 @@ export LARDER_ENV=%[1]s
 		save(), shell.Quote(dir.Path("")))
 }
 
-// systemBundles are where systems keep their root certificates in one file:
-// Debian and Alpine, Fedora and RHEL, openSUSE, OpenELEC, CentOS, macOS and
-// the BSDs.
+// systemBundles are the files in which systems keep their root certificates: Debian and
+// Alpine, Fedora and RHEL, openSUSE, OpenELEC, CentOS, macOS and the BSDs.
 var systemBundles = []string{
 	"/etc/ssl/certs/ca-certificates.crt",
 	"/etc/pki/tls/certs/ca-bundle.crt",
@@ -172,9 +169,9 @@ var systemBundles = []string{
 	"/usr/local/etc/ssl/cert.pem",
 }
 
-// SystemRoots returns the root certificates that clients trust without us, in
-// PEM: those of the file that SSL_CERT_FILE names, unless it is one of ours,
-// else the system's. It returns none where there are none.
+// SystemRoots returns the root certificates that clients trust without us, in PEM: those
+// of the file that SSL_CERT_FILE names, unless it is one of ours, or else the system's. It
+// returns nil if there are none.
 func SystemRoots(dir *datadir.Dir, getenv func(string) string) ([]byte, error) {
 	candidates := systemBundles
 	if own := getenv("SSL_CERT_FILE"); own != "" && filepath.Dir(own) != dir.Path("") {
@@ -193,8 +190,7 @@ func SystemRoots(dir *datadir.Dir, getenv func(string) string) ([]byte, error) {
 	return nil, nil
 }
 
-// bundle joins files of certificates, each certificate once and whatever else
-// the files hold left out.
+// bundle joins files of certificates, with each certificate once and nothing else.
 func bundle(files ...[]byte) []byte {
 	var out bytes.Buffer
 	seen := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 // small names the folder of the small disk, in a process that has one.
 const small = "TEST_ON_SMALL_DISK"
 
-// missing says what a machine lacks without such a disk, and how it gets one.
+// missing says why there is no small disk, and what to do.
 const missing = `no small disk can be mounted here, which a test fills: unshare and mount must be there (apt install util-linux), and a user
 namespace must be allowed to mount a tmpfs. On a machine, allow it with  sysctl kernel.apparmor_restrict_unprivileged_userns=0
 or  sysctl kernel.unprivileged_userns_clone=1 , whichever it has; in a container of Docker, start that with  --cap-add SYS_ADMIN
