@@ -107,7 +107,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"list --json=perhaps":                                             `--json: "perhaps" does not fit: write the versions as one JSON document`,
 		"prune --data=":                                                   "--data is empty",
 		"env --data=":                                                     "--data is empty",
-		"prune --data nowhere":                                            "/nowhere is no data folder",
+		"prune --data nowhere":                                            "/nowhere is not the data folder of a registry",
 		"backup create":                                                   "too few arguments: use larder backup create DIR|-",
 		"backup restore":                                                  "too few arguments: use larder backup restore DIR|-",
 		"backup verify a b":                                               "too many arguments: use larder backup verify DIR|-",

@@ -10,7 +10,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/sigv4"
 )
 
-// accounts is the endpoint's list of accounts besides its own root: who has a key.
+// accounts is the endpoint's list of accounts besides its own root: the holders of keys.
 type accounts struct{ keys *Keys }
 
 var (
@@ -20,8 +20,9 @@ var (
 
 var errFixedAccounts = errors.New("the accounts of this endpoint cannot be changed")
 
-// DeriveSigningKey implements auth.SigningKeyProvider: with it, the endpoint knows
-// keys of sessions, too.
+// DeriveSigningKey implements auth.SigningKeyProvider: with it, the endpoint knows keys of
+// sessions, too.
+//
 // Errors: auth.ErrNoSuchUser.
 func (a accounts) DeriveSigningKey(access, sessionToken, date, region, service string) ([]byte, auth.Account, error) {
 	h, ok := a.keys.holder(access, sessionToken)
@@ -36,6 +37,7 @@ func (a accounts) DeriveSigningKey(access, sessionToken, date, region, service s
 }
 
 // GetUserAccount implements auth.IAMService.
+//
 // Errors: auth.ErrNoSuchUser.
 func (a accounts) GetUserAccount(access string) (auth.Account, error) {
 	if _, ok := a.keys.holder(access, ""); !ok {
@@ -44,8 +46,7 @@ func (a accounts) GetUserAccount(access string) (auth.Account, error) {
 	return auth.Account{Access: access, Role: auth.RoleUser}, nil
 }
 
-// ResolveAccounts implements auth.IAMService: it returns those of the access
-// keys that do not exist.
+// ResolveAccounts implements auth.IAMService: it returns the access keys that do not exist.
 func (a accounts) ResolveAccounts(keys []string) ([]string, error) {
 	var missing []string
 	for _, key := range keys {
@@ -71,14 +72,14 @@ func (a accounts) DeleteUserAccount(string) error { return errFixedAccounts }
 // Shutdown implements auth.IAMService.
 func (a accounts) Shutdown() error { return nil }
 
-// caller is with whose access key the request is signed that the storage is asked
-// for: the endpoint has checked it. It is empty where nobody signed.
+// caller returns the account whose access key signed the request, which the endpoint has
+// checked. It is empty if nobody signed.
 func caller(ctx context.Context) auth.Account {
 	account, _ := ctx.Value(string(utils.ContextKeyAccount)).(auth.Account)
 	return account
 }
 
-// caller is who makes a request, if the key is good.
+// caller returns the holder of the key that signed a request, if the key is still good.
 func (g guarded) caller(ctx context.Context) (holder, bool) {
 	account := caller(ctx)
 	return g.keys.holder(account.Access, account.SessionToken)

@@ -14,9 +14,9 @@ import (
 // what it prints.
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// captureErrors has what the S3 implementation prints on standard error go to
-// logger, line by line, until the function that it returns is called. The
-// logger must hold on to the standard error of before.
+// captureErrors logs what the S3 implementation prints on standard error, line by line,
+// until the function that it returns is called. The logger must keep the standard error of
+// before.
 func captureErrors(logger *slog.Logger) (func(), error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -37,7 +37,7 @@ func captureErrors(logger *slog.Logger) (func(), error) {
 	}, nil
 }
 
-// logLines logs what it reads, long lines in pieces, until the end.
+// logLines logs the lines that it reads, long ones in pieces, until the end.
 func logLines(r io.Reader, logger *slog.Logger) {
 	lines := bufio.NewReader(r)
 	for {

@@ -21,13 +21,12 @@ import (
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 )
 
-// staleAfter is how long a multipart upload may take. AWS keeps unfinished
-// ones until told otherwise, as the endpoint does; they are invisible and
-// take room.
+// staleAfter is how long a multipart upload may take. The endpoint keeps unfinished ones
+// for ever, as AWS does; they are invisible and take room.
 const staleAfter = 7 * 24 * time.Hour
 
-// newHTTPClient returns a client that connects to the endpoint itself: what the
-// node asks for does not wait at the door that strangers stand at.
+// newHTTPClient returns a client that connects to the endpoint itself: the node's own
+// requests do not wait behind those of strangers at the door.
 func newHTTPClient(to inside) *http.Client { return &http.Client{Transport: to} }
 
 // Client returns an S3 client with the rights of who.
@@ -40,21 +39,21 @@ type Connection struct {
 	Endpoint   string
 	HTTPClient *http.Client
 	keys       aws.CredentialsProvider
-	changed    []string // codes of the answers to a key that was changed meanwhile
+	changed    []string // codes of the answers to a key that has changed meanwhile
 }
 
 func fixed(key Credentials) aws.CredentialsProvider {
 	return s3blob.StaticCredentials(key.AccessKeyID, key.SecretAccessKey)
 }
 
-// Connection is the node's own, with every right.
+// Connection returns the node's own connection, with every right.
 func (s *Server) Connection() Connection {
 	return Connection{Endpoint: s.Endpoint, HTTPClient: s.HTTPClient, keys: fixed(s.Node)}
 }
 
-// Connect is the connection, with every right, to the endpoint that another process
-// of the same user runs on a data folder. It sends no request. The access keys may be
-// rotated while it is in use.
+// Connect returns a connection, with every right, to the endpoint that another process of
+// the same user runs on a data folder. It sends no request. The access keys may be rotated
+// while the connection is in use.
 func Connect(data string) (Connection, error) {
 	keys := storedRoot{filepath.Join(data, datadir.S3Credentials)}
 	if _, err := keys.read(); err != nil {
@@ -67,7 +66,7 @@ func Connect(data string) (Connection, error) {
 	return Connection{insideURL, newHTTPClient(inside{address}), keys, []string{"AccessDenied", "InvalidAccessKeyId"}}, nil
 }
 
-// storedRoot is the registry's own access key as its file has it just then.
+// storedRoot reads the registry's own access key from its file each time.
 type storedRoot struct{ path string }
 
 func (s storedRoot) read() (Credentials, error) {
@@ -91,20 +90,20 @@ func (s storedRoot) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return fixed(key).Retrieve(ctx)
 }
 
-// Reach is the connection, with every right, to the bucket of a data folder: to the
-// endpoint of the server that runs on it, where dir is nil, or else to one of this
-// process's own, which holds the folder dir until close.
+// Reach returns a connection, with every right, to the bucket of a data folder. If a
+// server runs on the folder, it is to that server's endpoint, and dir is nil. Or else it is
+// to an endpoint of this process, which holds the folder dir until close.
 func Reach(ctx context.Context, data string, logger *slog.Logger) (c Connection, dir *datadir.Dir, close func() error, err error) {
 	_, err = os.Stat(filepath.Join(data, datadir.S3))
 	if errors.Is(err, fs.ErrPermission) {
 		return Connection{}, nil, nil, datadir.AsOwner(data, err)
 	}
 	if err != nil {
-		return Connection{}, nil, nil, fmt.Errorf("%s is no data folder that a registry was served from: name it with --data, or LARDER_DATA (%w)", data, err)
+		return Connection{}, nil, nil, fmt.Errorf("%s is not the data folder of a registry: name it with --data, or LARDER_DATA (%w)", data, err)
 	}
 	dir, err = datadir.Open(data)
 	if errors.Is(err, datadir.ErrInUse) {
-		if !socket.Listens(ctx, filepath.Join(data, datadir.Socket)) { // where a server answers operators
+		if !socket.Listens(ctx, filepath.Join(data, datadir.Socket)) { // no server answers operators
 			return Connection{}, nil, nil, fmt.Errorf("another larder command works on %s, or a server that starts or stops there: try again when it is done (%w)", data, err)
 		}
 		c, err = Connect(data)
@@ -120,12 +119,12 @@ func Reach(ctx context.Context, data string, logger *slog.Logger) (c Connection,
 	return s.Connection(), dir, func() error { return errors.Join(s.Close(), dir.Close()) }, nil
 }
 
-// Bucket is the bucket as the registry sees it.
+// Bucket returns the bucket as the registry sees it.
 func (c Connection) Bucket() (*s3blob.Bucket, error) {
-	return c.bucket(time.Minute) // there are no URLs
+	return c.bucket(time.Minute) // nobody asks it for URLs
 }
 
-// bucket is the bucket, whose URLs are good for so long.
+// bucket returns the bucket, whose URLs are valid for urlLifetime.
 func (c Connection) bucket(urlLifetime time.Duration) (*s3blob.Bucket, error) {
 	return s3blob.New(s3blob.Config{
 		Bucket: Bucket, Region: Region, Endpoint: c.Endpoint, PathStyle: true,
@@ -136,13 +135,13 @@ func (c Connection) bucket(urlLifetime time.Duration) (*s3blob.Bucket, error) {
 	})
 }
 
-// Links is the bucket at the URL at which clients reach it who download, for so long: it
-// signs their URLs, with the key that is the registry's then, and nothing is asked of it.
+// Links returns the bucket at the URL at which clients download, to sign their URLs: with
+// the registry's key of that time, valid for lifetime. It sends no request.
 func (s *Server) Links(endpoint string, lifetime time.Duration) (*s3blob.Bucket, error) {
 	return Connection{Endpoint: endpoint, HTTPClient: s.HTTPClient, keys: signer{s.Keys}}.bucket(lifetime)
 }
 
-// signer is the registry's own access key as it is just then.
+// signer returns the registry's current access key each time.
 type signer struct{ keys *Keys }
 
 // Retrieve implements aws.CredentialsProvider.
@@ -162,8 +161,8 @@ func (c Connection) Client() *s3.Client {
 	})
 }
 
-// prepareBucket makes the bucket what it must be. Each step is repeated on
-// every start, so it does not matter which of them a killed process reached.
+// prepareBucket creates and configures the bucket. Every start repeats all steps, so it
+// does not matter which of them a killed process reached.
 func (s *Server) prepareBucket(ctx context.Context, storage ownership) error {
 	client := s.Client(s.Node)
 	if err := s.createBucket(ctx, client, storage); err != nil {
@@ -180,31 +179,29 @@ func (s *Server) prepareBucket(ctx context.Context, storage ownership) error {
 	return nil
 }
 
-// ownership is the part of the storage that says whose a bucket is.
+// ownership is the part of the storage that knows the owner of a bucket.
 type ownership interface {
 	ChangeBucketOwner(ctx context.Context, bucket, owner string) error
 }
 
 // createBucket makes the bucket, or takes it over from an access key that an earlier
-// version of the node had: the one bucket of the data folder is the node's. The policy that
-// such a version kept with it goes away then.
+// version of the node had. It then removes the policy that such a version kept with it.
 func (s *Server) createBucket(ctx context.Context, client *s3.Client, storage ownership) error {
 	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
 	var owned *types.BucketAlreadyOwnedByYou
-	var lost *types.BucketAlreadyExists
+	var exists *types.BucketAlreadyExists
 	switch {
 	case errors.As(err, &owned):
 		return nil
-	case errors.As(err, &lost):
+	case errors.As(err, &exists):
 		return storage.ChangeBucketOwner(ctx, Bucket, s.Node.AccessKeyID)
 	default:
 		return err
 	}
 }
 
-// abortStaleUploads removes multipart uploads that began before the given
-// time, at most a listing's thousand of them. That it fails is no reason not
-// to serve.
+// abortStaleUploads removes multipart uploads that began before the given time, at most a
+// listing's thousand of them. The node serves even if this fails.
 func (s *Server) abortStaleUploads(ctx context.Context, client *s3.Client, before time.Time) {
 	uploads, err := client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: aws.String(Bucket)})
 	if err != nil {

@@ -21,31 +21,31 @@ import (
 	"github.com/larder-registry/larder/internal/node/sigv4"
 )
 
-// How many requests of clients may be under way: fewer than the endpoint takes,
-// for the node has its own; and of one address half as many, so that nobody who
-// has an URL to download from keeps all others from their downloads.
+// The limits of requests of clients that are under way: fewer than the endpoint takes,
+// because the node has its own requests; and half as many of one address, so that one
+// client with a download URL cannot keep all others from their downloads.
 const (
 	maxClientRequests = 768
 	maxSourceRequests = 384
 )
 
-// maxDocument is the largest body, in bytes, of a request that is no upload:
-// the endpoint has it in memory. The largest that clients make completes an
-// upload of 10,000 parts, with a checksum of each.
+// maxDocument is the largest body, in bytes, of a request that is not an upload: the
+// endpoint reads it into memory. The largest one of a client completes an upload of 10,000
+// parts, with a checksum of each.
 const maxDocument = 4 << 20
 
-// door is what clients talk to: it passes on to the endpoint what is signed with
-// an access key that there is, and refuses all else before anything of its body
-// is read. The endpoint checks signatures itself, and who may do what, but reads
-// bodies, and keeps them, before it knows whose they are. Whoever asks for an access
-// key has none to sign with, and is answered by somebody else.
+// door answers clients. It passes requests that are signed with a known access key on to
+// the endpoint, and refuses all others before it reads anything of their bodies. The
+// endpoint checks signatures and rights itself, but reads and keeps bodies before it knows
+// who sent them. A client that asks for an access key has none to sign with; the issuer
+// answers it.
 type door struct {
 	keys   *Keys
 	issuer *atomic.Pointer[http.Handler] // of access keys; nil while there is none
 	slots  *front.Slots
 	proxy  *httputil.ReverseProxy
 	logger *slog.Logger
-	line   func() bool // another one in the log of what an access key may not do
+	line   func() bool // whether the log has room for another line about missing rights
 }
 
 // newDoor returns the door to the endpoint at a socket.
@@ -81,7 +81,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	release := d.slots.Take(r.RemoteAddr, func() {
 		cancel(errMadeRoom)
 		control, now := http.NewResponseController(w), time.Now()
-		_, _ = control.SetReadDeadline(now), control.SetWriteDeadline(now) // the client may do nothing
+		_, _ = control.SetReadDeadline(now), control.SetWriteDeadline(now) // the client may be silent
 	})
 	if release == nil {
 		slowDown.answer(w, r)
@@ -91,21 +91,21 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := r.Body
 	if isUpload(r) {
 		r.Body = io.NopCloser(body)
-		_ = http.NewResponseController(w).EnableFullDuplex() // or the answer waits for the body, and the client with "Expect" for the answer
+		_ = http.NewResponseController(w).EnableFullDuplex() // else the answer waits for the body, and a client with "Expect" waits for the answer
 	}
 	answer := &counter{ResponseWriter: w, status: http.StatusOK}
 	next.ServeHTTP(answer, r.WithContext(ctx))
 	if answer.status == http.StatusForbidden {
-		d.tellDenied(r, who)
+		d.logDenied(r, who)
 	}
 	if isUpload(r) && ctx.Err() == nil {
 		readRest(w, body)
 	}
 }
 
-// tellDenied has a line in the log for what somebody's access key is not good for. A
-// download that is denied has one of its own.
-func (d *door) tellDenied(r *http.Request, who string) {
+// logDenied logs that an access key lacks the right for a request. Denied downloads are
+// logged elsewhere.
+func (d *door) logDenied(r *http.Request, who string) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || who == "" || !d.line() {
 		return
 	}
@@ -113,19 +113,19 @@ func (d *door) tellDenied(r *http.Request, who string) {
 	d.logger.WarnContext(r.Context(), "the access key is not good for that", "by", who, "method", r.Method, "key", keyOf(r), "client", client)
 }
 
-// maxRest is how much of an upload is read, in bytes, after it was refused.
+// maxRest is how much of a refused upload is read, in bytes.
 const maxRest = 64 << 20
 
-// readRest reads what the endpoint has left of an upload that it refused. Some
-// clients, as the AWS CLI, look for an answer when they have sent all, and know of
-// none where the connection ends before.
+// readRest reads what the endpoint has left of an upload that it refused. Some clients,
+// such as the AWS CLI, read the answer only when they have sent all, and get no answer if
+// the connection ends before.
 func readRest(w http.ResponseWriter, body io.Reader) {
 	if err := http.NewResponseController(w).Flush(); err == nil {
 		_, _ = io.CopyN(io.Discard, body, maxRest)
 	}
 }
 
-// admit returns what answers a request and who has signed it, or why nothing does.
+// admit returns the handler of a request and the name of its signer, or a refusal.
 func (d *door) admit(w http.ResponseWriter, r *http.Request) (next http.Handler, who string, no *refusal) {
 	if no := misshapen(r); no != nil {
 		return nil, "", no
@@ -149,7 +149,7 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request) (next http.Handler,
 	return d.proxy, who, nil
 }
 
-// verify returns by which name the one is known who has signed a request.
+// verify returns the name of the holder of the key that signed a request.
 func (d *door) verify(r *http.Request) (who string, err error) {
 	verifier := sigv4.Verifier{Region: Region, Secret: func(accessKeyID, sessionToken string) (string, bool) {
 		h, ok := d.keys.holder(accessKeyID, sessionToken)
@@ -160,22 +160,22 @@ func (d *door) verify(r *http.Request) (who string, err error) {
 	return who, err
 }
 
-// errMadeRoom reports that a request was ended for one of a client who had fewer.
+// errMadeRoom reports that a request was ended to make room for a client with fewer.
 var errMadeRoom = errors.New("too many requests of this client are under way")
 
-// rewrite makes of a request what the endpoint gets: the same, for it is signed.
+// rewrite makes the request to the endpoint: the same, because it is signed.
 func rewrite(r *httputil.ProxyRequest) {
 	path, query, asks := strings.Cut(r.In.RequestURI, "?")
 	r.Out.URL = &url.URL{Scheme: "http", Host: r.In.Host, Opaque: path, RawQuery: query, ForceQuery: asks}
 	r.Out.Host = r.In.Host
-	r.Out.Header.Del("Expect") // it was answered here
+	r.Out.Header.Del("Expect") // the door answers it
 }
 
-// maxCompletion is the largest answer, in bytes, to who completes an upload.
+// maxCompletion is the largest answer to the completion of an upload, in bytes.
 const maxCompletion = 64 << 10
 
-// sayHTTPS mends the address in the answer to who completes an upload: the
-// endpoint does not know how clients reach it.
+// sayHTTPS mends the address in the answer to the completion of an upload: the endpoint
+// does not know how clients reach it.
 func sayHTTPS(response *http.Response) error {
 	completes := response.Request.Method == http.MethodPost && response.StatusCode == http.StatusOK && response.ContentLength <= maxCompletion
 	if !completes || response.ContentLength < 0 {
@@ -210,7 +210,7 @@ func failed(w http.ResponseWriter, r *http.Request, err error, logger *slog.Logg
 	no.answer(w, r)
 }
 
-// buffers are those in which bodies of answers pass by.
+// buffers are the buffers through which bodies of answers go.
 type buffers struct{ pool sync.Pool }
 
 const bufferSize = 64 << 10

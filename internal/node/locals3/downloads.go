@@ -12,13 +12,12 @@ import (
 	"github.com/larder-registry/larder/internal/node/front"
 )
 
-// downloads has a line in the log for each download of an object that next answers.
-// The query is in none of them, for it may be a signature. Those that are refused
-// anybody can cause, so not all of them have one.
+// downloads logs each download of an object that next answers, without the query, which
+// may be a signature. Anybody can cause refused downloads, so only some of them are logged.
 type downloads struct {
 	next   http.Handler
 	logger *slog.Logger
-	line   func() bool // another one of those that anybody can cause
+	line   func() bool // whether another line that anybody can cause may be logged
 }
 
 func newDownloads(next http.Handler, logger *slog.Logger) http.Handler {
@@ -34,7 +33,7 @@ func (d *downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	start, counted := time.Now(), &counter{ResponseWriter: w, status: http.StatusOK}
 	whole := false
-	defer func() { // also where the proxy breaks off an answer, by a panic
+	defer func() { // also when the proxy breaks an answer off, by a panic
 		if refused := counted.status >= 400 && counted.status < 500; refused && !d.line() {
 			return
 		}
@@ -49,11 +48,11 @@ func (d *downloads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	whole = true
 }
 
-// aboutObjects are the parameters by which a query asks for something else of an
-// object than its bytes.
+// aboutObjects are the parameters of queries that ask for something else than the bytes of
+// an object.
 var aboutObjects = []string{"acl", "attributes", "legal-hold", "retention", "tagging", "torrent", "uploadId"}
 
-// downloaded is the key of the object that a request downloads, or empty.
+// downloaded returns the key of the object that a request downloads, or "".
 func downloaded(r *http.Request) string {
 	if r.Method != http.MethodGet {
 		return ""
@@ -66,7 +65,7 @@ func downloaded(r *http.Request) string {
 	return keyOf(r)
 }
 
-// keyOf is the key that a request names, cut to the length that one may have.
+// keyOf returns the key that a request names, cut to the longest length of a key.
 func keyOf(r *http.Request) string {
 	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	const longest = 1024
@@ -76,7 +75,7 @@ func keyOf(r *http.Request) string {
 	return key
 }
 
-// counter counts what is answered.
+// counter counts the bytes of an answer, and keeps its status.
 type counter struct {
 	http.ResponseWriter
 	status  int

@@ -16,16 +16,16 @@ import (
 	"github.com/versity/versitygw/s3response"
 )
 
-// guarded is a storage in which requests reach nothing but what the bucket's
-// policy was asked about, for the storage below makes paths of what they say.
+// guarded is a storage in which requests reach only the keys that the bucket's policy was
+// asked about. The storage below makes paths of the names in requests.
 type guarded struct {
 	backend.Backend
 	keys *Keys
 }
 
-// NormalizeObjectKey implements backend.Backend: it tells the bucket's policy
-// which key a file system takes object for. Some do not tell upper from lower
-// case, so neither does it for the folders that the operator may not write.
+// NormalizeObjectKey implements backend.Backend: it returns the key that the file system
+// reads for object, for the bucket's policy. Some file systems do not distinguish upper
+// and lower case, so it does not either for the folders that the operator may not write.
 func (g guarded) NormalizeObjectKey(bucket, object string) string {
 	key := g.Backend.NormalizeObjectKey(bucket, object)
 	first, rest, nested := strings.Cut(key, "/")
@@ -40,8 +40,7 @@ func (g guarded) NormalizeObjectKey(bucket, object string) string {
 	return first
 }
 
-// isRegistrys says whether a key, however it is spelt, is in the registry's part of the
-// bucket.
+// isRegistrys says whether a key, in any spelling, is in the registry's part of the bucket.
 func isRegistrys(storage backend.Backend, bucket, object string) bool {
 	first, _, _ := strings.Cut(storage.NormalizeObjectKey(bucket, object), "/")
 	return first == RegistryFolder
@@ -122,8 +121,8 @@ func (g guarded) ListParts(ctx context.Context, in *s3.ListPartsInput) (s3respon
 	return g.Backend.ListParts(ctx, in)
 }
 
-// plain is an error of S3 as the endpoint tells it to clients: it looks into none
-// that is wrapped, and makes an InternalError of it, after which they try again.
+// plain unwraps an error of S3. The endpoint does not unwrap errors, and would answer
+// InternalError, after which clients try again.
 func plain(err error) error {
 	var known s3err.S3Error
 	if errors.As(err, &known) {
@@ -132,14 +131,14 @@ func plain(err error) error {
 	return err
 }
 
-// whole is a body that fails when it ends before its length: the endpoint takes
-// that of a client who broke off for one that ended.
+// whole returns a body that fails if it ends before its length: the endpoint would take
+// the body of a client that broke off for a whole one.
 func whole(body io.Reader, length *int64) io.Reader {
 	if body == nil || length == nil {
 		return body
 	}
 	checked := &wholeBody{body, *length}
-	if sums, ok := body.(middlewares.ChecksumReader); ok { // which the storage asks for
+	if sums, ok := body.(middlewares.ChecksumReader); ok { // the storage asks for this interface
 		return struct {
 			io.Reader
 			checksums
@@ -148,7 +147,7 @@ func whole(body io.Reader, length *int64) io.Reader {
 	return checked
 }
 
-// checksums are what the endpoint knows of a body that brings its own.
+// checksums is the checksum of a body that brings its own.
 type checksums interface {
 	Algorithm() string
 	Checksum() string
@@ -159,7 +158,7 @@ type wholeBody struct {
 	left int64
 }
 
-// errBrokenOff is not io.ErrUnexpectedEOF, which the storage takes for the end.
+// errBrokenOff is not io.ErrUnexpectedEOF: the storage takes that for the end.
 var errBrokenOff = s3err.GetAPIError(s3err.ErrIncompleteBody)
 
 // Read implements io.Reader.
@@ -172,11 +171,11 @@ func (w *wholeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxName is how long, in bytes, a file's name may be.
+// maxName is the longest name of a file, in bytes.
 const maxName = 255
 
-// checkUploadID refuses what leads out of the folder of an object's uploads, or
-// cannot be a name in it, as an upload that does not exist.
+// checkUploadID refuses, as an upload that does not exist, an ID that leads out of the
+// folder of an object's uploads, or cannot be a name in it.
 func checkUploadID(id *string) error {
 	name := aws.ToString(id)
 	if name == "" || name == "." || name == ".." || filepath.Base(name) != name || len(name) > maxName || strings.ContainsRune(name, 0) {

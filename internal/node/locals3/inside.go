@@ -12,10 +12,9 @@ import (
 	"sync"
 )
 
-// inside carries each request over a connection of its own to the endpoint
-// itself, at its socket. The endpoint leaves unread what follows a refused or
-// conditional upload, and answers early then; [http.Transport] would take that
-// for a failure now and then.
+// inside sends each request over its own connection to the socket of the endpoint. The
+// endpoint answers a refused or conditional upload early, and does not read its body;
+// [http.Transport] would sometimes take that for a failure.
 type inside struct{ address string }
 
 func (i inside) dial(ctx context.Context) (net.Conn, error) {
@@ -67,7 +66,7 @@ func (e *exchange) send(r *http.Request) {
 	out.Close = true
 	e.sent.Go(func() {
 		if err := out.Write(e.conn); err != nil && e.body.failed() != nil {
-			_ = e.conn.Close() // the endpoint must not take it for whole
+			_ = e.conn.Close() // so that the endpoint does not take the body for whole
 		}
 	})
 }
@@ -95,7 +94,7 @@ func (e *exchange) end() {
 	e.sent.Wait()
 }
 
-// readAnswer reads the answer's head, past what only says that there will be one.
+// readAnswer reads the answer's head, after the interim answers.
 func readAnswer(conn net.Conn, r *http.Request) (*http.Response, error) {
 	reader := bufio.NewReaderSize(conn, bufferSize)
 	for {
@@ -112,7 +111,7 @@ type bodyError struct{ err error }
 func (e *bodyError) Error() string { return fmt.Sprintf("read the request's body: %v", e.err) }
 func (e *bodyError) Unwrap() error { return e.err }
 
-// sentBody is a request's body on its way, which remembers how it ended.
+// sentBody is a request's body that is being sent, and remembers how it ended.
 type sentBody struct {
 	io.ReadCloser
 	mu    sync.Mutex
@@ -135,7 +134,7 @@ func (b *sentBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// end remembers the first reason for which there is no more to read.
+// end remembers the first reason why there is no more to read.
 func (b *sentBody) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,28 +12,28 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// Keys are the access keys of the bucket. They may change while they are in use,
-// and what they are then is asked for at each request. It is safe for concurrent use.
+// Keys are the access keys of the bucket. They may change while they are in use: each
+// request is checked with the current ones. It is safe for concurrent use.
 type Keys struct {
 	dir    *datadir.Dir
 	now    func() time.Time
-	change sync.Mutex // held by who changes them
+	change sync.Mutex // held while they are being changed
 	set    atomic.Pointer[keySet]
-	made   bool // at this start, and there were none before
+	made   bool // at this start: there were no keys before
 }
 
-// keySet is what the keys are at a time.
+// keySet is all keys at one time.
 type keySet struct {
 	stored  storedKeys
 	holders map[string]holder // by the IDs of their keys
 }
 
-// holder is who has an access key.
+// holder is somebody with an access key.
 type holder struct {
 	Credentials
-	name    string // by which uploads are known
+	name    string // recorded with uploads
 	admin   bool   // may do everything
-	policy  []byte // says what else may be done
+	policy  []byte // what else the holder may do
 	expires time.Time
 }
 
@@ -62,7 +62,7 @@ func loadKeys(dir *datadir.Dir) (*Keys, error) {
 	return k, nil
 }
 
-// use makes keys those that count.
+// use makes s the current keys.
 func (k *Keys) use(s storedKeys) error {
 	operator, err := operatorPolicy(s.Operator.AccessKeyID)
 	if err != nil {
@@ -90,8 +90,8 @@ func (k *Keys) use(s storedKeys) error {
 	return nil
 }
 
-// holder is who has an access key that is good: that of a session together with its
-// token, and any other one with none.
+// holder returns the holder of a valid access key: of the key of a session with its token,
+// or of another key without a token.
 func (k *Keys) holder(accessKeyID, sessionToken string) (holder, bool) {
 	if sessionToken != "" {
 		return k.session(accessKeyID, sessionToken)
@@ -100,14 +100,14 @@ func (k *Keys) holder(accessKeyID, sessionToken string) (holder, bool) {
 	return h, ok && (h.expires.IsZero() || k.now().Before(h.expires))
 }
 
-// Root is the registry's own key, which may do everything, and with which it signs
-// the URLs that clients download from.
+// Root returns the registry's own key, which may do everything and signs the URLs that
+// clients download from.
 func (k *Keys) Root() Credentials { return k.set.Load().stored.Root }
 
-// Operator is the key that may write everywhere but under registry/.
+// Operator returns the operator's key, which may write everywhere but below registry/.
 func (k *Keys) Operator() Credentials { return k.set.Load().stored.Operator }
 
-// Uploaders are those who have keys of their own, in the order of their names.
+// Uploaders returns the uploaders, in the order of their names.
 func (k *Keys) Uploaders() []access.Uploader {
 	var all []access.Uploader
 	for _, u := range k.listed() {
@@ -116,7 +116,7 @@ func (k *Keys) Uploaders() []access.Uploader {
 	return all
 }
 
-// listed are the uploaders without those that expired a while ago.
+// listed returns the uploaders that have not expired, or only lately.
 func (k *Keys) listed() []storedUploader {
 	return slices.DeleteFunc(slices.Clone(k.set.Load().stored.Uploaders), func(u storedUploader) bool {
 		until := u.public().ListedUntil()
@@ -124,14 +124,14 @@ func (k *Keys) listed() []storedUploader {
 	})
 }
 
-// ErrTooManyUploaders reports that there are as many uploaders as there may be.
+// ErrTooManyUploaders reports that the limit of uploaders is reached.
 var ErrTooManyUploaders = fmt.Errorf("there are %d uploaders, and there may be no more", access.MaxUploaders)
 
-// CreateUploader makes an access key for an uploader, which is good at once, and
-// returns its secret, which nothing tells again.
+// CreateUploader makes an access key for an uploader, which works at once, and returns its
+// secret. No other method returns the secret.
 //
-// Errors: [access.ErrExists] where another one has its name, [ErrTooManyUploaders],
-// and what is wrong with it.
+// Errors: [access.ErrExists] if another uploader has the name, [ErrTooManyUploaders], and
+// what is wrong with the uploader.
 func (k *Keys) CreateUploader(name string, namespaces []string, expires time.Time) (u access.Uploader, secret string, err error) {
 	k.change.Lock()
 	defer k.change.Unlock()
@@ -173,10 +173,9 @@ func (k *Keys) RevokeUploader(which string) (access.Uploader, error) {
 	return revoked, k.store(next)
 }
 
-// Rotate makes a new key for the operator, and a new one for the registry itself.
-// The operator's old one is good for nothing from then on, and the registry's for
-// downloads until the URLs have died that it signed, which live so long. The keys of
-// sessions end. Uploaders keep theirs.
+// Rotate makes a new key for the operator, and a new one for the registry itself. The
+// operator's old key ends. The registry's old key can still download for lifetime, until
+// the URLs that it signed have expired. The keys of sessions end. Uploaders keep theirs.
 func (k *Keys) Rotate(lifetime time.Duration) error {
 	k.change.Lock()
 	defer k.change.Unlock()
@@ -188,7 +187,7 @@ func (k *Keys) Rotate(lifetime time.Duration) error {
 	return k.store(next)
 }
 
-// store keeps the keys, and has them count.
+// store writes the keys to their file, and makes them the current ones.
 func (k *Keys) store(s storedKeys) error {
 	data, err := marshalKeys(s)
 	if err != nil {

@@ -1,17 +1,15 @@
-// Package locals3 is the bucket of a single node: an S3 endpoint inside the
-// process that keeps its objects in the data folder, and tells in-process
-// which keys were written.
+// Package locals3 is the bucket of a single node: an S3 endpoint inside the process. It
+// keeps its objects in the data folder, and reports in-process which keys were written.
 //
 // It knows its clients by their access keys, which may change while it serves. The
-// registry's own key has every right, and signs the URLs that clients download from.
-// The operator's may write everywhere but under registry/, which it may only read.
-// Uploaders have keys of their own, for some namespaces each.
+// registry's own key has every right, and signs the URLs that clients download from. The
+// operator's key may write everywhere but below registry/, which it may only read. Each
+// uploader has a key for some namespaces.
 //
-// The S3 implementation allows one endpoint per process. It makes its folder
-// the process's working directory, so all other code needs absolute paths. It
-// believes that its clients mean well until it knows who they are, so it listens
-// at a socket in the data folder, and clients come in by a door before it, at
-// which nothing passes that is not signed.
+// The S3 implementation allows one endpoint per process. It makes its folder the process's
+// working directory, so all other code needs absolute paths. It trusts its clients before
+// it knows them. So it listens at a socket in the data folder, behind a door that lets
+// only signed requests in.
 package locals3
 
 import (
@@ -33,15 +31,15 @@ import (
 const (
 	// Bucket is the bucket's name.
 	Bucket = "larder"
-	// Region is what clients have to name as the bucket's region.
+	// Region is the bucket's region, which clients must name.
 	Region = "us-east-1"
-	// insideURL is the URL of the endpoint behind its socket, whose host nobody looks up.
+	// insideURL is the URL of the endpoint behind its socket. Nobody looks its host up.
 	insideURL = "http://" + Bucket
 
 	// RegistryFolder is the part of the bucket that the operator may only read.
 	RegistryFolder = "registry"
 
-	// nodeKeyID is whose the bucket is.
+	// nodeKeyID is the access key ID of the bucket's owner, the node.
 	nodeKeyID = "LARDERNODE"
 )
 
@@ -57,46 +55,45 @@ const (
 	stopTimeout = 15 * time.Second
 )
 
-// Options are what Start needs to know.
+// Options are those of [Start].
 type Options struct {
 	// Dir holds the objects and the access keys.
 	Dir *datadir.Dir
-	// Addr is the host:port to listen on; port 0 stands for any free one.
+	// Addr is the host:port to listen on; port 0 is any free one.
 	Addr string
-	// Certificate returns what new connections are shown. It may change.
+	// Certificate returns the certificate for a new connection. It may change.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// ServerName is a name that the certificate is valid for, and Roots the
-	// authorities that vouch for it: Start connects to its own address.
+	// ServerName is a name of the certificate, and Roots are the authorities that issued
+	// it: Start connects to its own address.
 	ServerName string
 	Roots      *x509.CertPool
-	// Untrusted is what the log advises where a client does not trust the
+	// Untrusted is the advice in the log about a client that does not trust the
 	// certificate.
 	Untrusted string
-	// Proxies are believed when they say from which address a request came.
+	// Proxies are trusted to say from which address a request came.
 	Proxies []netip.Prefix
-	// Notify is called with the key of every object that was written, by
-	// whomever, after it can be read, and of every one that was deleted, if
-	// not one version of it for good. It must return at once, and is called
-	// from many goroutines.
+	// Notify is called with the key of every object that anybody has written, after it
+	// can be read, and of every object that was deleted; not if one version was removed
+	// for good. It must return at once, and is called from many goroutines.
 	Notify func(key string)
-	// Room says whether the disk has room for so many bytes more of uploads.
+	// Room says whether the disk has room for size more bytes of uploads.
 	Room func(size int64) bool
-	// Logger is told of what is not an answer to a request.
+	// Logger gets errors that are not in the answer to a request.
 	Logger *slog.Logger
 }
 
 // A Server is a running S3 endpoint.
 type Server struct {
-	// Endpoint is the URL at which this process reaches the endpoint with
-	// HTTPClient, and nobody else does.
+	// Endpoint is the URL at which this process, and only this one, reaches the endpoint
+	// with HTTPClient.
 	Endpoint   string
 	HTTPClient *http.Client
-	// Port is the one at which clients reach the endpoint.
+	// Port is the port at which clients reach the endpoint.
 	Port int
 	// Keys are the access keys that clients have. They may be changed.
 	Keys *Keys
-	// Node is this process's own, with all rights. Nobody else has it, and the door
-	// does not know it.
+	// Node is this process's own access key, with all rights. Nobody else has it, and the
+	// door does not know it.
 	Node Credentials
 
 	opts     Options
@@ -109,13 +106,13 @@ type Server struct {
 	done     chan struct{}
 }
 
-// IssueBy has a handler answer who asks for an access key, with a form and without a
-// signature. It must bound what it reads, and how often it is asked. Until then, such
-// a request is refused as any that is not signed.
+// IssueBy sets the handler of requests for an access key, which are forms without a
+// signature. The handler must bound what it reads, and how often it is asked. Without a
+// handler, these requests are refused as all others that are not signed.
 func (s *Server) IssueBy(handler http.Handler) { s.issuer.Store(&handler) }
 
-// Done is closed when the endpoint has ended, be it by Close or by a failure,
-// which Err then tells.
+// Done is closed when the endpoint has ended, by Close or by a failure, which Err then
+// returns.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Err returns why the endpoint ended, and nil while it runs and after Close.
@@ -128,7 +125,7 @@ func (s *Server) Err() error {
 	}
 }
 
-// Close stops the endpoint. Requests that are under way get ten seconds.
+// Close stops the endpoint. Requests that are under way have ten seconds to end.
 func (s *Server) Close() error {
 	var failed, err error
 	if s.door != nil {

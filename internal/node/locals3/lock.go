@@ -17,23 +17,23 @@ import (
 	"github.com/versity/versitygw/s3response"
 )
 
-// The storage takes a lock when it puts an upload in its place, so that two of one key come
-// one after the other. Its deletions take none, nor do changes of tags and reads of a version:
-// they look at what lies at a path, and remove, tag or open it by that path. What was put there
-// meanwhile would be gone, or have the tags, or be read as what it is not. So they take the same
-// lock here. It is a file's, of 256 for all keys of a bucket, and held while files are
-// renamed, never while a client sends something.
+// The storage takes a lock when it puts an upload in its place, so that two uploads of one
+// key come one after the other. It takes no lock when it deletes, changes tags, or reads a
+// version: it looks at the file at a path, and then removes, tags or opens that path. An
+// upload that came meanwhile would be removed, get the tags, or be read as another version.
+// So these take the same lock here. The lock is on a file, one of 256 for all keys of a
+// bucket. It is held while files are renamed, never while a client sends something.
 
-// locksFolder is where the storage has the files, below its own.
+// locksFolder is the folder of the locks in the storage's own folder.
 const locksFolder = ".vgwlocks"
 
-// lockEvery is how often it is tried to get a lock that another request has.
+// lockEvery is the time between two tries to get a lock that another request has.
 const lockEvery = 2 * time.Millisecond
 
-// lock keeps uploads from being put in their place under a key until unlock.
+// lock keeps uploads of a key from being put in their place until unlock.
 func lock(ctx context.Context, bucket, key string) (unlock func(), err error) {
 	file, err := openLock(bucket, key)
-	if errors.Is(err, syscall.ENOSPC) { // then no upload has it either, and what is deleted makes room
+	if errors.Is(err, syscall.ENOSPC) { // then no upload has the lock either, and deleting makes room
 		return func() {}, nil
 	}
 	if err != nil {
@@ -42,7 +42,7 @@ func lock(ctx context.Context, bucket, key string) (unlock func(), err error) {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { _ = file.Close() }, nil // which ends the lock
+			return func() { _ = file.Close() }, nil // this ends the lock
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			_ = file.Close()
@@ -67,8 +67,8 @@ func openLock(bucket, key string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(folder, fmt.Sprintf("%02x", shard[0])), os.O_RDWR|os.O_CREATE, 0o600)
 }
 
-// locked does something to a version of a key, or to the key, while no upload is put in its
-// place there.
+// locked calls do, for a version of a key or for the key, while no upload of the key is put
+// in its place.
 func locked(ctx context.Context, bucket, key, version *string, do func() error) error {
 	if err := checkVersionID(version); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (g guarded) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (ou
 	return out, err
 }
 
-// DeleteObjects implements backend.Backend. With a version that can be none, nothing
-// is deleted.
+// DeleteObjects implements backend.Backend. If a version ID is malformed, nothing is
+// deleted.
 func (g guarded) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput) (s3response.DeleteResult, error) {
 	all := s3response.DeleteResult{Deleted: []types.DeletedObject{}, Error: []types.Error{}}
 	if in.Delete == nil {
@@ -136,10 +136,10 @@ func (g guarded) DeleteObjectTagging(ctx context.Context, bucket, object, versio
 	})
 }
 
-// GetObject implements backend.Backend. What it returns is open, and stays what it is when the
-// lock is given up.
+// GetObject implements backend.Backend. It returns an open file, which stays the same after
+// the lock has ended.
 func (g guarded) GetObject(ctx context.Context, in *s3.GetObjectInput) (out *s3.GetObjectOutput, err error) {
-	if aws.ToString(in.VersionId) == "" { // whatever is there
+	if aws.ToString(in.VersionId) == "" { // any version will do
 		return g.Backend.GetObject(ctx, in)
 	}
 	err = locked(ctx, in.Bucket, in.Key, in.VersionId, func() (err error) {

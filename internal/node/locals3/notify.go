@@ -9,7 +9,7 @@ import (
 	"github.com/versity/versitygw/s3response"
 )
 
-// notifying is a storage that tells which keys were written or deleted.
+// notifying is a storage that reports which keys were written or deleted.
 type notifying struct {
 	backend.Backend
 	notify func(key string)
@@ -36,8 +36,8 @@ func (n notifying) CopyObject(ctx context.Context, in s3response.CopyObjectInput
 	return out, err
 }
 
-// DeleteObject implements backend.Backend. A version that is removed for good is not told
-// of: a prune does that, of uploads that nothing waits for.
+// DeleteObject implements backend.Backend. It does not report a version that is removed for
+// good: prune does that, with uploads that nothing waits for.
 func (n notifying) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
 	out, err := n.Backend.DeleteObject(ctx, in)
 	if aws.ToString(in.VersionId) == "" {

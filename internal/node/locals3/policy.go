@@ -8,10 +8,9 @@ import (
 	"github.com/versity/versitygw/backend/posix"
 )
 
-// protectedFolders are where the operator may not write: the registry's part
-// of the bucket, where the endpoint keeps uploads that are under way, and what
-// is outside of the bucket, where a key like ../x of a deletion of many
-// objects would lead.
+// protectedFolders are the folders that the operator may not write: the registry's part of
+// the bucket, the folder of unfinished uploads, and the folder around the bucket, to which
+// a key like ../x would lead when many objects are deleted.
 var protectedFolders = []string{RegistryFolder, posix.MetaTmpDir, ".."}
 
 // statement is one of an S3 bucket policy.
@@ -30,10 +29,9 @@ const (
 	bucketARN = "arn:aws:s3:::" + Bucket
 )
 
-// What the operator may do: read and list everything (which is also how a
-// bucket is copied to AWS), and write outside of the registry's part. Nothing
-// is granted on the bucket itself: neither its deletion, nor its policy, nor
-// its versioning.
+// The rights of the operator: read and list everything (also to copy a bucket to AWS), and
+// write outside of the registry's part. The operator has no rights on the bucket itself:
+// not to delete it, and not to change its policy or versioning.
 var (
 	listActions = []string{
 		"s3:ListBucket", "s3:ListBucketVersions", "s3:ListBucketMultipartUploads",
@@ -50,9 +48,8 @@ var (
 	}
 )
 
-// operatorPolicy returns the bucket's policy as it is for the operator. The
-// endpoint compares keys as the file system sees them, so no spelling like
-// a/../registry/x gets around it.
+// operatorPolicy returns the bucket's policy for the operator. The endpoint compares keys
+// as the file system reads them, so spellings like a/../registry/x do not get around it.
 func operatorPolicy(accessKeyID string) ([]byte, error) {
 	who := principal(accessKeyID)
 	var protected []string
@@ -67,11 +64,11 @@ func operatorPolicy(accessKeyID string) ([]byte, error) {
 	)
 }
 
-// uploadFolders are the folders of the inbox in which a namespace has one.
+// uploadFolders are the folders of the inbox that have a folder for each namespace.
 var uploadFolders = []string{"keys", "modules", "providers"}
 
-// uploaderPolicy returns the bucket's policy as it is for who may upload to some
-// namespaces: what UploaderPolicy of template.yaml allows on AWS, and no more.
+// uploaderPolicy returns the bucket's policy for an uploader to some namespaces: exactly
+// the rights of UploaderPolicy in template.yaml.
 func uploaderPolicy(accessKeyID string, namespaces []string) ([]byte, error) {
 	who := principal(accessKeyID)
 	var prefixes, uploads, outcomes []string
@@ -91,8 +88,8 @@ func uploaderPolicy(accessKeyID string, namespaces []string) ([]byte, error) {
 	)
 }
 
-// downloadPolicy returns the bucket's policy as it is for a key that has signed URLs
-// to download from, and is good for nothing else.
+// downloadPolicy returns the bucket's policy for a key that may only download, by the URLs
+// that it has signed.
 func downloadPolicy(accessKeyID string) ([]byte, error) {
 	return policy(statement{allow, principal(accessKeyID), []string{"s3:GetObject", "s3:GetObjectVersion"}, []string{bucketARN + "/" + RegistryFolder + "/*"}, nil})
 }
@@ -107,12 +104,12 @@ func policy(statements ...statement) ([]byte, error) {
 	return data, nil
 }
 
-// nothingAllowed is the bucket's policy as it is for all others.
+// nothingAllowed is the bucket's policy for all others.
 const nothingAllowed = `{"Version": "2012-10-17", "Statement": []}`
 
-// GetBucketPolicy implements backend.Backend: the bucket's policy is made of the keys
-// that there are, and of those alone that the request is signed with. So it does
-// not grow with them, and a key that is gone has none.
+// GetBucketPolicy implements backend.Backend. The bucket's policy is that of the key that
+// signed the request. So it does not grow with the number of keys, and a key that has ended
+// has no rights.
 func (g guarded) GetBucketPolicy(ctx context.Context, bucket string) ([]byte, error) {
 	if h, ok := g.caller(ctx); ok && bucket == Bucket && h.policy != nil {
 		return h.policy, nil

@@ -10,10 +10,9 @@ import (
 	"github.com/versity/versitygw/backend/posix"
 )
 
-// recoverUploads puts right what a killed process leaves of uploads: files
-// that were being written are removed, and multipart uploads that were being
-// completed can be completed, or aborted, again. It expects the folder of the
-// buckets as working directory, as the storage does.
+// recoverUploads repairs the uploads of a killed process: it removes unfinished files, and
+// lets multipart uploads that were being completed be completed, or aborted, again. The
+// working directory must be the folder of the buckets, as for the storage.
 func recoverUploads() error {
 	entries, err := os.ReadDir(filepath.Join(Bucket, posix.MetaTmpDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -34,7 +34,7 @@ var (
 	internal         = refusal{http.StatusInternalServerError, "InternalError", "We encountered an internal error. Please try again."}
 )
 
-// unauthenticated is the answer to a request that the verifier has not passed.
+// unauthenticated returns the answer to a request that the verifier has refused.
 func unauthenticated(err error) *refusal {
 	for _, known := range []struct {
 		err    error
@@ -57,8 +57,8 @@ func unauthenticated(err error) *refusal {
 	return &internal
 }
 
-// bodyFailed is the answer where a client's body could not be read, and nil
-// where it was not that.
+// bodyFailed returns the answer if a client's body could not be read, and nil for other
+// errors.
 func bodyFailed(err error) *refusal {
 	var bad *bodyError
 	var large *http.MaxBytesError
@@ -74,11 +74,11 @@ func bodyFailed(err error) *refusal {
 	}
 }
 
-// keepAliveBody is the largest body, in bytes, that is thrown away so that the
-// connection can have another request. Others end with the refusal.
+// keepAliveBody is the largest body, in bytes, that is discarded so that the connection can
+// have another request. With a larger one, the connection ends with the refusal.
 const keepAliveBody = 64 << 10
 
-// answer refuses a request. Nothing of its body is kept.
+// answer refuses a request, and discards its body.
 func (f *refusal) answer(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(front.HeaderTimeout))
 	if r.ContentLength < 0 || r.ContentLength > keepAliveBody {
@@ -94,7 +94,7 @@ func (f *refusal) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	var message bytes.Buffer
 	if err := xml.EscapeText(&message, []byte(f.message)); err != nil {
-		return // nothing is written to memory in vain
+		return // never: it writes to memory
 	}
 	_, _ = fmt.Fprintf(w, "%s<Error><Code>%s</Code><Message>%s</Message></Error>\n", xml.Header, f.code, message.String())
 }

@@ -15,20 +15,18 @@ import (
 	"github.com/versity/versitygw/s3response"
 )
 
-// errDiskFull is the endpoint's own answer for a disk without room, before there is
-// none.
+// errDiskFull is the endpoint's own answer when the disk is nearly full.
 var errDiskFull = s3err.APIError{Code: "InsufficientStorage", HTTPStatusCode: http.StatusInsufficientStorage,
 	Description: "The disk of the registry has no room for it: nothing was kept. Upload it again when its operator has made room."}
 
-// roomy is a storage that takes no upload, and no copy of one, for which the disk has no
-// room. Records, outcomes and signatures are written all the same: the room that is kept
-// free is for them.
+// roomy is a storage that refuses uploads, and copies of uploads, for which the disk has no
+// room. It does not refuse records, outcomes and signatures: the reserve is for them.
 type roomy struct {
 	backend.Backend
 	takes func(size int64) bool
 }
 
-// refuses says whether so many bytes more are too much under a key.
+// refuses says whether there is no room for size more bytes under a key.
 func (r roomy) refuses(key *string, size int64) bool {
 	return !isRegistrys(r, Bucket, aws.ToString(key)) && !r.takes(size)
 }
@@ -57,8 +55,8 @@ func (r roomy) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput) (
 	return r.Backend.UploadPartCopy(ctx, in)
 }
 
-// CompleteMultipartUpload implements backend.Backend: the parts, which have their room,
-// are copied together.
+// CompleteMultipartUpload implements backend.Backend: it copies the parts into one file,
+// which needs room beside them.
 func (r roomy) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput) (s3response.CompleteMultipartUploadResult, string, error) {
 	if r.refuses(in.Key, aws.ToInt64(in.MpuObjectSize)) {
 		return s3response.CompleteMultipartUploadResult{}, "", errDiskFull
@@ -66,7 +64,8 @@ func (r roomy) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMulti
 	return r.Backend.CompleteMultipartUpload(ctx, in)
 }
 
-// CopyObject implements backend.Backend. What is copied below registry/ is an archive.
+// CopyObject implements backend.Backend. The objects that are copied below registry/ are
+// archives.
 func (r roomy) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (s3response.CopyObjectOutput, error) {
 	if !r.takes(sourceSize(in.CopySource)) {
 		return s3response.CopyObjectOutput{}, errDiskFull
@@ -74,8 +73,8 @@ func (r roomy) CopyObject(ctx context.Context, in s3response.CopyObjectInput) (s
 	return r.Backend.CopyObject(ctx, in)
 }
 
-// sourceSize is the size of the current version of what is to be copied, or none: then
-// only the reserve counts.
+// sourceSize returns the size of the current version of an object to copy, or 0: then only
+// the reserve counts.
 func sourceSize(copySource *string) int64 {
 	bucket, object, _, err := backend.ParseCopySource(aws.ToString(copySource))
 	if err != nil || bucket != Bucket || !filepath.IsLocal(object) {
@@ -88,22 +87,22 @@ func sourceSize(copySource *string) int64 {
 	return info.Size()
 }
 
-// DeleteObject implements backend.Backend. What the storage marks as deleted it has kept
-// as an earlier version, and the file that says so needs no bytes of its own.
+// DeleteObject implements backend.Backend. The storage keeps a deleted object as an earlier
+// version. The file that marks the deletion then needs no content.
 func (r roomy) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
 	marker := openMarker(in)
 	out, err := r.Backend.DeleteObject(ctx, in)
 	if marker != nil {
 		if err == nil && aws.ToBool(out.DeleteMarker) && isMarker(marker) {
-			_ = marker.Truncate(0) // it is a marker all the same
+			_ = marker.Truncate(0) // if this fails, it is still a marker
 		}
 		_ = marker.Close()
 	}
 	return out, err
 }
 
-// openMarker opens the file that a deletion may make a marker. It is opened before that:
-// a new upload under the key is another file.
+// openMarker opens the file that a deletion may turn into a marker. It is opened before the
+// deletion, because a new upload under the key is another file.
 func openMarker(in *s3.DeleteObjectInput) *os.File {
 	key := aws.ToString(in.Key)
 	if aws.ToString(in.VersionId) != "" || aws.ToString(in.Bucket) != Bucket || !filepath.IsLocal(key) {
@@ -111,7 +110,7 @@ func openMarker(in *s3.DeleteObjectInput) *os.File {
 	}
 	file, err := os.OpenFile(filepath.Join(Bucket, key), os.O_WRONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil // which is for the storage to say
+		return nil // the storage reports the error
 	}
 	return file
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// session is what the token of a session says. Nothing of it is kept anywhere else:
-// that the registry said it shows the token's seal, and the secret follows from it.
+// session is the content of the token of a session. The registry keeps nothing of it: the
+// seal of the token proves that the registry made it, and the secret follows from it.
 type session struct {
 	AccessKeyID string    `json:"key"`
-	Name        string    `json:"name"` // by which its uploads are known
+	Name        string    `json:"name"` // recorded with its uploads
 	Namespaces  []string  `json:"namespaces"`
 	Expires     time.Time `json:"expires"`
 }
@@ -25,8 +25,8 @@ type session struct {
 const (
 	sessionKeySize = 32
 
-	// maxSessionToken is the longest token that is looked at, in bytes: for as many
-	// namespaces as there may be, each as long as it may be, it has some 2,500.
+	// maxSessionToken is the longest token that is read, in bytes. With the most
+	// namespaces, each of the longest length, a token has some 2,500 bytes.
 	maxSessionToken = 4 << 10
 )
 
@@ -36,8 +36,8 @@ func newSessionKey() []byte {
 	return key
 }
 
-// NewSession makes an access key for uploads to some namespaces, which is good for a
-// while and with a token alone. It is not kept, and can be ended by a rotation only.
+// NewSession makes an access key for uploads to some namespaces, which works until it
+// expires, and only with its token. It is not kept, and only a rotation ends it earlier.
 func (k *Keys) NewSession(name string, namespaces []string, expires time.Time) (key Credentials, token string, err error) {
 	if err := access.CheckNamespaces(namespaces); err != nil {
 		return Credentials{}, "", err
@@ -55,13 +55,13 @@ func (k *Keys) NewSession(name string, namespaces []string, expires time.Time) (
 	return h.Credentials, token, nil
 }
 
-// session is who has the key of a session that is good.
+// session returns the holder of the key of a session that has not expired.
 func (k *Keys) session(accessKeyID, token string) (holder, bool) {
 	h, ok := k.readSession(token)
 	return h, ok && h.AccessKeyID == accessKeyID && k.now().Before(h.expires)
 }
 
-// readSession is who has a token that the registry has sealed.
+// readSession returns the holder of a token that the registry has sealed.
 func (k *Keys) readSession(token string) (holder, bool) {
 	if len(token) > maxSessionToken {
 		return holder{}, false
@@ -85,7 +85,7 @@ func (k *Keys) readSession(token string) (holder, bool) {
 	return holder{Credentials: Credentials{s.AccessKeyID, k.seal("secret", sealed)}, name: s.Name, policy: policy, expires: s.Expires}, true
 }
 
-// seal is what nobody but the registry can say of a text, for a purpose.
+// seal returns the message authentication code of a text for a purpose.
 func (k *Keys) seal(purpose, text string) string {
 	mac := hmac.New(sha256.New, k.set.Load().stored.Sessions)
 	mac.Write([]byte(purpose + ":" + text)) // hashes do not fail

@@ -18,9 +18,8 @@ import (
 	"github.com/larder-registry/larder/internal/node/socket"
 )
 
-// Start starts the endpoint and returns when the bucket is there and answers.
-// The endpoint serves until Close, or until it fails (see Done); ctx only
-// bounds the start.
+// Start starts the endpoint and returns when the bucket exists and answers. The endpoint
+// serves until Close, or until it fails (see Done); ctx bounds the start only.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -36,8 +35,8 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// StartInside is Start of an endpoint that clients cannot reach: the data folder's
-// owner alone can, at its socket. It needs Dir and Logger.
+// StartInside is Start of an endpoint that only the data folder's owner can reach, at its
+// socket. It needs Dir and Logger.
 func StartInside(ctx context.Context, opts Options) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -45,7 +44,7 @@ func StartInside(ctx context.Context, opts Options) (*Server, error) {
 	return open(ctx, opts, nil)
 }
 
-// open starts the endpoint, and lets clients in where there is a listener for them.
+// open starts the endpoint, and lets clients in if there is a listener for them.
 func open(ctx context.Context, opts Options, listener net.Listener) (*Server, error) {
 	keys, err := loadKeys(opts.Dir)
 	if err != nil {
@@ -95,8 +94,8 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 	return s, nil
 }
 
-// run starts the endpoint's goroutine. The channel that it returns is closed
-// when the endpoint listens.
+// run starts the endpoint's goroutine. It returns a channel that is closed when the
+// endpoint listens.
 func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
 	listening := make(chan struct{})
 	config := &embedgw.Config{
@@ -109,8 +108,8 @@ func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
 		MaxRequests:       maxRequests,
 		MultipartMaxParts: maxParts,
 		Quiet:             true,
-		// One request per connection: the endpoint leaves unread what follows
-		// a refused or conditional upload, and takes it for the next request.
+		// One request per connection: the endpoint does not read the body of a refused
+		// or conditional upload, and would take it for the next request.
 		KeepAlive:  false,
 		IAMService: accounts{s.Keys},
 		S3Options:  []s3api.Option{s3api.WithOnListen(func() { close(listening) })},
@@ -156,7 +155,7 @@ func (s *Server) openDoor(listener net.Listener, handler http.Handler) {
 	}()
 }
 
-// probe makes sure that a client who connects finds the door.
+// probe makes sure that a client that connects finds the door.
 func (s *Server) probe(ctx context.Context, addr net.Addr) error {
 	ctx, cancel := context.WithTimeout(ctx, front.HeaderTimeout)
 	defer cancel()

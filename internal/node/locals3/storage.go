@@ -20,8 +20,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// openStorage returns the file-backed storage of the data folder. The working
-// directory of the process is its folder from then on.
+// openStorage opens the storage in the data folder. Its folder becomes the working
+// directory of the process.
 func openStorage(dir *datadir.Dir) (backend.Backend, error) {
 	objects, err := dir.Folder(datadir.S3)
 	if err != nil {
@@ -50,7 +50,7 @@ func openStorage(dir *datadir.Dir) (backend.Backend, error) {
 	return storage, nil
 }
 
-// newQuietly is posix.New without what it prints on standard output.
+// newQuietly is posix.New without its output.
 func newQuietly(root string, kept meta.MetadataStorer, opts posix.PosixOpts) (*posix.Posix, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -63,14 +63,14 @@ func newQuietly(root string, kept meta.MetadataStorer, opts posix.PosixOpts) (*p
 	return posix.New(root, kept, opts)
 }
 
-// attributeRoom is how many bytes of extended attributes a file must have room for:
-// that of an upload with the tags of its outcome, and what it says of its source, takes most.
+// attributeRoom is how many bytes of extended attributes a file must have room for: an
+// upload needs the most, with the tags of its outcome and the URL of its source.
 const attributeRoom = 1800
 
-// checkAttributes makes sure that the file system keeps extended attributes, and
-// of so many bytes. An object and its metadata then appear in one step; the
-// storage's other way, a folder of metadata beside the objects, mixes up the
-// versions of an object that was deleted and uploaded again.
+// checkAttributes makes sure that the file system keeps extended attributes of room bytes.
+// So an object and its metadata appear in one step. The other way of the storage, a folder
+// of metadata beside the objects, mixes up the versions of an object that was deleted and
+// uploaded again.
 func checkAttributes(folder string, room int) error {
 	const probe = "larder-probe"
 	var kept meta.XattrMeta
@@ -78,8 +78,8 @@ func checkAttributes(folder string, room int) error {
 		return fmt.Errorf("%s is on a file system without extended attributes, which the bucket needs: set LARDER_DATA to a folder on a local disk (%w)", folder, err)
 	}
 	err := kept.StoreAttribute(nil, folder, "", probe, make([]byte, room))
-	if err != nil && !diskIsFull(folder) { // a full one can still be read
-		_ = kept.DeleteAttribute(folder, "", probe) // it is small, and the next start writes it anew
+	if err != nil && !diskIsFull(folder) { // a full disk can still be read
+		_ = kept.DeleteAttribute(folder, "", probe) // if this fails, a small attribute stays
 		return fmt.Errorf("%s is on a file system that has no room for %d bytes of a file's extended attributes, which the bucket needs: "+
 			"set LARDER_DATA to a folder on another one; ext4 has room for nearly a block, so one made with  mkfs.ext4 -b 4096  does (%w)", folder, room, err)
 	}
@@ -89,16 +89,15 @@ func checkAttributes(folder string, room int) error {
 	return nil
 }
 
-// bucketOwner is the attribute of the bucket's folder that says whose it is, and
-// objectTag the one that every object has.
+// bucketOwner is the attribute of the bucket's folder that names its owner, and objectTag
+// is an attribute that every object has.
 const (
 	bucketOwner = "acl"
 	objectTag   = "etag"
 )
 
-// checkKept makes sure that the bucket has the attributes that it had: a copy of the
-// data folder that was made without them is refused by name, by its bucket and by the
-// first of its records.
+// checkKept refuses a copy of a data folder that was made without extended attributes. It
+// looks at the bucket's folder and the first record.
 func checkKept(folder string) error {
 	bucket := filepath.Join(folder, Bucket)
 	record := firstFile(filepath.Join(bucket, registry.RecordsPrefix))
@@ -116,12 +115,12 @@ func checkKept(folder string) error {
 		return nil
 	}
 	return fmt.Errorf("%s has lost its extended attributes, as by a copy with  cp -r  or  tar : copy the data folder again, with  cp -a ,  rsync -aX  or  tar --xattrs . "+
-		"If there is no other, all that was published can be had from this one:  larder backup restore --plain %s --data  and a new folder", lost, shell.Quote(bucket))
+		"If there is no other, restore what was published from this one:  larder backup restore --plain %s --data  and a new folder", lost, shell.Quote(bucket))
 }
 
-// firstFile is the path of a file below a folder, or empty.
+// firstFile returns the path of the first file below a folder, or "".
 func firstFile(folder string) (found string) {
-	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error { // what cannot be read is said by who needs it
+	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error { // whoever needs the file reports the error
 		if err == nil && d.Type().IsRegular() {
 			found = path
 			return fs.SkipAll
@@ -131,11 +130,11 @@ func firstFile(folder string) (found string) {
 	return found
 }
 
-// attributes are the extended ones of files, in which the storage keeps what
-// belongs to objects.
+// attributes are the extended attributes of files, in which the storage keeps the metadata
+// of objects.
 type attributes struct{ meta.XattrMeta }
 
-// errNoRoom is a fault of the object where the storage would tell of a full disk.
+// errNoRoom says that an object is at fault, where the storage would report a full disk.
 var errNoRoom = s3err.APIError{Code: "MetadataTooLarge", HTTPStatusCode: http.StatusBadRequest,
 	Description: "The tags and metadata of the object are larger than a file's extended attributes can be on the file system of the data folder."}
 
@@ -143,13 +142,13 @@ var errNoRoom = s3err.APIError{Code: "MetadataTooLarge", HTTPStatusCode: http.St
 func (a attributes) StoreAttribute(f *os.File, bucket, object, attribute string, value []byte) error {
 	err := a.XattrMeta.StoreAttribute(f, bucket, object, attribute, value)
 	full := errors.Is(err, s3err.GetAPIError(s3err.ErrNoSpaceLeftOnDevice))
-	if errors.Is(err, syscall.E2BIG) || full && !diskIsFull(".") { // in which the buckets are
+	if errors.Is(err, syscall.E2BIG) || full && !diskIsFull(".") { // the buckets are in "."
 		return errNoRoom
 	}
 	return err
 }
 
-// diskIsFull says that a folder has no room for files either.
+// diskIsFull says that a folder has no room for files.
 func diskIsFull(folder string) bool {
 	var disk syscall.Statfs_t
 	return syscall.Statfs(folder, &disk) == nil && disk.Bavail == 0

@@ -26,14 +26,14 @@ func newCredentials() Credentials {
 	}
 }
 
-// storedKeys are the access keys of the bucket, as they are stored. The first two
-// are all that files of earlier versions have.
+// storedKeys are the access keys of the bucket, as they are stored. Files of earlier
+// versions have only the first two.
 type storedKeys struct {
 	Root      Credentials      `json:"root"`
 	Operator  Credentials      `json:"uploader"`
 	Uploaders []storedUploader `json:"uploaders,omitempty"`
 	Replaced  []replacedRoot   `json:"replaced,omitempty"`
-	Sessions  []byte           `json:"sessions,omitempty"` // the key of which all keys of sessions are made
+	Sessions  []byte           `json:"sessions,omitempty"` // the key from which all keys of sessions are derived
 }
 
 type storedUploader struct {
@@ -48,18 +48,16 @@ func (u storedUploader) public() access.Uploader {
 	return access.Uploader{Name: u.Name, AccessKeyID: u.AccessKeyID, Namespaces: u.Namespaces, Created: u.Created, Expires: u.Expires}
 }
 
-// replacedRoot is a key that was the root until it was rotated. URLs that it signed
-// are good for a while.
+// replacedRoot is a root key that was rotated. URLs that it signed stay valid for a while.
 type replacedRoot struct {
 	Credentials
 	Until time.Time `json:"until"`
 }
 
-// maxReplaced is how many replaced keys are kept: what the oldest ones signed dies
-// sooner.
+// maxReplaced is how many replaced keys are kept. URLs of older ones end early.
 const maxReplaced = 10
 
-// check says what is missing in keys that were read.
+// check says what is wrong with keys that were read.
 func (s storedKeys) check() error {
 	all := []Credentials{s.Root, s.Operator}
 	for _, u := range s.Uploaders {

@@ -11,11 +11,11 @@ import (
 	"github.com/versity/versitygw/s3response"
 )
 
-// versionID is what the storage calls a version, or one from before there were any.
-// It makes a path of it, and looks at its length alone.
+// versionID is the form of the storage's version IDs; null is a version from before there
+// were any. The storage makes a path of the ID, and checks only its length.
 var versionID = regexp.MustCompile(`^([0-7][0-9A-HJKMNP-TV-Z]{25}|null)$`)
 
-// checkVersionID refuses what is no version's ID. None stands for the current version.
+// checkVersionID refuses a malformed version ID. Nil and "" are the current version.
 func checkVersionID(id *string) error {
 	if name := aws.ToString(id); name != "" && !versionID.MatchString(name) {
 		return s3err.GetInvalidArgumentErr(s3err.InvalidArgVersionId, name)
@@ -23,7 +23,7 @@ func checkVersionID(id *string) error {
 	return nil
 }
 
-// checkCopySource refuses to copy from what is no version.
+// checkCopySource refuses a source of a copy with a malformed version ID.
 func checkCopySource(source *string) error {
 	_, _, version, err := backend.ParseCopySource(aws.ToString(source))
 	if err != nil {

@@ -18,13 +18,12 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// writerMetadata is the name of the user-defined metadata that says who wrote an
-// upload. No client can set it. Of what comes in parts, it is who began it.
+// writerMetadata is the name of the user-defined metadata that says who wrote an upload. No
+// client can set it. The writer of a multipart upload is the client that began it.
 const writerMetadata = "larder-by"
 
-// WrittenBy is who wrote an object version outside of the registry's part. It is
-// empty where that is not known: of what an earlier version of the node took, and
-// of what is not there any more.
+// WrittenBy returns who wrote an object version outside of the registry's part. It is empty
+// if that is not known: if an earlier version of the node took it, or it was deleted.
 func (s *Server) WrittenBy(ctx context.Context, key, version string) (string, error) {
 	out, err := s.Client(s.Node).HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(Bucket), Key: &key, VersionId: &version})
 	var answer *awshttp.ResponseError
@@ -37,16 +36,16 @@ func (s *Server) WrittenBy(ctx context.Context, key, version string) (string, er
 	return out.Metadata[writerMetadata], nil
 }
 
-// signed is the metadata of an upload with who makes it, whatever a client says of
-// that: the node alone, which restores what others have made, may say it. What the
-// registry keeps for itself has no need of it.
+// signed returns the metadata of an upload with its writer, whatever a client says about
+// the writer. Only the node may name another one, when it restores a backup. Objects in the
+// registry's part have no writer.
 func (g guarded) signed(ctx context.Context, bucket, key string, metadata map[string]string) (map[string]string, error) {
 	name, err := g.writer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if said := metadata[writerMetadata]; said != "" && caller(ctx).Access == nodeKeyID {
-		name = said
+	if named := metadata[writerMetadata]; named != "" && caller(ctx).Access == nodeKeyID {
+		name = named
 	}
 	metadata = maps.Clone(metadata)
 	delete(metadata, writerMetadata) // the endpoint has names in lower case
@@ -60,8 +59,8 @@ func (g guarded) signed(ctx context.Context, bucket, key string, metadata map[st
 	return metadata, nil
 }
 
-// writer is who makes a request. A key that was good when the request began, and is
-// not any more, writes nothing.
+// writer returns the name of the holder of the key that signed a request. A key that has
+// ended since the request began writes nothing.
 func (g guarded) writer(ctx context.Context) (string, error) {
 	if caller(ctx).Access == nodeKeyID {
 		return access.RegistryName, nil
@@ -73,8 +72,8 @@ func (g guarded) writer(ctx context.Context) (string, error) {
 	return h.name, nil
 }
 
-// signedCopy is a copy with who makes it. A client who asks for the metadata of the
-// source would have that name its writer.
+// signedCopy returns a copy with its writer in the metadata. If a client copies the metadata
+// of the source, that would name the writer of the source.
 func (g guarded) signedCopy(ctx context.Context, in s3response.CopyObjectInput) (_ s3response.CopyObjectInput, err error) {
 	if in.MetadataDirective != types.MetadataDirectiveReplace {
 		bucket, key, version, err := backend.ParseCopySource(aws.ToString(in.CopySource))
@@ -84,7 +83,7 @@ func (g guarded) signedCopy(ctx context.Context, in s3response.CopyObjectInput) 
 		source, err := g.Backend.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
 		itself := bucket == *in.Bucket && g.NormalizeObjectKey(bucket, key) == g.NormalizeObjectKey(bucket, *in.Key)
 		if itself && err == nil && cmp.Or(version, aws.ToString(source.VersionId)) == aws.ToString(source.VersionId) {
-			return in, nil // which the storage refuses
+			return in, nil // the storage refuses it
 		}
 		if version != "" {
 			source, err = g.Backend.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key, VersionId: &version})
@@ -98,7 +97,7 @@ func (g guarded) signedCopy(ctx context.Context, in s3response.CopyObjectInput) 
 	return in, err
 }
 
-// likeSource is a copy that says of itself what its source does.
+// likeSource returns a copy with the metadata and headers of its source.
 func likeSource(in s3response.CopyObjectInput, source *s3.HeadObjectOutput) s3response.CopyObjectInput {
 	in.MetadataDirective = types.MetadataDirectiveReplace
 	in.Metadata = source.Metadata

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// parameter is one of a query, decoded.
+// parameter is a decoded parameter of a query.
 type parameter struct{ name, value string }
 
-// parseQuery reads the query of a request's target. Unlike that of net/url, a
-// semicolon is a character like others, as for S3.
+// parseQuery reads the query of a request's target. Other than in net/url, a semicolon is
+// an ordinary character, as for S3.
 func parseQuery(target string) ([]parameter, error) {
 	_, query, _ := strings.Cut(target, "?")
 	var all []parameter
@@ -36,7 +36,7 @@ func parseQuery(target string) ([]parameter, error) {
 	return all, nil
 }
 
-// get returns the value of a parameter that is there once.
+// get returns the value of a parameter, which must be there exactly once.
 func get(query []parameter, name string) (value string, once bool) {
 	for _, p := range query {
 		if p.name != name {
@@ -50,13 +50,13 @@ func get(query []parameter, name string) (value string, once bool) {
 	return value, once
 }
 
-// hasAny says whether one of the names is there, be it several times.
+// hasAny says whether a parameter has one of the names.
 func hasAny(query []parameter, names ...string) bool {
 	return slices.ContainsFunc(query, func(p parameter) bool { return slices.Contains(names, p.name) })
 }
 
-// canonicalRequest is what was signed of a request: AWS's documentation calls
-// it so. Path and query are decoded and encoded again, once, as S3 does.
+// canonicalRequest returns the canonical request of AWS's documentation, which was signed.
+// Path and query are decoded and encoded again, once, as by S3.
 func canonicalRequest(r *http.Request, query []parameter, c claim) (string, error) {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	decoded, err := url.PathUnescape(path)
@@ -92,8 +92,8 @@ func canonicalQuery(query []parameter, presigned bool) string {
 	return strings.Join(pairs, "&")
 }
 
-// headerValue is a header as it is signed: all its values, without the spaces
-// around them, and of those between words one.
+// headerValue returns a header as it is signed: all its values, without the spaces around
+// them, and with one space between words.
 func headerValue(r *http.Request, name string) string {
 	values := r.Header.Values(name)
 	switch {
@@ -116,8 +116,8 @@ func oneSpace(value string) string {
 	return strings.Trim(strings.Join(words, " "), " \t")
 }
 
-// escape encodes what is not a letter of ASCII, a digit, or one of -._~, and
-// slashes unless they are to stay.
+// escape encodes all characters but ASCII letters, digits and -._~. With keepSlash, slashes
+// stay, too.
 func escape(text string, keepSlash bool) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// claim is what a request says of its signature.
+// claim is what a request says about its signature.
 type claim struct {
 	accessKeyID   string
 	sessionToken  string // empty: none
@@ -23,7 +23,7 @@ type claim struct {
 	signature     string
 	payload       string
 	presigned     bool
-	lifetime      time.Duration // where it is presigned
+	lifetime      time.Duration // of a presigned URL
 }
 
 func readClaim(header http.Header, query []parameter) (claim, error) {
@@ -45,7 +45,7 @@ func readClaim(header http.Header, query []parameter) (claim, error) {
 	}
 }
 
-// readAuthorization reads the claim of a request that has a header for it.
+// readAuthorization reads the claim in an Authorization header.
 func readAuthorization(authorization string, header http.Header) (claim, error) {
 	name, rest, _ := strings.Cut(authorization, " ")
 	if name != algorithm {
@@ -77,8 +77,7 @@ func readAuthorization(authorization string, header http.Header) (claim, error) 
 	return c, err
 }
 
-// What a request may say of its body's hash: that it has none or many, and the
-// hash itself.
+// The values that a request may have for its body's hash, beside the hash itself.
 var (
 	special = []string{unsignedPayload, "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
 		"STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"}
@@ -112,7 +111,7 @@ func readPresigned(query []parameter) (claim, error) {
 	return c, err
 }
 
-// read reads what both ways to sign have.
+// read reads what headers and presigned URLs have in common.
 func (c *claim) read(credential, at, signedHeaders, signature string) error {
 	scope := strings.Split(credential, "/")
 	if len(scope) != 5 || scope[3] != service || scope[4] != terminal {

@@ -1,8 +1,8 @@
-// Package sigv4 tells whether an S3 request was signed by who knows an access
-// key's secret, from its headers alone: before anything of its body is read.
+// Package sigv4 verifies from its headers alone, before anything of its body is read, that
+// an S3 request was signed with an access key's secret.
 //
-// It is AWS Signature Version 4 as S3 has it. The SDK's signer cannot tell that:
-// it chooses which headers it signs, where the request says which ones were.
+// It is AWS Signature Version 4 for S3. The SDK's signer cannot verify: it chooses itself
+// which headers it signs, while a request names the headers that were signed.
 package sigv4
 
 import (
@@ -25,9 +25,9 @@ const (
 	contentHash     = "X-Amz-Content-Sha256"
 	securityToken   = "X-Amz-Security-Token"
 
-	// maxSkew is how far a client's clock may be from the server's, as on AWS.
+	// maxSkew is the largest difference between a client's clock and the server's, as on AWS.
 	maxSkew = 15 * time.Minute
-	// maxLifetime is how long a presigned URL may be good for, as on AWS.
+	// maxLifetime is the longest lifetime of a presigned URL, as on AWS.
 	maxLifetime = 7 * 24 * time.Hour
 )
 
@@ -35,35 +35,34 @@ const (
 var (
 	// ErrAnonymous reports that nobody signed.
 	ErrAnonymous = errors.New("the request is not signed")
-	// ErrTwice reports that a request says in two ways who signed it.
+	// ErrTwice reports that a request has two signatures.
 	//
 	//lint:ignore ST1005 these are AWS's words
 	ErrTwice = errors.New("Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified")
 	// ErrUnsupported reports that the request is signed in another way.
 	ErrUnsupported = errors.New("the way in which the request is signed is not supported: sign with " + algorithm)
-	// ErrMalformed reports that what should say who signed cannot be read.
+	// ErrMalformed reports that the signature, or what describes it, cannot be read.
 	ErrMalformed = errors.New("the request's signature cannot be read")
-	// ErrUnknownKey reports an access key that there is not.
+	// ErrUnknownKey reports an access key that does not exist.
 	ErrUnknownKey = errors.New("there is no such access key, or not any more, or its session token is missing")
 	// ErrSkewed reports that the request was signed at another time than now.
 	ErrSkewed = errors.New("the difference between the request time and the current time is too large")
-	// ErrExpired reports that a presigned URL was good once.
+	// ErrExpired reports that a presigned URL has expired.
 	ErrExpired = errors.New("request has expired")
-	// ErrMismatch reports that the request is not the one that was signed, or
-	// was signed with another secret.
+	// ErrMismatch reports that another request was signed, or this one with another secret.
 	ErrMismatch = errors.New("the request signature we calculated does not match the signature you provided: check your key and signing method")
 )
 
 // Verifier knows the access keys of one region.
 type Verifier struct {
 	Region string
-	// Secret returns the secret of an access key, if there is that key: of one that
-	// is good for a session, with the session's token, and of others with none.
+	// Secret returns the secret of an access key, if the key exists. The token is that of
+	// a session, and empty for other keys.
 	Secret func(accessKeyID, sessionToken string) (string, bool)
 }
 
-// Verify returns nil if the request, which a server has read, was signed by who
-// knows the secret of its access key, and not too long before now.
+// Verify returns nil if the request, which a server has read, was signed with the secret of
+// its access key, and not too long before now.
 //
 // Errors: the ones above.
 func (v Verifier) Verify(r *http.Request, now time.Time) error {
@@ -95,8 +94,8 @@ func (v Verifier) Verify(r *http.Request, now time.Time) error {
 	return nil
 }
 
-// SigningKey is what AWS's documentation calls so: with what a secret signs requests
-// of a day to a service in a region.
+// SigningKey returns the signing key of AWS's documentation: it is derived from a secret,
+// and signs the requests of a day to a service in a region.
 func SigningKey(secret, date, region, service string) []byte {
 	key := []byte("AWS4" + secret)
 	for _, part := range []string{date, region, service, terminal} {
