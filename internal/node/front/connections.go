@@ -7,9 +7,8 @@ import (
 	"net/http"
 )
 
-// connections is a listener that keeps count of what it has accepted. A connection
-// is fresh until its first request is there, busy while one is being answered, and
-// idle between two.
+// connections is a listener that counts its connections. A connection is fresh until its
+// first request arrives, busy while a request is being answered, and idle between two.
 type connections struct {
 	net.Listener
 	shares *shares
@@ -34,11 +33,11 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// admit returns the connection as one of those that are counted, having closed
-// another where that makes the room for it, and nil if there is none.
+// admit counts a connection. To make room for it, it may close another one. It returns nil
+// if there is no room.
 func (c *connections) admit(conn net.Conn) net.Conn {
 	from := Source(conn.RemoteAddr().String())
-	counted := c.shares.take(from, fresh, func() { _ = conn.Close() }) // its client learns of it by that
+	counted := c.shares.take(from, fresh, func() { _ = conn.Close() }) // so its client notices
 	if counted == nil {
 		c.log.Printf("no room for a connection of %s: all that there are have requests under way", from.Addr())
 		return nil
@@ -46,7 +45,7 @@ func (c *connections) admit(conn net.Conn) net.Conn {
 	return &connection{Conn: conn, counted: counted}
 }
 
-// changed is told by the HTTP server what it does with a connection.
+// changed follows the state of a connection in the HTTP server.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	if over, ok := conn.(*tls.Conn); ok {
 		conn = over.NetConn()
@@ -63,10 +62,10 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// closeWaiting closes the connections of which no request is being answered.
+// closeWaiting closes the connections on which no request is being answered.
 func (c *connections) closeWaiting() { c.shares.endUnused() }
 
-// connection is one that is counted until it is closed.
+// connection is counted until it is closed.
 type connection struct {
 	net.Conn
 	counted *part

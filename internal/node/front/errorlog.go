@@ -12,21 +12,21 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How many of the lines are logged that strangers cause: so many a second, and
-// so many at once. Nobody fills a disk by failing handshakes.
+// How many lines of the log strangers can cause, in each second and at once: failed
+// handshakes must not fill a disk.
 const (
 	linesPerSecond = 1
 	linesAtOnce    = 20
 )
 
-// LimitOfLines returns a function that says whether another line may be logged of
-// those that strangers cause.
+// LimitOfLines returns a function that says whether another line that strangers cause may
+// be logged.
 func LimitOfLines() (admit func() bool) {
 	return rate.NewLimiter(linesPerSecond, linesAtOnce).Allow
 }
 
-// newErrorLog is for what goes wrong with connections. Untrusted is what to do about
-// clients that do not trust the server's certificate.
+// newErrorLog logs errors of connections. Untrusted is the advice about clients that do
+// not trust the server's certificate.
 func newErrorLog(logger *slog.Logger, untrusted string) *log.Logger {
 	return log.New(&errorLog{
 		to:        logger,
@@ -36,8 +36,8 @@ func newErrorLog(logger *slog.Logger, untrusted string) *log.Logger {
 	}, "", 0)
 }
 
-// errorLog says in words why a handshake failed, and passes on what else net/http
-// says, as many lines as its limit allows.
+// errorLog explains in words why a handshake failed, and passes on other lines of
+// net/http, as many as its limit allows.
 type errorLog struct {
 	to        *slog.Logger
 	admit     func() bool
@@ -45,7 +45,7 @@ type errorLog struct {
 	said      *ttlcache.Cache[said, struct{}]
 }
 
-// handshakeFailed is how net/http says it.
+// handshakeFailed is the form of net/http's line about a failed handshake.
 var handshakeFailed = regexp.MustCompile(`^http: TLS handshake error from (\S+): (.*)$`)
 
 // Write implements io.Writer, of one line.
@@ -66,15 +66,15 @@ func (e *errorLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// inWords says why a handshake failed, and what to do.
+// inWords explains why a handshake failed, and what to do.
 func (e *errorLog) inWords(reason string) string {
 	for _, known := range []struct{ part, words string }{
 		{"unknown certificate authority", "a client does not trust this server's certificate: " + e.untrusted},
-		// Terraform and OpenTofu say no more than this, whatever the reason.
+		// Terraform and OpenTofu give no other reason.
 		{"bad certificate", "a client refuses this server's certificate, as a rule because it does not trust it, else because it asked for another host name: " + e.untrusted},
 		{"unknown certificate", "a client refuses this server's certificate, as a rule because it does not trust it, else because it asked for another host name: " + e.untrusted},
-		// Clients with OpenSSL, as the AWS CLI is, refuse a certificate in the clear, where this
-		// server can read no alert any more.
+		// Clients with OpenSSL, such as the AWS CLI, send their alert unencrypted, when this
+		// server cannot read it any more.
 		{"bad record MAC", "a client has broken the TLS handshake off, as a rule because it does not trust this server's certificate: " + e.untrusted},
 		{"expired certificate", "a client takes this server's certificate for one that has ended: renew it, or set the client's clock"},
 		{"an HTTP request to an HTTPS server", "a client sent a request without TLS: its URL must begin with https://"},
@@ -91,16 +91,16 @@ func (e *errorLog) inWords(reason string) string {
 	return "a TLS handshake failed"
 }
 
-// said is what was said of whom.
+// said is a text that was logged about a client.
 type said struct{ of, what string }
 
 const (
-	sayAgain = time.Hour // after which the same is said again
-	maxSaid  = 1024      // of how many things it is remembered that they were said
+	sayAgain = time.Hour // after which the same text is logged again
+	maxSaid  = 1024      // texts that are remembered
 )
 
-// isNew says whether something was not said within the hour, and remembers that it
-// is now. Who comes by thousands of addresses is held off by the limit.
+// isNew says whether a text was not logged within the hour, and remembers that it is
+// logged now. The limit of lines bounds a client with thousands of addresses.
 func (e *errorLog) isNew(what said) bool {
 	return e.said.PutNew(what, struct{}{}, time.Now(), sayAgain)
 }

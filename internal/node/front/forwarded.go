@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// forwardedFor is where proxies write the address from which a request came to them,
-// each after what was there already.
+// forwardedFor is the header in which proxies write the address from which a request came
+// to them, each after the others.
 const forwardedFor = "X-Forwarded-For"
 
-// behind serves next, to which a request comes from the client whom the proxies name
-// through which it came, where an operator trusts these. What was written before
-// them, anybody can have written.
+// behind serves next, which sees as the source of a request the client that the trusted
+// proxies name. Addresses before theirs can be anybody's words.
 func behind(proxies []netip.Prefix, next http.Handler) http.Handler {
 	if len(proxies) == 0 {
 		return next
@@ -38,7 +37,7 @@ func behind(proxies []netip.Prefix, next http.Handler) http.Handler {
 				break
 			}
 		}
-		// Not a copy's: by its own request the server knows what became of the body.
+		// Not in a copy: the server looks at its own request to know how much of the body was read.
 		r.RemoteAddr = netip.AddrPortFrom(client, 0).String()
 		next.ServeHTTP(w, r)
 	})

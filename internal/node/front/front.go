@@ -1,17 +1,16 @@
-// Package front is how strangers come in: an HTTPS server at which nobody can
-// take so much, be it connections, time or memory, that others get nothing.
+// Package front is the HTTPS server for strangers. No client can take so many
+// connections, so much time or so much memory that others get nothing.
 //
-// A connection that waits, be it for a handshake, for a request or for the next
-// one, is the first to be closed where there is no room for another. Whoever
-// opens thousands and sends nothing so closes their own, whatever they come as.
-// Where none waits, whoever has most of them makes room for who has far fewer.
+// If there is no room for a new connection, a connection that waits is closed first: for
+// a handshake, for a request or for the next one. So a client that opens thousands and
+// sends nothing closes its own. If no connection waits, the client with the most makes
+// room for a client with far fewer.
 //
-// Who somebody is, is the address that connects, or the one that a proxy names which
-// an operator trusts.
+// A client is the address that connects, or the address that a trusted proxy names.
 //
-// HTTP/1.1 is all that is spoken, so that a connection is a request at most, and
-// who counts connections has counted requests. By HTTP/2 one connection has
-// hundreds, each with a body that a handler holds until the rest of it comes.
+// It speaks only HTTP/1.1, so that a connection has one request at a time, and a limit of
+// connections is a limit of requests. With HTTP/2 one connection has hundreds of requests,
+// each with a body that a handler holds until the rest of it arrives.
 package front
 
 import (
@@ -26,38 +25,38 @@ import (
 	"time"
 )
 
-// What a client may take until a handler sees its request.
+// The limits of a request until a handler sees it.
 const (
 	HeaderTimeout  = 5 * time.Second // also for the handshake
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 16 << 10
 
-	// stopTimeout bounds how long requests may take to end at a stop.
+	// stopTimeout bounds the time that requests have to end at a stop.
 	stopTimeout = 10 * time.Second
 )
 
-// How many connections there may be: MaxConnections in all, of them
-// MaxPerSource of one address. An office behind one address has room enough in
-// MaxPerSource, and with it there is as much again for everybody else.
+// The limits of connections: MaxConnections in all, MaxPerSource of one address. An
+// office behind one address has enough with MaxPerSource, and all others together have as
+// many again.
 const (
 	MaxConnections = 2048
 	MaxPerSource   = 1024
 )
 
-// Options are what Open needs to know.
+// Options are those of [Open].
 type Options struct {
-	// Name is what errors call the server.
+	// Name is the server's name in errors.
 	Name string
-	// Listener is where it listens; the server takes it over.
+	// Listener is the listener, which the server takes over.
 	Listener net.Listener
 	TLS      *tls.Config
 	Handler  http.Handler
 	Logger   *slog.Logger
-	// Untrusted is what the log advises where a client does not trust the
-	// server's certificate.
+	// Untrusted is the advice in the log about a client that does not trust the server's
+	// certificate.
 	Untrusted string
-	// Proxies are believed when they say, in X-Forwarded-For, from which address
-	// a request came to them.
+	// Proxies are trusted to say, in X-Forwarded-For, from which address a request came
+	// to them.
 	Proxies []netip.Prefix
 	// ReadTimeout bounds a request, and WriteTimeout its answer. Zero: the
 	// handler bounds them, with [Paced].
@@ -91,7 +90,7 @@ func open(o Options, most, perSource int) *Server {
 			Protocols:         http1(),
 			ConnState:         connections.changed,
 			ErrorLog:          errorLog,
-			// What strangers write is no answer of the handler's.
+			// The handler answers "OPTIONS *", too.
 			DisableGeneralOptionsHandler: true,
 		},
 		done: make(chan struct{}),
@@ -110,7 +109,7 @@ func http1() *http.Protocols {
 	return only
 }
 
-// Done is closed when the server has ended, be it by Close or by a failure.
+// Done is closed when the server has ended, by Close or by a failure.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Err returns why the server ended, and nil while it runs and after Close.
@@ -126,8 +125,8 @@ func (s *Server) Err() error {
 	}
 }
 
-// Close stops accepting requests and waits for those under way, which it cuts
-// off when they take too long.
+// Close stops accepting requests, waits for those under way, and cuts off requests that
+// take too long.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()

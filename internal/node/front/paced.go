@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// What the bodies of requests and answers may take of a client's time: they may
-// be of any size and the line slow, but who stops is cut off, and so is who
-// does not come to minRate over all the time that was waited for them.
+// The limits of bodies of requests and answers. They may have any size and the line may be
+// slow. But a client that stops is cut off, and so is a client that does not reach minRate
+// over all the time that the server has waited for it.
 const (
 	stallTimeout = time.Minute
 	minRate      = 1 << 10 // bytes a second
 )
 
-// Paced serves next with bodies that a client cannot hold up for ever.
+// Paced serves next, and cuts off clients that send or read bodies too slowly.
 func Paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Now().Add(stallTimeout)) // for "100 Continue"
 		if r.Body != http.NoBody {
-			// A copy, for the server looks at the body of its own request to know
-			// whether the client still waits for "100 Continue". Of another body
-			// it would read the rest before an answer, and both would wait.
+			// In a copy: the server looks at the body of its own request to know whether
+			// the client still waits for "100 Continue". With another body it would read
+			// the rest before an answer, and both would wait.
 			r = r.WithContext(r.Context())
 			r.Body = &pacedBody{ReadCloser: r.Body, control: control}
 		}
@@ -32,13 +32,13 @@ func Paced(next http.Handler) http.Handler {
 	})
 }
 
-// pace is what one direction of a transfer has taken so far.
+// pace is the time and bytes of one direction of a transfer so far.
 type pace struct {
 	moved  int64
 	waited time.Duration
 }
 
-// deadline is when the client's patience ends, of whom is waited for now.
+// deadline is the time until which the server waits for the client from now on.
 func (p *pace) deadline(now time.Time) time.Time {
 	earned := time.Duration(p.moved/minRate) * time.Second
 	return now.Add(min(stallTimeout, stallTimeout+earned-p.waited))
@@ -73,8 +73,8 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer: it ends a Read that is under way, too. Unless the
-// body was read to its end, the connection is good for no further request then.
+// Close implements io.Closer. It also ends a Read that is under way. Unless the body was
+// read to its end, the connection cannot have another request then.
 func (b *pacedBody) Close() error {
 	b.mu.Lock()
 	if !b.ended && !b.closed {
@@ -85,7 +85,7 @@ func (b *pacedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// wait has the next Read wait until a time.
+// wait sets the time until which the next Read waits.
 func (b *pacedBody) wait(until time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,7 +98,7 @@ func (b *pacedBody) wait(until time.Time) error {
 	return b.control.SetReadDeadline(until)
 }
 
-// end has whoever reads the next request wait for it as long as it takes.
+// end removes the deadline, so that it does not hold for the next request.
 func (b *pacedBody) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

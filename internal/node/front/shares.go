@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// shares are what sources have of something of which there is so much in all,
-// and so much for one of them: connections, or requests under way.
+// shares divides a limited number of connections, or of requests under way, among sources.
+// There is a limit for all, and one for each source.
 //
-// Where there is no more, the source that has most makes room, for one that has
-// less, by what can best be spared. So a few never have all, and who has a fair
-// share, or less, keeps what is of use.
+// If there is no room, the source with the most makes room for a source with less: it
+// loses the part that it needs least. So a few sources never have all, and a source with a
+// fair share, or less, keeps what it uses.
 type shares struct {
 	max, perSource int
 
@@ -21,7 +21,7 @@ type shares struct {
 	sources map[netip.Prefix]*share
 }
 
-// share is what one source has: parts by their states, the longest first.
+// share is the parts of one source by their states, the oldest first.
 type share [states]list.List
 
 func (s *share) size() (sum int) {
@@ -31,25 +31,25 @@ func (s *share) size() (sum int) {
 	return sum
 }
 
-// unused is what has been idle longest or, where nothing is, fresh.
+// unused returns the part that has been idle longest, or else fresh longest.
 func (s *share) unused() *list.Element { return cmp.Or(s[idle].Front(), s[fresh].Front()) }
 
-// state is what a part is good for.
+// state says whether a part has a request.
 type state int
 
 const (
-	idle  state = iota // for nothing: it was, and may be again
-	fresh              // for nothing yet
-	busy               // for a request
+	idle  state = iota // not now: it had one, and may have another
+	fresh              // not yet
+	busy               // now
 	states
 )
 
-// part is one of a share.
+// part is a connection or a request of a share.
 type part struct {
 	of    *shares
 	from  netip.Prefix
 	end   func()
-	in    *list.List // of its share; nil once it is given back
+	in    *list.List // of its share; nil after it was given back
 	place *list.Element
 }
 
@@ -57,9 +57,9 @@ func newShares(most, perSource int) *shares {
 	return &shares{max: most, perSource: perSource, sources: map[netip.Prefix]*share{}}
 }
 
-// take gives a source a part, and nil if there is none. To make room for another,
-// the part is taken back, and end called: at once, so it must neither wait nor
-// call any of this.
+// take gives a source a part, or nil if there is no room. To make room for another, the
+// part may be taken back later: then end is called, which must not wait, and must not call
+// a method of shares.
 func (s *shares) take(from netip.Prefix, as state, end func()) *part {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,12 +95,12 @@ func (s *shares) makeRoom(from netip.Prefix) bool {
 	return spared != nil
 }
 
-// spared is what makes room for a source where all is taken: what is not busy,
-// of the source that has most such. Only who has more than the other one spares
-// what is fresh, so that who comes again and again keeps nobody from their first
-// request. Where there is no such, whoever has most spares what is busy, if the
-// other one comes to half as much by that at most: two of about the same size do
-// not end each other's in turn.
+// spared returns the part that makes room for a source when there is no room: an idle or
+// fresh part of the source that has the most of these. A source spares a fresh part only
+// if it has more parts than the other, so that a source that connects again and again
+// cannot keep others from their first request. If there is no such part, the source with
+// the most parts spares a busy one, if the other then has at most half as many: so two
+// sources of about the same size do not end each other's requests in turn.
 func (s *shares) spared(own *share) *list.Element {
 	size := own.size()
 	unused := func(one *share) int {
@@ -118,7 +118,7 @@ func (s *shares) spared(own *share) *list.Element {
 	return nil
 }
 
-// most is the share that has most of something; of two, the larger.
+// most returns the share with the highest count; of two, the larger share.
 func (s *shares) most(of func(*share) int) *share {
 	most := &share{}
 	for _, one := range s.sources {
@@ -140,7 +140,7 @@ func (s *shares) endUnused() {
 	}
 }
 
-// becomes says what state the part is in from now on.
+// becomes sets the state of the part.
 func (p *part) becomes(next state) {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()

@@ -2,13 +2,13 @@ package front
 
 import "net/netip"
 
-// Source is whom a remote address counts for: an address of IPv4, and 64 bits of
-// IPv6, of which whoever has one address has all. It is the address that
-// connected, or the one that a trusted proxy names: what a header says of another
-// one, anybody can say.
+// Source is the source of a remote address: an address of IPv4, or 64 bits of IPv6,
+// because a client that has one of these addresses has all. The address is the one that
+// connected, or the one that a trusted proxy names: anybody can write another one into a
+// header.
 func Source(remote string) netip.Prefix {
 	peer, err := netip.ParseAddrPort(remote)
-	if err != nil { // never: of a connection over TCP
+	if err != nil { // never: the address is that of a TCP connection
 		return netip.Prefix{}
 	}
 	addr, bits := peer.Addr().Unmap().WithZone(""), 64

@@ -1,5 +1,5 @@
-// Package keyfile is the key of a single node's own that signs SHA256SUMS: a file in its
-// data folder.
+// Package keyfile is a single node's own key, which signs SHA256SUMS: a file in its data
+// folder.
 package keyfile
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// Load reads the signing key in a file, or makes it.
+// Load reads the signing key in a file, or makes one.
 func Load(ctx context.Context, path string) (*signing.Key, error) {
 	private, created, err := signing.LoadOrCreate(path)
 	if err != nil {
@@ -18,8 +18,8 @@ func Load(ctx context.Context, path string) (*signing.Key, error) {
 	return ownkey.New(ctx, private, created)
 }
 
-// Open is Load, and keeps the key's public half in the bucket, where those of all
-// times are kept.
+// Open is Load, and also keeps the key's public half in the bucket, with the public halves
+// of all times.
 func Open(ctx context.Context, path string, bucket ownkey.Bucket) (*signing.Key, error) {
 	key, err := Load(ctx, path)
 	if err != nil {

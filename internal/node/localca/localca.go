@@ -1,10 +1,9 @@
-// Package localca is the certificate authority of a single node: it is made
-// on the first start, stays in the data folder, and issues the node's server
-// certificates where the operator brings none.
+// Package localca is the certificate authority of a single node. It is made on the first
+// start, stays in the data folder, and issues the node's server certificates if the
+// operator brings none.
 //
-// Who trusts it trusts it for the node's own names and addresses and for nothing
-// else: it has name constraints (RFC 5280, section 4.2.1.10). So it is another one
-// as soon as the node has other names.
+// Clients that trust it trust it for the node's own names and addresses only: it has name
+// constraints (RFC 5280, section 4.2.1.10). So a node with other names gets another CA.
 package localca
 
 import (
@@ -29,12 +28,11 @@ const (
 	// leafLifetime stays below the 398 days beyond which some clients refuse
 	// a server certificate.
 	leafLifetime = 90 * 24 * time.Hour
-	// skew is how far a client's clock may be behind.
+	// skew is how much a client's clock may be behind.
 	skew = time.Hour
 )
 
-// renewBefore is how long before its end a server certificate is due for
-// another.
+// renewBefore is how long before its end a server certificate is renewed.
 const renewBefore = leafLifetime / 3
 
 // A CA issues server certificates. It is safe for concurrent use.
@@ -44,15 +42,14 @@ type CA struct {
 	replaced string
 }
 
-// always are the names of every node: under these it reaches itself.
-var always = []string{"127.0.0.1", "::1", "localhost"}
+// Loopback returns the names and addresses under which every node reaches itself.
+func Loopback() []string { return []string{"127.0.0.1", "::1", "localhost"} }
 
-// Load returns the CA of the data folder for a node with these names and
-// addresses, beside those that every node has, and sees to it that its certificate
-// lies beside it (datadir.CACert). Where there is none yet, it makes one, and also
-// in the place of one for other names, or for all.
+// Load returns the CA of the data folder for a node with these names and addresses and
+// [Loopback], and writes its certificate to a file beside it (datadir.CACert). It makes a
+// CA if there is none, or if the one that is there is for other names, or for all.
 func Load(dir *datadir.Dir, now time.Time, hosts ...string) (*CA, error) {
-	names := namesOf(append(hosts, always...))
+	names := namesOf(append(hosts, Loopback()...))
 	data, err := dir.LoadOrCreate(datadir.CA, func() ([]byte, error) { return create(names, now) })
 	if err != nil {
 		return nil, fmt.Errorf("local CA: %w", err)
@@ -77,8 +74,8 @@ func Load(dir *datadir.Dir, now time.Time, hosts ...string) (*CA, error) {
 	return ca, nil
 }
 
-// replace makes a CA, and has the key of the one before be gone: for what that
-// one was trusted with, nobody can use it any more.
+// replace makes a CA, and overwrites the key of the old one, so that nobody can use the
+// trust that clients have in it.
 func replace(dir *datadir.Dir, names names, now time.Time) (*CA, error) {
 	data, err := create(names, now)
 	if err != nil {
@@ -90,12 +87,12 @@ func replace(dir *datadir.Dir, names names, now time.Time) (*CA, error) {
 	return parse(data)
 }
 
-// Replaced says for which names the CA was that this one took the place of when it
-// was loaded. It is empty where there was none, or it is still the same.
+// Replaced returns the names of the CA that this one replaced when it was loaded. It is
+// empty if it replaced none.
 func (ca *CA) Replaced() string { return ca.replaced }
 
-// create makes a key and a certificate for it, signed by itself. Both go into
-// one file, so that there is never the one without the other.
+// create makes a key and a self-signed certificate. Both go into one file, so that there is
+// never one without the other.
 func create(names names, now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -105,8 +102,8 @@ func create(names names, now time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode a public key: %w", err)
 	}
-	// Two nodes' CAs need different names, for some clients look up the
-	// issuer of a certificate by name.
+	// The CAs of two nodes need different names, because some clients look up the issuer
+	// of a certificate by name.
 	fingerprint := sha256.Sum256(public)
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: fmt.Sprintf("Larder local CA %x", fingerprint[:4])},
@@ -153,9 +150,8 @@ func (ca *CA) CertificatePEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
 }
 
-// Issue returns a new server certificate for hosts, which are names or IP
-// addresses, and its private key, both in PEM. It is valid from now for 90
-// days, or as long as the CA is.
+// Issue returns a new server certificate for hosts, which are names or IP addresses, and
+// its private key, both in PEM. It is valid for 90 days, or until the CA ends.
 func (ca *CA) Issue(hosts []string, now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -184,9 +180,8 @@ func (ca *CA) Issue(hosts []string, now time.Time) ([]byte, error) {
 	return encode(cert, key)
 }
 
-// Due says when what Issue returned is due for another certificate. It is not good
-// any more, or never was, where that is over, and where it is not of this CA or for
-// other hosts than these.
+// Due says when a certificate that Issue returned must be renewed. It is not good if that
+// time has come, if it is not of this CA, or if it is for other hosts.
 func (ca *CA) Due(issued []byte, hosts []string, now time.Time) (due time.Time, good bool) {
 	pair, err := tls.X509KeyPair(issued, issued)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// names are what a certificate is for, each once and in order.
+// names are the names and addresses of a certificate, each once and in order.
 type names struct {
 	dns []string
 	ips []netip.Addr
 }
 
-// namesOf sorts hosts, which are names or IP addresses. Names are in lower case,
-// as clients compare them.
+// namesOf divides hosts into names and IP addresses. Names are in lower case, as clients
+// compare them.
 func namesOf(hosts []string) names {
 	var n names
 	for _, host := range hosts {
@@ -30,8 +30,8 @@ func namesOf(hosts []string) names {
 	return names{slices.Compact(n.dns), slices.Compact(n.ips)}
 }
 
-// constrain has a CA be for these names alone. There are always both kinds, for
-// of a kind that it does not mention a certificate may have any.
+// constrain limits a CA to these names. There are always names and addresses: if a CA
+// mentioned only one kind, its certificates could have any of the other kind.
 func (n names) constrain(ca *x509.Certificate) {
 	ca.PermittedDNSDomainsCritical = true
 	ca.PermittedDNSDomains = n.dns
@@ -40,8 +40,8 @@ func (n names) constrain(ca *x509.Certificate) {
 	}
 }
 
-// constraintsOf is the names that a CA is for. There are none where it is for
-// others, too: where it does not have to be obeyed, or names a whole network.
+// constraintsOf returns the names to which a CA is limited. It returns none if others are
+// allowed, too: if clients may ignore the constraints, or they name a whole network.
 func constraintsOf(ca *x509.Certificate) names {
 	if !ca.PermittedDNSDomainsCritical {
 		return names{}
@@ -56,7 +56,7 @@ func constraintsOf(ca *x509.Certificate) names {
 	return namesOf(hosts)
 }
 
-// namesIn is the names that a server certificate is for.
+// namesIn returns the names of a server certificate.
 func namesIn(leaf *x509.Certificate) names {
 	hosts := slices.Clone(leaf.DNSNames)
 	for _, ip := range leaf.IPAddresses {
@@ -69,7 +69,7 @@ func (n names) equal(other names) bool {
 	return slices.Equal(n.dns, other.dns) && slices.Equal(n.ips, other.ips)
 }
 
-// String is how a person reads them.
+// String writes them for people.
 func (n names) String() string {
 	all := slices.Clone(n.dns)
 	for _, ip := range n.ips {

@@ -14,11 +14,10 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 )
 
-// OthersDays is for how many days uploads are kept at least that are not published: as
-// long as on AWS, unless that is set otherwise there.
+// OthersDays is how many days uploads that are not published are kept at least: as on AWS by
+// default.
 const OthersDays = 30
 
-// day is what ages are counted in.
 const day = 24 * time.Hour
 
 // Bucket is the bucket whose inbox is pruned.
@@ -35,29 +34,29 @@ type Options struct {
 	Bucket Bucket
 	Inbox  *inbox.Inbox
 
-	// Days is how old what is published, ignored or overwritten must be, and what was
-	// rejected or is pending if it is more than OthersDays.
+	// Days is the age in days at which published, ignored and overwritten uploads are
+	// removed; rejected and pending ones, too, if it is more than OthersDays.
 	Days int
 	Now  time.Time
 
 	DryRun bool
-	// Each is told of everything that goes.
+	// Each gets everything that is removed.
 	Each func(Item) error
 }
 
-// Item is something that goes.
+// Item is an object version that is removed.
 type Item struct {
 	blob.Object
 	What string // "published", or another status of an upload; "overwritten" or "deleted"
 }
 
-// Total is what has gone, or would go.
+// Total counts what was removed, or would be.
 type Total struct {
 	Objects int
-	Bytes   int64 // as the objects' sizes are
+	Bytes   int64 // the sum of the objects' sizes
 }
 
-// Run prunes the inbox. An upload of which it is not known what became of it stays.
+// Run prunes the inbox. An upload without a known outcome stays.
 func Run(ctx context.Context, o Options) (Total, error) {
 	p := &pruning{Options: o, gone: map[string]bool{}}
 	for key, err := range o.Inbox.Uploads(ctx, "") {
@@ -80,18 +79,18 @@ func Run(ctx context.Context, o Options) (Total, error) {
 type pruning struct {
 	Options
 	total Total
-	gone  map[string]bool // the versions that went, which a dry run still finds
+	gone  map[string]bool // the removed versions; a dry run still finds them
 }
 
-// key prunes what lies under a key: the oldest first, for where a newer version goes the
-// bucket puts the one before it in its place.
+// key prunes the versions of a key: the oldest first, because the bucket replaces a removed
+// version with the one before it.
 func (p *pruning) key(ctx context.Context, key string) error {
 	last, err := p.Inbox.LastOutcome(ctx, key)
 	if err != nil || last.Version == "" {
 		return err
 	}
 	var goes []Item
-	var newer time.Time // when the next newer version came; zero before the one with the outcome
+	var newer time.Time // when the next newer version was made; zero before the version with the outcome
 	for o, err := range p.Bucket.Versions(ctx, key, "") {
 		switch {
 		case err != nil:
@@ -116,7 +115,7 @@ func (p *pruning) key(ctx context.Context, key string) error {
 	return nil
 }
 
-// isOver says whether so much time has gone by since something came to its end.
+// isOver says whether the time to keep something has passed.
 func (p *pruning) isOver(since time.Time, status inbox.Status) bool {
 	days := p.Days
 	if status == inbox.Pending || status == inbox.Rejected {
@@ -125,7 +124,7 @@ func (p *pruning) isOver(since time.Time, status inbox.Status) bool {
 	return !since.Add(time.Duration(days) * day).After(p.Now)
 }
 
-// marker removes a delete marker under which nothing is left.
+// marker removes a delete marker of a key that has no version left.
 func (p *pruning) marker(ctx context.Context, marker blob.Object) error {
 	if !p.isOver(marker.Modified, inbox.Published) {
 		return nil

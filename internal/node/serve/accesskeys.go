@@ -12,7 +12,7 @@ import (
 	"github.com/larder-registry/larder/pkg/control"
 )
 
-// accessKeys are those of a node's bucket, as operators ask for them.
+// accessKeys answers operators' requests about the access keys of a node's bucket.
 type accessKeys struct{ *node }
 
 // Rotate implements control.AccessKeys.
@@ -53,7 +53,7 @@ func (a accessKeys) RevokeUploader(ctx context.Context, which string) (access.Up
 	return u, err
 }
 
-// audit tells of a change that was asked for.
+// audit logs a change that an operator asked for.
 func (a accessKeys) audit(ctx context.Context, what string, err error) {
 	d := access.Decision{Who: access.OperatorName, What: what, Allowed: err == nil}
 	if err != nil {

@@ -15,20 +15,19 @@ import (
 	"github.com/larder-registry/larder/internal/shell"
 )
 
-// banner is what a person learns when the node serves.
+// banner is what the node prints for people when it serves.
 type banner struct {
 	Host, Bucket, S3URL, Data string
 	// Env is the file to source, quoted for a shell.
 	Env string
-	// TrustedBy is the file by which clients trust the bucket's certificate. Empty: the
-	// operator's certificate is the bucket's, too, or the registry has none but the local
-	// CA's.
+	// TrustedBy is the file with which clients trust the bucket's certificate. Empty: the
+	// operator's certificate is the bucket's, too, or both are the local CA's.
 	TrustedBy string
 	// Open says that everyone may read.
 	Open bool
-	// Token is the command that makes a token, but for the token's name and scopes.
+	// Token is the command that makes a token, without the token's name and scopes.
 	Token string
-	// Login is where people log in. Empty: nowhere.
+	// Login is the URL at which people log in. Empty: they cannot.
 	Login string
 }
 
@@ -63,8 +62,7 @@ func writeBanner(out io.Writer, b banner) error {
 	return nil
 }
 
-// announce makes sure that the registry answers, as the bucket already did,
-// and tells the user.
+// announce makes sure that the registry answers, and prints the banner.
 func (n *node) announce(ctx context.Context, out io.Writer) error {
 	if err := n.certs.probe(ctx, n.listener.Addr()); err != nil {
 		return fmt.Errorf("the registry does not answer at its own address: %w", err)
@@ -86,7 +84,7 @@ func (n *node) announce(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// writeEnv writes the file to source, with the key that is the operator's now.
+// writeEnv writes the file to source, with the operator's current key.
 func (n *node) writeEnv() error {
 	n.env.Lock()
 	defer n.env.Unlock()
@@ -105,7 +103,7 @@ func (n *node) writeEnv() error {
 	}, roots)
 }
 
-// tokenCommand is the command that makes a token, to paste into any shell.
+// tokenCommand returns the command that makes a token, to paste into any shell.
 func (n *node) tokenCommand() string {
 	command := "larder"
 	if _, err := exec.LookPath(command); err != nil {

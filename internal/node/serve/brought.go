@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// maxPEM is how large a file of a certificate chain or a key may be, in bytes.
+	// maxPEM is the largest file of a certificate chain or a key, in bytes.
 	maxPEM = 1 << 20
 
-	// endsSoon is how long before its end a certificate should have been renewed,
-	// unless it lives for so short that it is the last third of its life.
+	// endsSoon is how long before its end a certificate should have been renewed. For a
+	// shorter lifetime it is the last third of that.
 	endsSoon = 14 * 24 * time.Hour
 
-	// warnAgain and complainAgain are how long it takes until the same is said in
-	// the log again: of a certificate that ends soon, and of files that are no good.
+	// warnAgain and complainAgain are the times after which the same line is logged
+	// again: about a certificate that ends soon, and about files that cannot be used.
 	warnAgain     = 24 * time.Hour
 	complainAgain = time.Hour
 )
 
-// brought is a certificate that an operator keeps in files, and renews there while
-// the node serves. What lies in the files is read again and again, whatever their
-// times say: so it does not matter whether they are written, renamed or linked
-// anew. It is used once both fit together, and until then the one before stays.
+// brought is a certificate that an operator keeps in files, and renews there while the node
+// serves. The files are read again and again, whatever their times are: so it does not
+// matter whether they are written, renamed or linked anew. A new certificate is used once
+// both files fit together; until then the old one stays.
 type brought struct {
 	cert, key        string // files
 	registry, bucket string // names that clients look for
@@ -40,12 +40,12 @@ type brought struct {
 
 	current atomic.Pointer[usable]
 
-	complaint  string // what was last said to be wrong with the files
+	complaint  string // the last error of the files in the log
 	complained time.Time
-	warned     time.Time // of the end
+	warned     time.Time // about the end
 }
 
-// usable is a certificate with its key.
+// usable is a certificate with its key, which clients take.
 type usable struct {
 	pair      *tls.Certificate
 	forBucket bool // it is valid for the bucket's address, too
@@ -63,8 +63,8 @@ func openBrought(set settings.Settings, logger *slog.Logger, now time.Time) (*br
 	return b, nil
 }
 
-// look uses what is in the files now, if it is another certificate and good. It says
-// whether that was so.
+// look reads the files, and uses the certificate if it is a new and usable one. It says
+// whether it was.
 func (b *brought) look(now time.Time) (renewed bool) {
 	defer b.warnOfEnd(now)
 	found, err := b.read(now)
@@ -85,7 +85,7 @@ func (b *brought) look(now time.Time) (renewed bool) {
 	return true
 }
 
-// complain says that the files are no good, unless it has just said so.
+// complain logs that the files cannot be used, unless it has just done so.
 func (b *brought) complain(err error, now time.Time) {
 	if text := err.Error(); text != b.complaint || now.Sub(b.complained) >= complainAgain {
 		b.complaint, b.complained = text, now
@@ -93,7 +93,7 @@ func (b *brought) complain(err error, now time.Time) {
 	}
 }
 
-// warnOfEnd says, once a day, that the certificate should be renewed.
+// warnOfEnd logs, once a day, that the certificate should be renewed.
 func (b *brought) warnOfEnd(now time.Time) {
 	leaf := b.current.Load().pair.Leaf
 	soon := min(endsSoon, leaf.NotAfter.Sub(leaf.NotBefore)/3)
@@ -108,7 +108,7 @@ func (b *brought) warnOfEnd(now time.Time) {
 	say(what, "file", b.cert, "ends", leaf.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// read reads both files, and finds out whether clients would take what is in them.
+// read reads both files, and checks whether clients would take the certificate.
 func (b *brought) read(now time.Time) (*usable, error) {
 	cert, err := readPEM(b.cert)
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *brought) read(now time.Time) (*usable, error) {
 	return &usable{&pair, leaf.VerifyHostname(b.bucket) == nil}, nil
 }
 
-// readPEM reads a file, and nothing that it might have to wait for, as a pipe is.
+// readPEM reads a regular file. It does not wait for others, such as a pipe.
 func readPEM(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -154,7 +154,7 @@ func readPEM(path string) ([]byte, error) {
 	return data, err
 }
 
-// chain is the certificate with those that came with it.
+// chain returns the certificate and the others of its file.
 func (b *brought) chain() (all []*x509.Certificate) {
 	for _, der := range b.current.Load().pair.Certificate {
 		if cert, err := x509.ParseCertificate(der); err == nil {

@@ -17,26 +17,25 @@ import (
 	"github.com/larder-registry/larder/internal/node/settings"
 )
 
-// certificates are those of a node's two endpoints. The registry's is the
-// operator's, where there is one, and so is the bucket's if the operator's
-// covers its address; else they have one of the local CA, which also speaks
-// for 127.0.0.1.
+// certificates are the certificates of a node's two endpoints. The registry uses the
+// operator's, if there is one. So does the bucket, if the operator's is valid for its
+// address. Otherwise they use one of the local CA, which is also valid for 127.0.0.1.
 type certificates struct {
-	// roots vouch for both at the start, as far as this process is concerned.
+	// roots are the authorities with which this process trusts both at the start.
 	roots *x509.CertPool
 
 	dir     *datadir.Dir
 	ca      *localca.CA
 	hosts   []string
 	local   atomic.Pointer[tls.Certificate] // of the local CA
-	due     time.Time                       // when that is due for renewal
-	brought *brought                        // nil: there is none
+	due     time.Time                       // when local must be renewed
+	brought *brought                        // the operator's; nil if there is none
 }
 
-// loadCertificates gets the node's certificates, from the local CA where the
-// operator brings none.
+// loadCertificates gets the node's certificates, from the local CA if the operator brings
+// none.
 //
-// Errors name LARDER_TLS_CERT when the operator's does not do.
+// Errors name LARDER_TLS_CERT if the operator's cannot be used.
 func loadCertificates(dir *datadir.Dir, set settings.Settings, logger *slog.Logger, now time.Time) (*certificates, error) {
 	ca, err := localca.Load(dir, now, set.CertificateHosts()...)
 	if err != nil {
@@ -57,13 +56,13 @@ func loadCertificates(dir *datadir.Dir, set settings.Settings, logger *slog.Logg
 		return nil, fmt.Errorf("LARDER_TLS_CERT and LARDER_TLS_KEY: %w", err)
 	}
 	for _, cert := range c.brought.chain() {
-		c.roots.AddCert(cert) // whoever issued it, this process has reason to trust it
+		c.roots.AddCert(cert) // this process may trust it, whoever has issued it
 	}
 	return c, nil
 }
 
-// refresh has another certificate of the local CA when one is due, and looks
-// whether the operator has renewed theirs. It says whether that was so.
+// refresh renews the certificate of the local CA when that is due, and uses the operator's
+// if it was renewed. It says whether the operator's was.
 func (c *certificates) refresh(now time.Time) (renewed bool, err error) {
 	if c.brought != nil {
 		renewed = c.brought.look(now)
@@ -74,10 +73,10 @@ func (c *certificates) refresh(now time.Time) (renewed bool, err error) {
 	return renewed, c.refreshLocal(now)
 }
 
-// refreshLocal has the local CA issue a certificate, unless that which lies in the
-// data folder is good.
+// refreshLocal has the local CA issue a certificate, unless the one in the data folder is
+// good.
 func (c *certificates) refreshLocal(now time.Time) error {
-	issued, _ := os.ReadFile(c.dir.Path(datadir.ServerCert)) // what cannot be read is not good
+	issued, _ := os.ReadFile(c.dir.Path(datadir.ServerCert)) // an unreadable one is not good
 	due, good := c.ca.Due(issued, c.hosts, now)
 	if !good {
 		var err error
@@ -98,7 +97,7 @@ func (c *certificates) refreshLocal(now time.Time) error {
 	return nil
 }
 
-// ofRegistry is what clients of the registry are shown.
+// ofRegistry returns the certificate for clients of the registry.
 func (c *certificates) ofRegistry(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c.brought != nil {
 		return c.brought.current.Load().pair, nil
@@ -106,7 +105,7 @@ func (c *certificates) ofRegistry(*tls.ClientHelloInfo) (*tls.Certificate, error
 	return c.local.Load(), nil
 }
 
-// ofBucket is what clients of the bucket are shown.
+// ofBucket returns the certificate for clients of the bucket.
 func (c *certificates) ofBucket(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c.forBoth() {
 		return c.ofRegistry(hello)
@@ -114,12 +113,12 @@ func (c *certificates) ofBucket(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 	return c.local.Load(), nil
 }
 
-// forBoth says whether the operator's certificate is the bucket's, too. Once it is,
-// it stays so.
+// forBoth says whether the operator's certificate is the bucket's, too. Once it is, every
+// renewed one must be.
 func (c *certificates) forBoth() bool { return c.brought != nil && c.brought.current.Load().forBucket }
 
-// bucketTrust is the file by which clients trust the bucket's certificate, where the
-// operator's is the registry's alone.
+// bucketTrust returns the file with which clients trust the bucket's certificate, if the
+// operator's is the registry's only.
 func (c *certificates) bucketTrust() string {
 	if c.brought == nil || c.forBoth() {
 		return ""
@@ -127,7 +126,7 @@ func (c *certificates) bucketTrust() string {
 	return c.dir.Path(datadir.CACert)
 }
 
-// bucketName is a name that the bucket's certificate is valid for.
+// bucketName returns a name for which the bucket's certificate is valid.
 func (c *certificates) bucketName() string {
 	if c.forBoth() {
 		return c.brought.bucket
@@ -135,8 +134,8 @@ func (c *certificates) bucketName() string {
 	return own
 }
 
-// adviceOfRegistry is what to do about clients of the registry that do not trust its
-// certificate, and adviceOfBucket the same of the bucket's.
+// adviceOfRegistry says what to do about clients that do not trust the registry's
+// certificate, and adviceOfBucket the same for the bucket's.
 func (c *certificates) adviceOfRegistry() string {
 	if c.brought == nil {
 		return c.adviceOfLocal()
@@ -155,14 +154,14 @@ func (c *certificates) adviceOfLocal() string {
 	return fmt.Sprintf("have it trust the certificate in %s, in the system's store or by SSL_CERT_FILE", c.dir.Path(datadir.CACert))
 }
 
-// own is an address that certificates of the local CA are always valid for.
+// own is an address for which certificates of the local CA are always valid.
 const own = "127.0.0.1"
 
 func (c *certificates) tlsConfig() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.ofRegistry}
 }
 
-// probe connects to the registry's own listener as a client does.
+// probe connects to the registry's own listener as a client.
 func (c *certificates) probe(ctx context.Context, addr net.Addr) error {
 	ctx, cancel := context.WithTimeout(ctx, front.HeaderTimeout)
 	defer cancel()

@@ -16,43 +16,42 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Where whoever asks learns whether the node lives, and whether it is ready, by the
-// names that Kubernetes has for these.
+// The paths that say whether the node lives, and whether it is ready, with Kubernetes's
+// names for these.
 const (
 	livePath  = "/healthz/live"
 	readyPath = "/healthz/ready"
-	// healthPath is for those who ask at one path alone.
+	// healthPath is for programs that ask at only one path.
 	healthPath = "/healthz"
 )
 
 const (
-	// healthLasts is for how long an answer is given again, so that whoever asks
-	// often costs nothing.
+	// healthLasts is how long an answer is repeated, so that frequent requests cost
+	// nothing.
 	healthLasts = time.Second
-	// healthTimeout bounds the look at all parts.
+	// healthTimeout bounds the check of all parts.
 	healthTimeout = 2 * time.Second
 )
 
-// vital is a part of the node without which it is not ready.
+// vital is a part without which the node is not ready.
 type vital struct {
-	name    string // as strangers are told
+	name    string // in answers to strangers
 	answers func(context.Context) error
 }
 
 // health answers whether the node is ready, and passes on all other requests.
 type health struct {
 	parts  []vital
-	lasts  time.Duration // how long an answer is given again
+	lasts  time.Duration // how long an answer is repeated
 	next   http.Handler
 	logger *slog.Logger
 
 	mu      sync.Mutex
 	looked  time.Time
-	missing string // what did not answer then
+	missing string // the part that did not answer then
 }
 
-// newHealth looks after the node's own parts. Key is an object that is in the bucket
-// as long as this is whole.
+// newHealth checks the node's own parts. Key is an object that is in every whole bucket.
 func (n *node) newHealth(key string, next http.Handler) *health {
 	return &health{lasts: cmp.Or(n.healthLasts, healthLasts), next: next, logger: n.logger, parts: []vital{
 		{"bucket", func(ctx context.Context) error {
@@ -71,7 +70,7 @@ func (n *node) newHealth(key string, next http.Handler) *health {
 			return err
 		}},
 		{"signing-key", func(context.Context) error {
-			// It is in memory, but the next start would make another.
+			// The key is in memory, but the next start would make another.
 			file, err := os.Open(n.dir.Path(datadir.SigningKey))
 			if err != nil {
 				return fmt.Errorf("%w: put it back from a backup, or restart the server, which makes a new key", err)
@@ -106,14 +105,14 @@ func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look returns the name of a part that does not answer, and nothing where all do.
+// look returns the name of a part that does not answer, or "".
 func (h *health) look(ctx context.Context) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if time.Since(h.looked) < h.lasts {
 		return h.missing
 	}
-	// The answer is for others, too, so it does not end with who asked first.
+	// The answer is for others, too, so it does not end with the first request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTimeout)
 	defer cancel()
 	before := h.missing

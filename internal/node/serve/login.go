@@ -16,7 +16,7 @@ import (
 	"github.com/larder-registry/larder/pkg/login"
 )
 
-// openTokens gives tokens to pipelines, and to people where they can log in.
+// openTokens opens what gives tokens to pipelines, and to people if they can log in.
 func (n *node) openTokens() (tokens.Tokens, error) {
 	at := n.settings.Login
 	provider := identity.ProviderConfig{Issuer: at.Issuer, ClientID: at.ClientID, Scopes: at.Scopes}
@@ -24,7 +24,7 @@ func (n *node) openTokens() (tokens.Tokens, error) {
 		if _, err := readSecret(at.SecretFile); err != nil {
 			return tokens.Tokens{}, err
 		}
-		// At each login, so that it can be changed while the node serves.
+		// The file is read at each login, so that it can be changed while the node serves.
 		provider.Secret = func(context.Context) (string, error) { return readSecret(at.SecretFile) }
 	}
 	return tokens.New(tokens.Config{
@@ -33,20 +33,20 @@ func (n *node) openTokens() (tokens.Tokens, error) {
 	})
 }
 
-// webHost is the registry's host as browsers send it.
+// webHost returns the registry's host as browsers send it.
 func (n *node) webHost() string { return n.settings.WebHost(n.listener.Addr().(*net.TCPAddr).Port) }
 
-// sayWhoLogsIn says what the provider has to know, where people can log in.
-func (n *node) sayWhoLogsIn() {
+// logLogin logs what the identity provider must know, if people can log in.
+func (n *node) logLogin() {
 	if at := n.settings.Login; at.Issuer != "" {
 		n.logger.Info("people can log in", "issuer", at.Issuer, "client_id", at.ClientID, "redirect_uri", tokens.RedirectURL(n.webHost()))
 	}
 }
 
-// maxSecret is how large the file with the client's secret may be, in bytes.
+// maxSecret is the largest file with the client's secret, in bytes.
 const maxSecret = 4 << 10
 
-// readSecret reads the client's secret, which nobody else may.
+// readSecret reads the client's secret from a file that others may not read.
 func readSecret(path string) (string, error) {
 	secret, err := readPrivate(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func readPrivate(path string) (string, error) {
 		return "", err
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return "", fmt.Errorf("every user of this machine can read or write it: take that from them with chmod o= %s, and have the provider make another secret", path)
+		return "", fmt.Errorf("every user of this machine can read or write it: end that with chmod o= %s, and have the provider make another secret", path)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	if err != nil {
@@ -74,12 +74,12 @@ func readPrivate(path string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(data))
 	if secret == "" || len(data) > maxSecret {
-		return "", errors.New("it must have the client's secret, and nothing else")
+		return "", errors.New("it must have only the client's secret")
 	}
 	return secret, nil
 }
 
-// sessions makes keys of sessions for those who show who they are.
+// sessions makes access keys for pipelines that have shown their identity.
 type sessions struct{ keys *locals3.Keys }
 
 // NewSession implements login.Sessions.

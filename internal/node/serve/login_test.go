@@ -285,8 +285,8 @@ func TestSecretOfTheClientIsRefused(t *testing.T) {
 	}{
 		"read by others":    {"secret", 0o604, "chmod o="},
 		"written by others": {"secret", 0o602, "chmod o="},
-		"empty":             {" \n", 0o600, "nothing else"},
-		"large":             {strings.Repeat("s", maxSecret+1), 0o600, "nothing else"},
+		"empty":             {" \n", 0o600, "only the client's secret"},
+		"large":             {strings.Repeat("s", maxSecret+1), 0o600, "only the client's secret"},
 		"missing":           {"", 0, "no such file"},
 	} {
 		path := filepath.Join(folder, strings.ReplaceAll(name, " ", "-"))
@@ -312,7 +312,7 @@ func TestSecretOfTheClientIsRefused(t *testing.T) {
 	}
 	set := localSettings(t)
 	set.Login = settings.Login{Issuer: "https://login.example.com", ClientID: "larder", SecretFile: filepath.Join(folder, "empty")}
-	if err := Run(t.Context(), set, slog.New(slog.DiscardHandler), io.Discard); err == nil || !strings.Contains(err.Error(), "nothing else") {
+	if err := Run(t.Context(), set, slog.New(slog.DiscardHandler), io.Discard); err == nil || !strings.Contains(err.Error(), "only the client's secret") {
 		t.Errorf("it serves: %v", err)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// mirror fetches from other registries what clients ask for.
+// mirror fetches providers from other registries when clients ask for them.
 type mirror struct {
 	puller *pullthrough.Puller
 	worker *pullthrough.Worker
 }
 
-// openMirror is nil where nothing is pulled through.
+// openMirror opens the mirror, or returns nil if it does not pull through.
 func (n *node) openMirror(scratch string) *mirror {
 	if len(n.settings.MirrorUpstreams) == 0 {
 		return nil
@@ -25,8 +25,8 @@ func (n *node) openMirror(scratch string) *mirror {
 	return &mirror{puller: fetcher.Puller(worker.Want), worker: worker}
 }
 
-// mirrorHostname is the registry's hostname as clients name it to a mirror, or
-// empty where they cannot: because it has a port.
+// mirrorHostname returns the registry's hostname as clients send it to a mirror. It is empty
+// if the hostname has a port: clients cannot send that.
 func (n *node) mirrorHostname() string {
 	hostname, err := registry.ParseHostname(n.host())
 	if err != nil {

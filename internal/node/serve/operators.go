@@ -5,8 +5,8 @@ import (
 	"github.com/larder-registry/larder/internal/node/socket"
 )
 
-// answerOperators answers operators' commands, until the function that it
-// returns is called. A node that cannot do that serves all the same.
+// answerOperators answers operators' commands, until the function that it returns is called.
+// A node that cannot do that still serves.
 func (n *node) answerOperators() (stop func() error) {
 	listener, err := socket.Listen(n.dir.Path(datadir.Socket))
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// firstPrune is how long after the start the inbox is pruned, when nobody waits for
-	// the start any more, and pruneEvery how often it is from then on.
+	// firstPrune is the time from the start to the first prune, when nobody waits for the
+	// start any more, and pruneEvery the time between two prunes.
 	firstPrune = time.Hour
 	pruneEvery = 24 * time.Hour
 )
 
-// pruneDaily removes from the inbox what is old, once a day, until the context ends.
+// pruneDaily prunes the inbox once a day, until the context ends.
 func (n *node) pruneDaily(ctx context.Context) {
 	if n.settings.InboxDays == 0 {
 		return
@@ -33,7 +33,7 @@ func (n *node) pruneDaily(ctx context.Context) {
 	}
 }
 
-// prune removes from the inbox what is old. That it fails is no reason not to serve.
+// prune removes old uploads from the inbox. The node serves even if this fails.
 func (n *node) prune(ctx context.Context, now time.Time) {
 	total, err := prune.Run(ctx, prune.Options{
 		Bucket: n.blobs, Inbox: n.publisher.Inbox, Days: n.settings.InboxDays, Now: now,

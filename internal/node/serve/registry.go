@@ -20,12 +20,12 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// urlLifetime is how long a download link works: long enough for an init
-// with many modules, which are fetched one after another.
+// urlLifetime is how long a download link works: long enough for an init with many modules,
+// which are downloaded one after another.
 const urlLifetime = 15 * time.Minute
 
-// openRegistry opens what is between the bucket and the clients, and brings
-// the catalog up to what the bucket says before anybody can ask.
+// openRegistry opens the parts between the bucket and the clients, and brings the catalog up
+// to date with the bucket before the first request.
 func (n *node) openRegistry(ctx context.Context) error {
 	var err error
 	if n.blobs, err = n.bucket.Connection().Bucket(); err != nil {
@@ -64,14 +64,14 @@ func (n *node) openRegistry(ctx context.Context) error {
 	return n.publisher.Recover(ctx)
 }
 
-// lostFiles are those of which a start makes new ones that are not what they were.
+// lostFiles are files that a start makes anew with another content, if they are missing.
 var lostFiles = []struct{ name, warning string }{
 	{datadir.Access, "the tokens and rules of trust were not there, so there are none: make them anew; or stop the server, and put the file back from a backup"},
 	{datadir.SigningKey, "the signing key was not there, so there is a new one, and what is published keeps its signatures; to go on with the old one, stop the server, and put the file back from a backup"},
 }
 
-// warnOfLostFiles tells the operator of a registry, unless it is a new one, which of
-// its files are about to be made anew.
+// warnOfLostFiles logs, unless the registry is new, which of its files are missing and will
+// be made anew.
 func (n *node) warnOfLostFiles(ctx context.Context) error {
 	for _, err := range n.blobs.List(ctx, registry.OwnKeysPrefix, "") {
 		if err != nil {
@@ -87,7 +87,7 @@ func (n *node) warnOfLostFiles(ctx context.Context) error {
 	return nil
 }
 
-// newUploadQueue is the queue between the bucket and the publisher.
+// newUploadQueue makes the queue between the bucket and the publisher.
 func (n *node) newUploadQueue() *uploadqueue.Queue {
 	return uploadqueue.New(n.publish, n.logger)
 }
@@ -95,7 +95,7 @@ func (n *node) newUploadQueue() *uploadqueue.Queue {
 // errDiskFull says why an upload waits.
 var errDiskFull = errors.New("the disk is nearly full: make room on it, as larder prune does")
 
-// publish publishes what lies under a key, where the disk has room for that.
+// publish publishes the uploads of a key, if the disk has room for that.
 func (n *node) publish(ctx context.Context, key string) error {
 	if !n.disk.Takes(0) {
 		return errDiskFull
@@ -103,16 +103,16 @@ func (n *node) publish(ctx context.Context, key string) error {
 	return n.publisher.PublishKey(ctx, key)
 }
 
-// notice is told of every key that is written, or deleted: something may have waited for
-// that, as a package does that contradicts a SHA256SUMS.
+// notice is called with every key that is written or deleted. Another upload may have waited
+// for a deletion: for example, a package that contradicts a SHA256SUMS.
 func (n *node) notice(key string) {
 	if !strings.HasPrefix(key, registry.Prefix) {
 		n.uploads.Notice(key)
 	}
 }
 
-// startPublishing publishes what is uploaded and, where that leaves time, what was
-// uploaded while the node was down, until the function that it returns is called.
+// startPublishing publishes new uploads and, when these leave time, uploads that were made
+// while the node was down, until the function that it returns is called.
 func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -139,12 +139,12 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	}
 }
 
-// newHandler is what clients talk to. A token is looked up at every request, for that
-// takes no time: so one that is revoked is not good any more. It has the bucket give access
+// newHandler makes the handler that answers clients. It looks a token up at every request,
+// which takes no time, so a revoked token ends at once. It also lets the bucket give access
 // keys to pipelines.
 func (n *node) newHandler() http.Handler {
 	n.bucket.IssueBy(n.tokens.STS)
-	n.sayWhoLogsIn()
+	n.logLogin()
 	c := clients.Config{
 		Catalog:     n.catalog.WithTokens(n.access),
 		Tokens:      n.access,

@@ -1,5 +1,5 @@
-// Package serve runs a single node: the bucket, the registry over TLS, and
-// what a person in front of it needs to use both.
+// Package serve runs a single node: the bucket, the registry over TLS, and what people need
+// to use both.
 package serve
 
 import (
@@ -30,10 +30,10 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 )
 
-// certificateCheck is how often the server's certificates are looked after.
+// certificateCheck is the time between two looks at the certificates.
 const certificateCheck = time.Minute
 
-// A node is what Run has started so far.
+// A node is all that Run has started so far.
 type node struct {
 	settings settings.Settings
 	logger   *slog.Logger
@@ -42,7 +42,7 @@ type node struct {
 	listener net.Listener
 	bucket   *locals3.Server
 	blobs    *s3blob.Bucket // the bucket, as the registry sees it
-	links    *s3blob.Bucket // the bucket, as clients see it who download: it signs their URLs, and nothing is asked of it
+	links    *s3blob.Bucket // the bucket at the URL for clients: it signs their URLs, and gets no requests
 	catalog  *boltcatalog.Catalog
 	access   *boltcatalog.Access
 	disk     *disk.Watch
@@ -50,37 +50,31 @@ type node struct {
 	publisher publishing.Publisher
 	tokens    tokens.Tokens
 	uploads   *uploadqueue.Queue
-	mirror    *mirror // nil where it has what is uploaded alone
+	mirror    *mirror // nil if the node does not pull through
 
-	// toOrigins carries requests to other registries. Nil: over the network,
-	// to public addresses alone.
+	// toOrigins sends requests to other registries. Nil: over the network, to public
+	// addresses only.
 	toOrigins http.RoundTripper
 
-	// toIssuers carries requests to issuers of identity tokens. Nil: over the
-	// network, to those that the system's roots vouch for.
+	// toIssuers sends requests to issuers of identity tokens. Nil: over the network, to
+	// issuers that the system's roots trust.
 	toIssuers http.RoundTripper
 
 	ownKey string // the object with the registry's public key
 
-	firstPrune time.Duration // in place of the constant, unless it is 0
+	firstPrune time.Duration // 0: the constant firstPrune
 
 	rotation sync.Mutex // held while the signing key is changed
 	env      sync.Mutex // held while the file to source is written
 
-	hangups chan os.Signal // of an operator who has renewed the certificates
+	hangups chan os.Signal // SIGHUP: an operator has renewed the certificates
 
-	// lookEvery is how often the certificates are looked after. Zero:
-	// certificateCheck.
-	lookEvery time.Duration
-
-	// healthLasts is for how long an answer about health is given again. Zero:
-	// healthLasts.
-	healthLasts time.Duration
+	lookEvery   time.Duration // 0: the constant certificateCheck
+	healthLasts time.Duration // 0: the constant healthLasts
 }
 
-// Run serves until ctx ends or a part of the node fails, and then stops what
-// it started. It writes to out, once, when clients can come: what is where,
-// and what to do next.
+// Run serves until ctx ends or a part of the node fails, and then stops all that it started.
+// When clients can connect, it writes the banner to out.
 func Run(ctx context.Context, set settings.Settings, logger *slog.Logger, out io.Writer) error {
 	n := &node{settings: set, logger: logger}
 	return n.run(ctx, out)
@@ -88,7 +82,7 @@ func Run(ctx context.Context, set settings.Settings, logger *slog.Logger, out io
 
 func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	n.hangups = make(chan os.Signal, 1)
-	signal.Notify(n.hangups, syscall.SIGHUP) // which would end the process
+	signal.Notify(n.hangups, syscall.SIGHUP) // without this, SIGHUP ends the process
 	defer signal.Stop(n.hangups)
 	n.uploads = n.newUploadQueue()
 	defer func() { err = errors.Join(err, n.close()) }()
@@ -118,8 +112,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.dir, err = datadir.Open(n.settings.Data); err != nil {
 		return err
 	}
-	// The file is there while the node serves: that of one that was killed
-	// tells of a node that is not there.
+	// The file exists only while the node serves: this one is from a node that was killed.
 	if err := n.dir.Remove(datadir.Env); err != nil {
 		return err
 	}
@@ -177,13 +170,13 @@ func (n *node) close() error {
 	return errors.Join(errs...)
 }
 
-// host returns the registry's host as it stands in source addresses.
+// host returns the registry's host as in source addresses.
 func (n *node) host() string {
 	return n.settings.Host(n.listener.Addr().(*net.TCPAddr).Port)
 }
 
-// wait returns when ctx ends, or with an error when a part of the node does.
-// Meanwhile it looks after the certificates.
+// wait returns when ctx ends, or with an error when a part of the node fails. Meanwhile it
+// renews the certificates.
 func (n *node) wait(ctx context.Context, web *front.Server) error {
 	check := time.NewTicker(cmp.Or(n.lookEvery, certificateCheck))
 	defer check.Stop()
@@ -196,18 +189,18 @@ func (n *node) wait(ctx context.Context, web *front.Server) error {
 		case <-n.bucket.Done():
 			return errors.New("the S3 endpoint stopped") // n.close adds why
 		case now := <-check.C:
-			n.tendCertificates(now)
+			n.refreshCertificates(now)
 		case <-n.hangups:
-			if !n.tendCertificates(time.Now()) {
+			if !n.refreshCertificates(time.Now()) {
 				n.logger.Info("SIGHUP: the certificates were looked at, and none was renewed; other settings need a restart")
 			}
 		}
 	}
 }
 
-// tendCertificates renews what is due, and uses what the operator has renewed. It
-// says whether the operator had.
-func (n *node) tendCertificates(now time.Time) (renewed bool) {
+// refreshCertificates refreshes the certificates, and logs an error. It says whether the
+// operator had renewed theirs.
+func (n *node) refreshCertificates(now time.Time) (renewed bool) {
 	renewed, err := n.certs.refresh(now)
 	if err != nil {
 		n.logger.Error("cannot renew the certificate of the local CA; the old one stays", "error", err)

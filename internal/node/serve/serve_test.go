@@ -308,7 +308,7 @@ func TestRunRefuses(t *testing.T) {
 // nobody may without a token; a name of this machine's loopback needs no word.
 func TestServesWhereOthersReachIt(t *testing.T) {
 	for name, change := range map[string]func(*settings.Settings){
-		"open, said": func(c *settings.Settings) { c.Addr, c.AuthSaid, c.S3URL = ":0", true, "https://s3.example.com" },
+		"open, said": func(c *settings.Settings) { c.Addr, c.AuthSet, c.S3URL = ":0", true, "https://s3.example.com" },
 		"required": func(c *settings.Settings) {
 			c.Addr, c.Auth, c.S3URL = ":0", settings.AuthRequired, "https://s3.example.com"
 		},

@@ -13,10 +13,9 @@ func (n *node) openSigner(ctx context.Context, file string) (*signing.Key, error
 	return keyfile.Open(ctx, n.dir.Path(file), n.blobs)
 }
 
-// rotate makes a new signing key, and signs with it from then on. The old
-// private key stays, under a name with its key ID. Whatever ends it in the
-// middle, there is one signing key or the other, and a new one that has been
-// made is used by the next rotation.
+// rotate makes a new signing key, and signs with it from then on. The old private key stays,
+// under a name with its key ID. If rotate is interrupted, there is the old signing key or the
+// new one; a new key that is not in use yet is used by the next rotation.
 func (n *node) rotate(ctx context.Context) (signing.PublicKey, error) {
 	n.rotation.Lock()
 	defer n.rotation.Unlock()

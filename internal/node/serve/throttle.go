@@ -12,19 +12,18 @@ import (
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
-// maxSources is how many sources a throttle remembers at a route. The one that
-// was away for longest is forgotten, and has its burst again when it comes back.
+// maxSources is how many sources a throttle remembers at a route. It forgets the source
+// whose last request is the oldest, which then has its whole burst again.
 const maxSources = 10_000
 
-// A limit is how often a route takes a request that costs something: from one
-// source, and from all of them together. What all have is several times what one
-// has, so that no source uses it up.
+// A limit is how often a route takes requests that cost something: from one source, and from
+// all sources together. The limit for all is several times that for one, so that no source
+// uses it up.
 //
-// A source gets what a deployment on AWS takes from everybody, for a company behind
-// one address is one source, and so is a proxy in front of the registry that is not
-// among those it trusts.
-// Logins that were begun in the ten minutes for which they are kept fit into the
-// room that there is for tickets.
+// The limit for one source is what a deployment on AWS takes from everybody: a company
+// behind one address is one source, and so is a proxy that the registry does not trust. All
+// logins that can begin in ten minutes, the time for which they are kept, fit into the room
+// for tickets.
 type limit struct {
 	each      rate.Limit // a second
 	eachBurst int        // at once
@@ -32,7 +31,7 @@ type limit struct {
 	allBurst  int
 }
 
-// keysPath is the path, at the bucket's address, at which access keys are asked for.
+// keysPath is the path of requests for access keys, at the bucket's address.
 const keysPath = "/"
 
 var limits = map[string]limit{
@@ -41,9 +40,9 @@ var limits = map[string]limit{
 	keysPath:           {each: 20, eachBurst: 50, all: 100, allBurst: 200},
 }
 
-// admission says for which requests of those who have no token there is room, by
-// path. The pages of a login that has begun are not counted; they are good once,
-// and there are no more of them than logins.
+// admission returns a function that admits requests without a token, by their path. The
+// pages of a login that has begun are not counted: each works once, and there are no more of
+// them than logins.
 func admission() func(*http.Request) bool {
 	throttles := map[string]*throttle{}
 	for path, limit := range limits {
@@ -65,7 +64,7 @@ type throttle struct {
 	recent  *list.List // of *counted, the one that came last first
 }
 
-// counted is a source, and how much it may do yet.
+// counted is a source and its limit.
 type counted struct {
 	from netip.Prefix
 	left *rate.Limiter
@@ -75,14 +74,14 @@ func newThrottle(l limit) *throttle {
 	return &throttle{limit: l, total: rate.NewLimiter(l.all, l.allBurst), sources: map[netip.Prefix]*list.Element{}, recent: list.New()}
 }
 
-// admit counts a request. One that its source may not make is not counted for
-// the others.
+// admit counts a request. A request that exceeds the limit of its source does not count for
+// the limit of all.
 func (t *throttle) admit(from netip.Prefix) bool {
-	return t.of(from).Allow() && t.total.Allow()
+	return t.limiterOf(from).Allow() && t.total.Allow()
 }
 
-// of is the limit of a source.
-func (t *throttle) of(from netip.Prefix) *rate.Limiter {
+// limiterOf returns the limiter of a source.
+func (t *throttle) limiterOf(from netip.Prefix) *rate.Limiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known, ok := t.sources[from]; ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/larder-registry/larder/internal/node/front"
 )
 
-// What a client may take: requests have no body to speak of, which whoever reads
-// one bounds, and answers are documents of at most a few megabytes.
+// The time that a client may take. Bodies of requests are small, and the handlers that read
+// them bound them. Answers are documents of at most a few megabytes.
 const (
 	readTimeout  = 10 * time.Second
 	writeTimeout = 30 * time.Second

@@ -12,7 +12,7 @@ import (
 	"github.com/larder-registry/larder/internal/hostname"
 )
 
-// check finds what is wrong between settings.
+// check finds settings that contradict each other.
 func (s Settings) check() error {
 	switch {
 	case (s.TLSCert == "") != (s.TLSKey == ""):
@@ -35,45 +35,45 @@ func (s Settings) check() error {
 	return nil
 }
 
-// CheckExposure refuses to let everybody read at an address that others than
-// this machine reach, unless an operator has said so. The address is the one on
-// which the registry really listens, whatever name it was given by.
+// CheckExposure refuses to let everybody read at an address that others than this machine
+// reach, unless the operator has set that. Bound is the address on which the registry really
+// listens.
 func (s Settings) CheckExposure(bound netip.Addr) error {
-	if s.Auth != AuthOpen || s.AuthSaid || bound.Unmap().IsLoopback() {
+	if s.Auth != AuthOpen || s.AuthSet || bound.Unmap().IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, and nothing says that they may read: "+
-		"set LARDER_AUTH=required (--auth required) so that reading needs a token, or LARDER_AUTH=open (--auth open) to let everybody read who reaches that address", s.Addr)
+	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, and no setting says whether they may read: "+
+		"set LARDER_AUTH=required (--auth required) so that reading needs a token, or LARDER_AUTH=open (--auth open) to let everybody read who can connect to that address", s.Addr)
 }
 
-// CheckDownloads refuses to serve others than this machine what they would have to
-// download from the loopback address, which is their own machine. The address is the
-// one on which the registry really listens.
+// CheckDownloads refuses to serve others than this machine if they would download from the
+// loopback address, which is their own machine. Bound is the address on which the registry
+// really listens.
 func (s Settings) CheckDownloads(bound netip.Addr) error {
 	if bound.Unmap().IsLoopback() || !hostname.IsLoopback(s.S3Host()) {
 		return nil
 	}
 	return fmt.Errorf("LARDER_ADDR (--addr) is %q, which others than this machine can reach, but clients download from the S3 endpoint, "+
-		"and %s leads each of them to their own machine: "+
-		"set LARDER_S3_ADDR (--s3-addr) to an address that they reach, too, or LARDER_S3_URL (--s3-url) to the URL at which they reach it",
+		"and %s is their own machine: "+
+		"set LARDER_S3_ADDR (--s3-addr) to an address that they can reach, or LARDER_S3_URL (--s3-url) to the URL at which they reach it",
 		s.Addr, cmp.Or(s.S3URL, s.S3Addr))
 }
 
-// checkReachable finds out whether clients can write the address in a source
-// address: that takes a hostname with a dot.
+// checkReachable finds out whether clients can use the address in a source address: it
+// must be a hostname with a dot.
 func checkReachable(addr string) error {
 	host, _, _ := net.SplitHostPort(addr)
 	if isEveryInterface(host) {
 		return fmt.Errorf("that is every interface: set LARDER_HOSTNAME to the name that clients use, like registry.example.com:8443")
 	}
 	if strings.Contains(host, ":") {
-		return fmt.Errorf("an IPv6 address cannot stand in a source address: set LARDER_HOSTNAME to a name for it")
+		return fmt.Errorf("a source address cannot have an IPv6 address: set LARDER_HOSTNAME to a name for it")
 	}
 	if !strings.Contains(host, ".") {
 		return fmt.Errorf("module addresses need a dot in the hostname: use 127.0.0.1, or set LARDER_HOSTNAME to a name with a dot")
 	}
 	if _, err := svchost.ForComparison(host); err != nil {
-		return fmt.Errorf("not a hostname that can stand in a source address: %w", err)
+		return fmt.Errorf("not a hostname for source addresses: %w", err)
 	}
 	return nil
 }

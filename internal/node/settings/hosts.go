@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/larder-registry/larder/internal/node/localca"
 )
 
-// Host returns the registry's host as it stands in source addresses, given the
-// port on which it really listens.
+// Host returns the registry's host as in source addresses. Port is the one on which it
+// really listens.
 func (s Settings) Host(port int) string {
 	if s.Hostname != "" {
 		return s.Hostname
@@ -20,8 +22,8 @@ func (s Settings) Host(port int) string {
 	return svchost.ForDisplay(net.JoinHostPort(host, strconv.Itoa(port)))
 }
 
-// S3Endpoint returns the URL at which clients reach the S3 endpoint, given the
-// port on which it really listens.
+// S3Endpoint returns the URL at which clients reach the S3 endpoint. Port is the one on
+// which it really listens.
 func (s Settings) S3Endpoint(port int) string {
 	if s.S3URL != "" {
 		return s.S3URL
@@ -39,8 +41,8 @@ func (s Settings) S3Host() string {
 	return u.Hostname()
 }
 
-// ServerName returns the name or address that the registry's certificate is
-// for: the host of source addresses, international names in their ASCII form.
+// ServerName returns the name or address of the registry's certificate: the host of source
+// addresses, with an international name in its ASCII form.
 func (s Settings) ServerName() string {
 	name, err := svchost.ForComparison(s.Host(443))
 	if err != nil {
@@ -50,9 +52,8 @@ func (s Settings) ServerName() string {
 	return host
 }
 
-// WebHost returns the registry's host as it stands in URLs and as browsers send
-// it, international names in their ASCII form, given the port on which it really
-// listens.
+// WebHost returns the registry's host as in URLs and as browsers send it, with an
+// international name in its ASCII form. Port is the one on which it really listens.
 func (s Settings) WebHost(port int) string {
 	host := s.Host(port)
 	name, err := svchost.ForComparison(host)
@@ -65,7 +66,7 @@ func (s Settings) WebHost(port int) string {
 // CertificateHosts returns the names and addresses under which the registry
 // and its bucket are reached, for the certificates of the local CA.
 func (s Settings) CertificateHosts() []string {
-	hosts := []string{"127.0.0.1", "::1", "localhost"}
+	hosts := localca.Loopback()
 	for _, addr := range []string{s.Addr, s.S3Addr} {
 		if host, _, _ := net.SplitHostPort(addr); !isEveryInterface(host) {
 			hosts = append(hosts, host)

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Load reads the settings from the flags that AddFlags defined and from an
-// environment like [os.Environ], where an empty variable counts as not set. A
-// variable that begins with LARDER_ and that nobody knows is an error: what is
-// misspelt would leave its setting as it is by default, which may be less safe.
+// Load reads the settings from the flags that AddFlags defined and from an environment like
+// [os.Environ], where an empty variable counts as not set. An unknown variable that begins
+// with LARDER_ is an error: with a misspelt variable, a setting would keep its default,
+// which may be less safe.
 //
 // Errors name the variable and the flag, and say what to do.
 func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
@@ -20,7 +20,7 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	if err := checkKnown(env); err != nil {
 		return Settings{}, err
 	}
-	s := Settings{AuthSaid: env["LARDER_AUTH"] != "" || flags.Changed("auth")}
+	s := Settings{AuthSet: env["LARDER_AUTH"] != "" || flags.Changed("auth")}
 	for _, row := range table {
 		value := env[row.env]
 		if value == "" || flags.Changed(row.flag) {
@@ -45,10 +45,10 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	return s, nil
 }
 
-// prefix is how the names of all variables begin that are for Larder.
+// prefix is the beginning of the names of all variables for Larder.
 const prefix = "LARDER_"
 
-// variables are those of an environment that are for Larder and not empty.
+// variables returns the variables of an environment that are for Larder and not empty.
 func variables(environ []string) map[string]string {
 	env := map[string]string{}
 	for _, variable := range environ {
@@ -59,8 +59,8 @@ func variables(environ []string) map[string]string {
 	return env
 }
 
-// ofClients are variables for clients of a registry, which a shell may have that
-// starts one: those of the env file, and of the examples for pipelines.
+// ofClients are the variables for clients of a registry, which the shell that starts a node
+// may have, too: those of the env file, and of the examples for pipelines.
 var ofClients = []string{"LARDER_BUCKET", "LARDER_ENV", "LARDER_HOST", "LARDER_ID_TOKEN", "LARDER_VERSION"}
 
 // ofKubernetes are the names of the variables that Kubernetes gives to all
@@ -68,7 +68,8 @@ var ofClients = []string{"LARDER_BUCKET", "LARDER_ENV", "LARDER_HOST", "LARDER_I
 // https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables
 var ofKubernetes = regexp.MustCompile(`^LARDER_([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(ADDR|PORT|PROTO))?)?)$`)
 
-// checkKnown refuses variables that are no settings, and nothing else that is known.
+// checkKnown refuses variables that are not settings, and not variables of clients or
+// Kubernetes.
 func checkKnown(env map[string]string) error {
 	var unknown, known []string
 	for _, row := range table {
@@ -84,6 +85,6 @@ func checkKnown(env map[string]string) error {
 	}
 	slices.Sort(unknown)
 	slices.Sort(known)
-	return fmt.Errorf("%s: no such setting, is it misspelt? The settings are %s: unset what is none of them",
+	return fmt.Errorf("%s: there is no such setting, is it misspelt? The settings are %s: unset all others",
 		strings.Join(unknown, ", "), strings.Join(known, ", "))
 }

@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 		says []string // parts of the error: which variable, and what to do
 	}{
 		{map[string]string{"LARDER_AUHT": "required"}, []string{"LARDER_AUHT:", "misspelt", "LARDER_ADDR, LARDER_AUTH, LARDER_DATA"}},
-		{map[string]string{"LARDER_TLS_KEYS": "x", "LARDER_AUTH": "required", "LARDER_": "x"}, []string{"LARDER_, LARDER_TLS_KEYS: no such setting"}},
+		{map[string]string{"LARDER_TLS_KEYS": "x", "LARDER_AUTH": "required", "LARDER_": "x"}, []string{"LARDER_, LARDER_TLS_KEYS: there is no such setting"}},
 		{map[string]string{"LARDER_TABLE": "larder"}, []string{"LARDER_TABLE:"}},
 		{map[string]string{"LARDER_PORTS": "8443"}, []string{"LARDER_PORTS:"}},
 		{map[string]string{"LARDER_ADDR": "8443"}, []string{"LARDER_ADDR", "--addr", "127.0.0.1:8443"}},
@@ -149,9 +149,9 @@ func TestRefused(t *testing.T) {
 		{map[string]string{"LARDER_LOGIN_SCOPES": "openid \\"}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
 		{map[string]string{"LARDER_LOGIN_SCOPES": "openid\tprofile"}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
 		{map[string]string{"LARDER_LOGIN_SCOPES": "openid \x7f"}, []string{"LARDER_LOGIN_SCOPES", "spaces"}},
-		{map[string]string{"LARDER_TRUSTED_PROXIES": "proxy.example.com"}, []string{"LARDER_TRUSTED_PROXIES (--trusted-proxies)", `"proxy.example.com" is no address and no network`, "127.0.0.1,10.0.0.0/8"}},
-		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.1,"}, []string{`"" is no address`}},
-		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.0/33"}, []string{`"10.0.0.0/33" is no address`}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "proxy.example.com"}, []string{"LARDER_TRUSTED_PROXIES (--trusted-proxies)", `"proxy.example.com" is not an address or network`, "127.0.0.1,10.0.0.0/8"}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.1,"}, []string{`"" is not an address`}},
+		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.0/33"}, []string{`"10.0.0.0/33" is not an address`}},
 		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.1 10.0.0.2"}, []string{"with commas between"}},
 		{map[string]string{"LARDER_TRUSTED_PROXIES": "10.0.0.1,0.0.0.0/0"}, []string{`"0.0.0.0/0" is everybody`}},
 		{map[string]string{"LARDER_TRUSTED_PROXIES": "::/0"}, []string{`"::/0" is everybody`}},
@@ -345,7 +345,7 @@ func TestCheckDownloads(t *testing.T) {
 		if (err == nil) != tt.serves {
 			t.Errorf("%+v: %v", tt, err)
 		}
-		for _, want := range []string{"LARDER_ADDR", "and " + cmp.Or(tt.s3URL, tt.s3Addr) + " leads", "LARDER_S3_ADDR", "LARDER_S3_URL"} {
+		for _, want := range []string{"LARDER_ADDR", "and " + cmp.Or(tt.s3URL, tt.s3Addr) + " is their own machine", "LARDER_S3_ADDR", "LARDER_S3_URL"} {
 			if err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v: %q does not say %q", tt, err, want)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/larder-registry/larder/pkg/pullthrough"
 )
 
-// A setting is one row of the table: the names under which an operator
-// sets it, and what becomes of the value.
+// A setting is one row of the table: its names, its default and help, and what reads its
+// value.
 type setting struct {
 	env, flag, standard, usage string
 	apply                      func(*Settings, string) error
@@ -18,15 +18,15 @@ type setting struct {
 
 func (s setting) String() string { return fmt.Sprintf("%s (--%s)", s.env, s.flag) }
 
-// table is all settings.
+// table lists all settings.
 var table = []setting{
 	{"LARDER_ADDR", "addr", "127.0.0.1:8443", "`host:port` on which the registry listens",
 		func(s *Settings, v string) error { s.Addr = v; return checkListen(v) }},
 	{"LARDER_S3_ADDR", "s3-addr", "127.0.0.1:9443", "`host:port` on which the S3 endpoint listens",
 		func(s *Settings, v string) error { s.S3Addr = v; return checkListen(v) }},
-	{"LARDER_DATA", "data", ".larder", "`folder` for all that must survive a restart",
+	{"LARDER_DATA", "data", ".larder", "`folder` for all data of the node",
 		func(s *Settings, v string) (err error) { s.Data, err = filepath.Abs(v); return err }},
-	{"LARDER_AUTH", "auth", string(AuthOpen), "who may read, `open|required` (required: with a token); must be said where others than this machine reach the registry",
+	{"LARDER_AUTH", "auth", string(AuthOpen), "who may read, `open|required` (required: with a token); must be set if others than this machine reach the registry",
 		func(s *Settings, v string) error { s.Auth = Auth(v); return s.Auth.check() }},
 	{"LARDER_HOSTNAME", "hostname", "", "the registry's `host` in source addresses, if not the one it listens on",
 		func(s *Settings, v string) (err error) { s.Hostname, err = parseHostname(v); return err }},
@@ -36,9 +36,9 @@ var table = []setting{
 		func(s *Settings, v string) (err error) { s.TLSKey, err = filepath.Abs(v); return err }},
 	{"LARDER_S3_URL", "s3-url", "", "`URL` of the S3 endpoint as clients see it, if not the address it listens on",
 		func(s *Settings, v string) (err error) { s.S3URL, err = parseURL(v); return err }},
-	{"LARDER_INBOX_DAYS", "inbox-days", "30", "`days` after which uploads are removed that are published, or came to another end; 0 for never",
+	{"LARDER_INBOX_DAYS", "inbox-days", "30", "`days` after which uploads with a final outcome, such as published, are removed; 0 for never",
 		func(s *Settings, v string) (err error) { s.InboxDays, err = parseDays(v); return err }},
-	{"LARDER_MIRROR_UPSTREAMS", "mirror-upstreams", "", "`patterns` of other registries' providers that the mirror fetches when they are asked for, like registry.terraform.io/hashicorp/*",
+	{"LARDER_MIRROR_UPSTREAMS", "mirror-upstreams", "", "`patterns` of other registries' providers that the mirror fetches when clients ask for them, like registry.terraform.io/hashicorp/*",
 		func(s *Settings, v string) (err error) {
 			s.MirrorUpstreams, err = pullthrough.ParsePatterns(v)
 			return err
@@ -56,9 +56,9 @@ var table = []setting{
 		func(s *Settings, v string) (err error) { s.Login.SecretFile, err = filepath.Abs(v); return err }},
 	{"LARDER_LOGIN_SCOPES", "login-scopes", "openid profile email", "`scopes` that the provider is asked for, with spaces between them",
 		func(s *Settings, v string) (err error) { s.Login.Scopes, err = parseScopes(v); return err }},
-	{"LARDER_TRUSTED_PROXIES", "trusted-proxies", "", "`addresses` of reverse proxies that are believed when they say, in X-Forwarded-For, who asked them, like 127.0.0.1,10.0.0.0/8",
+	{"LARDER_TRUSTED_PROXIES", "trusted-proxies", "", "`addresses` of reverse proxies that are trusted to name the client in X-Forwarded-For, like 127.0.0.1,10.0.0.0/8",
 		func(s *Settings, v string) (err error) { s.TrustedProxies, err = parseProxies(v); return err }},
-	{"LARDER_LOG", "log", string(LogText), "how lines of the log are written, `text|json`",
+	{"LARDER_LOG", "log", string(LogText), "format of the log, `text|json`",
 		func(s *Settings, v string) error { s.Log = LogFormat(v); return s.Log.check() }},
 }
 

@@ -23,7 +23,7 @@ func checkListen(addr string) error {
 	return nil
 }
 
-// maxDays is the most that an operator can say, as on AWS.
+// maxDays is the largest number of days, as on AWS.
 const maxDays = 3650
 
 func parseDays(value string) (int, error) {
@@ -34,11 +34,11 @@ func parseDays(value string) (int, error) {
 	return days, nil
 }
 
-// parseHostname normalises a hostname as Terraform does with those in source
-// addresses: lower case, without the port 443.
+// parseHostname normalises a hostname as Terraform does in source addresses: lower case,
+// without the port 443.
 func parseHostname(value string) (string, error) {
 	if strings.ContainsAny(value, "/@?#") {
-		return "", fmt.Errorf("write just the host, like registry.example.com, without https:// and path")
+		return "", fmt.Errorf("write only the host, like registry.example.com, without https:// and path")
 	}
 	name, err := svchost.ForComparison(value)
 	if err != nil {
@@ -55,14 +55,14 @@ func parseHostname(value string) (string, error) {
 }
 
 func parseURL(value string) (string, error) {
-	const want = "write scheme, host and port alone, like https://s3.example.com:9443"
+	const want = "write only scheme, host and port, like https://s3.example.com:9443"
 	u, err := url.Parse(value)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
 		strings.TrimRight(u.Path, "/") != "" {
 		return "", fmt.Errorf("not the URL of an S3 endpoint: %s", want)
 	}
 	if u.Scheme != "https" {
-		return "", fmt.Errorf("the S3 endpoint is reached by https: %s", want)
+		return "", fmt.Errorf("the S3 endpoint speaks https: %s", want)
 	}
 	return "https://" + strings.ToLower(u.Host), nil
 }
@@ -70,7 +70,7 @@ func parseURL(value string) (string, error) {
 func checkIssuer(value string) error {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("not the URL of a provider: write it as its discovery document has it, like https://login.example.com")
+		return fmt.Errorf("not the URL of a provider: write it exactly as in its discovery document, like https://login.example.com")
 	}
 	return nil
 }
@@ -88,11 +88,11 @@ func parseProxies(value string) (all []netip.Prefix, err error) {
 		}
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%q is no address and no network: write them with commas between, like 127.0.0.1,10.0.0.0/8", text)
+			return nil, fmt.Errorf("%q is not an address or network: write them with commas between, like 127.0.0.1,10.0.0.0/8", text)
 		case network.Addr().Is4In6():
 			return nil, fmt.Errorf("write %q without ::ffff: at its beginning", text)
 		case network.Bits() == 0:
-			return nil, fmt.Errorf("%q is everybody, and everybody could say to be another: write the addresses of the proxies alone", text)
+			return nil, fmt.Errorf("%q is everybody, and then everybody could claim another address: write only the addresses of the proxies", text)
 		}
 		all = append(all, network.Masked())
 	}
@@ -104,7 +104,7 @@ func parseScopes(value string) ([]string, error) {
 	foreign := func(c rune) bool { return c != ' ' && (c < '!' || c > '~' || c == '"' || c == '\\') }
 	scopes := strings.Fields(value)
 	if strings.ContainsFunc(value, foreign) || !slices.Contains(scopes, "openid") {
-		return nil, fmt.Errorf("write scopes with spaces between them, of which one is openid, like \"openid profile groups\"")
+		return nil, fmt.Errorf("write scopes with spaces between them, and openid among them, like \"openid profile groups\"")
 	}
 	return scopes, nil
 }

@@ -18,11 +18,11 @@ import (
 // ErrNobody reports that nobody listens at a socket.
 var ErrNobody = errors.New("nobody listens at the socket")
 
-// Ask sends a request to who listens at path, and returns the answer, which may
-// be an error of its own.
+// Ask sends a request to the server at path, and returns its answer, which may be an error
+// of the server.
 //
-// Errors: ErrNobody, and others of the way there and back. It is not known then
-// what became of the request.
+// Errors: ErrNobody, and errors of the connection. After these it is not known what became
+// of the request.
 func Ask(ctx context.Context, path string, request control.Request) (control.Answer, error) {
 	address, err := Address(path)
 	if err != nil {
@@ -45,10 +45,10 @@ func Ask(ctx context.Context, path string, request control.Request) (control.Ans
 	return readAnswer(response)
 }
 
-// Fetch has who listens at path hand out the file name, which the caller closes. A
-// read fails where the file does not come to its end.
+// Fetch gets the file name from the server at path. The caller closes it. A read fails if
+// the file is cut off.
 //
-// Errors: ErrNobody, and others of the way and of who listens.
+// Errors: ErrNobody, and errors of the connection and of the server.
 func Fetch(ctx context.Context, path, name string) (io.ReadCloser, int64, error) {
 	address, err := Address(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func Fetch(ctx context.Context, path, name string) (io.ReadCloser, int64, error)
 	if err != nil {
 		return nil, 0, err
 	}
-	return nil, 0, fmt.Errorf("who serves does not hand out %s, and may be of another version than the command: %s", name, answer.Error)
+	return nil, 0, fmt.Errorf("the server does not hand out %s, and may be of another version than the command: %s", name, answer.Error)
 }
 
 // Listens says whether somebody listens at path.
@@ -114,7 +114,7 @@ func readAnswer(response *http.Response) (control.Answer, error) {
 	}
 	var answer control.Answer
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return control.Answer{}, fmt.Errorf("the answer %s is not readable: %w", response.Status, err)
+		return control.Answer{}, fmt.Errorf("the answer %s cannot be read: %w", response.Status, err)
 	}
 	if response.StatusCode == http.StatusServiceUnavailable {
 		return control.Answer{}, errors.New("larder stopped before it had an answer")

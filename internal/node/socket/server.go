@@ -22,8 +22,8 @@ const (
 	readTimeout    = 10 * time.Second
 	maxHeaderBytes = 16 << 10
 
-	// stopTimeout bounds how long requests may take to end at a stop, after
-	// they were told to.
+	// stopTimeout bounds the time that requests have to end after they were canceled at a
+	// stop.
 	stopTimeout = 10 * time.Second
 )
 
@@ -32,11 +32,11 @@ type Handler interface {
 	Handle(context.Context, control.Request) control.Answer
 }
 
-// Files are what the server hands out as a whole: by its name, what writes it to a
-// file that is for this answer alone.
+// Files are the files that the server hands out. For each name there is a function that
+// writes the content to a file, which is for one answer only.
 type Files map[string]func(ctx context.Context, path string) error
 
-// Server answers what comes by a socket.
+// Server answers requests at a socket.
 type Server struct {
 	http    *http.Server
 	stop    context.CancelFunc // of all requests
@@ -47,8 +47,7 @@ type Server struct {
 	running sync.WaitGroup // requests
 }
 
-// Serve answers requests that come by a listener, which it takes over, until
-// Close.
+// Serve answers requests at a listener, which it takes over, until Close.
 func Serve(listener net.Listener, handler Handler, files Files, logger *slog.Logger) *Server {
 	running, stop := context.WithCancel(context.Background())
 	s := &Server{stop: stop, done: make(chan struct{}), handler: handler, files: files}
@@ -111,13 +110,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	answer, status := s.handler.Handle(ctx, request), http.StatusOK
 	if ctx.Err() != nil && (answer.Error != "" || answer.Walked != nil) {
-		status = http.StatusServiceUnavailable // it was not done, or not to the end
+		status = http.StatusServiceUnavailable // the request was not done, or not to the end
 	}
 	write(w, status, answer)
 }
 
-// serveFile hands a file out. It is written to its end first, so a client who is slow
-// holds nothing up.
+// serveFile hands a file out. The file is written whole before that, so that a slow client
+// does not hold anything up.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, fill func(ctx context.Context, path string) error) {
 	folder, err := os.MkdirTemp("", "larder-") // mode 0700
 	if err == nil {
@@ -131,7 +130,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, fill func(ctx
 	http.ServeFile(w, r, filepath.Join(folder, "file"))
 }
 
-// readRequest reads one request, and nothing beside it.
+// readRequest reads one request. Nothing may follow it.
 func readRequest(body io.Reader) (request control.Request, err error) {
 	decoder := json.NewDecoder(body)
 	decoder.DisallowUnknownFields()
@@ -147,5 +146,5 @@ func readRequest(body io.Reader) (request control.Request, err error) {
 func write(w http.ResponseWriter, status int, answer control.Answer) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer) // who does not get it asks again
+	_ = json.NewEncoder(w).Encode(answer) // a client that does not get it asks again
 }

@@ -1,7 +1,7 @@
-// Package socket is the door in a data folder by which an operator's commands
-// reach the node that serves from it: HTTP/1.1 over a unix socket, to which one
-// POST takes one request and brings one answer back, and a GET brings one of few
-// files. Who may open the socket, which is the folder's owner, may ask for everything.
+// Package socket is how an operator's commands reach the node that serves from a data
+// folder: HTTP/1.1 over a unix socket in the folder. A POST sends one request and gets one
+// answer; a GET gets one of a few files. Only the folder's owner may open the socket, and
+// may ask for everything.
 package socket
 
 import (
@@ -15,25 +15,24 @@ import (
 )
 
 const (
-	// maxPath is how long the path of a socket may be, in bytes: on macOS 104
-	// with the NUL at its end, elsewhere no less.
+	// maxPath is the longest path of a socket, in bytes: on macOS 104 with the NUL at its
+	// end, elsewhere not less.
 	maxPath = 103
 
-	// maxRequest and maxAnswer bound what is read, in bytes. A deployment's
-	// answers, which are the same, have 6 MB at most.
+	// maxRequest and maxAnswer bound what is read, in bytes. The same answers of a
+	// deployment have at most 6 MB.
 	maxRequest = 64 << 10
 	maxAnswer  = 8 << 20
 
-	// answerTimeout is how long an answer may take. Most come within seconds,
-	// but all packages of a version may have to be read for one.
+	// answerTimeout is how long an answer may take. Most take seconds, but for some all
+	// packages of a version are read.
 	answerTimeout = 15 * time.Minute
 )
 
-// Listen listens at path, for the process's own user alone, in place of a
-// socket that a process which was killed has left there. The caller must be the
-// only one that serves from the folder.
+// Listen listens at path, for the process's own user only. It replaces the socket of a
+// killed process. The caller must be the only server of the folder.
 //
-// Errors say so when the path is too long for a socket.
+// If the path is too long for a socket, the error says so.
 func Listen(path string) (net.Listener, error) {
 	address, err := Address(path)
 	if err != nil {
@@ -52,8 +51,8 @@ func Listen(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Address is how to listen and to connect at path: as it is, or from the working directory if that is shorter,
-// for the system allows of few bytes.
+// Address returns the address to listen or connect at: path, or the relative path from the
+// working directory if that is shorter, because the system allows only few bytes.
 func Address(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

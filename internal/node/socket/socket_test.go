@@ -84,7 +84,7 @@ func TestFetch(t *testing.T) {
 		t.Errorf("%q of %d bytes, %v", content, size, err)
 	}
 	for name, says := range map[string]string{"bad": "it cannot be read", "two": "requests are made by POST"} {
-		want := "who serves does not hand out " + name + ", and may be of another version than the command: " + says
+		want := "the server does not hand out " + name + ", and may be of another version than the command: " + says
 		if _, _, err := Fetch(t.Context(), path, name); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -329,7 +329,7 @@ func TestBadAnswers(t *testing.T) {
 	for name, test := range map[string]struct{ answer, says string }{
 		"none":      {"", "EOF"},
 		"cut short": {head + "100\r\n\r\n{", "unexpected EOF"},
-		"not JSON":  {head + "2\r\n\r\nhi", "not readable"},
+		"not JSON":  {head + "2\r\n\r\nhi", "cannot be read"},
 		"too large": {fmt.Sprintf("%s%d\r\n\r\n%s", head, maxAnswer+1, bytes.Repeat([]byte(" "), maxAnswer+1)), "larger than"},
 	} {
 		path := newPath(t)

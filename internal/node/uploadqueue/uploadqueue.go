@@ -1,7 +1,7 @@
-// Package uploadqueue feeds the publisher of a single node. It is told which keys
-// have changed, and publishes what lies under them: several at once, a key
-// never twice at the same time, and again after a while where it failed: those one
-// after another, for about a day, so that they are not in the way of others.
+// Package uploadqueue feeds the publisher of a single node with the keys that have changed.
+// It publishes several keys at once, but a key never twice at the same time. A key that
+// failed is tried again, for about a day. Keys that failed are tried one after another, so
+// that they do not hold others up.
 package uploadqueue
 
 import (
@@ -16,14 +16,13 @@ const (
 	// workers is how many keys are published at once.
 	workers = 4
 
-	// firstDelay and maxDelay bound the wait before a key is tried again; it
-	// doubles with every failure.
+	// firstDelay and maxDelay bound the wait before the next try of a key, which doubles
+	// with every failure.
 	firstDelay = time.Second
 	maxDelay   = time.Minute
 
-	// maxTries is how often a key is tried that fails every time: for about a
-	// day. Then it is left, until something changes under it, or the node
-	// starts.
+	// maxTries is how often a failing key is tried, in about a day. After that it waits
+	// until its object changes, or the node starts.
 	maxTries = 24 * 60
 )
 
@@ -36,8 +35,8 @@ type Queue struct {
 
 	mu    sync.Mutex
 	queue []string
-	later []string          // when nothing of the queue can be taken
-	again bool              // one that has failed before is running
+	later []string          // taken when nothing of the queue can be taken
+	again bool              // a key that has failed before is running
 	keys  map[string]*entry // every key that is queued, running or waiting for its next try
 }
 
@@ -47,12 +46,12 @@ type entry struct {
 	failures int
 }
 
-// New is a queue that hands keys to publish.
+// New makes a queue that hands keys to publish.
 func New(publish func(ctx context.Context, key string) error, log *slog.Logger) *Queue {
 	return &Queue{publish: publish, log: log, wake: make(chan struct{}, 1), keys: map[string]*entry{}}
 }
 
-// Notice says that something has changed under a key. It never blocks.
+// Notice says that the object of a key has changed. It never blocks.
 func (q *Queue) Notice(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,14 +64,13 @@ func (q *Queue) Notice(key string) {
 		return
 	}
 	e.queued = true
-	if !e.running { // else it is queued when the run ends
+	if !e.running { // otherwise it is queued when the run ends
 		q.enqueue(key)
 	}
 }
 
-// Later says that something may have changed under a key a while ago: it is
-// published once nothing that Notice told of can be, since nobody waits for it. It
-// never blocks.
+// Later says that the object of a key may have changed a while ago. Keys of Notice are
+// published first, because nobody waits for this one. It never blocks.
 func (q *Queue) Later(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,8 +90,7 @@ func (q *Queue) wakeUp() {
 	}
 }
 
-// Run publishes until the context ends, and returns when nothing is in work
-// any more.
+// Run publishes until the context ends, and returns when no key is running any more.
 func (q *Queue) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -144,8 +141,8 @@ func (q *Queue) take() (key string, ok bool) {
 	return key, true
 }
 
-// takeLater takes a key that is neither queued nor running nor waiting for its
-// next try: those are published anyway.
+// takeLater takes a key of later, unless it is queued, running or waiting for its next try:
+// these are published anyway.
 func (q *Queue) takeLater() (key string, ok bool) {
 	for len(q.later) > 0 {
 		key, q.later = q.later[0], q.later[1:]
@@ -176,8 +173,8 @@ func (q *Queue) work(ctx context.Context, key string) {
 	}
 }
 
-// done ends the run of a key and says when to try it again, if it failed: never,
-// for 0.
+// done ends the run of a key. If it failed, it returns the wait before the next try; 0 is
+// never.
 func (q *Queue) done(key string, err error) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -185,7 +182,7 @@ func (q *Queue) done(key string, err error) time.Duration {
 	e.running = false
 	if e.failures > 0 {
 		q.again = false
-		q.enqueue() // those that have waited for that
+		q.enqueue() // keys that have waited for this one
 	}
 	if e.queued {
 		q.enqueue(key)
