@@ -3,8 +3,8 @@
 // issuers say of people and pipelines, and the decisions that follow. All of it is
 // rules and data; where they are kept is behind [Tokens], [Rules] and [Tickets].
 //
-// Whoever has no scope for something may not do it: there is nothing that takes
-// a scope away, and nothing that stands for a scope that is missing.
+// Without a scope for something, nobody may do it. Nothing takes a scope away, and
+// nothing replaces a missing one.
 package access
 
 import (
@@ -24,7 +24,7 @@ var (
 	ErrFull = errors.New("too many people are logging in at the same time")
 )
 
-// Decision is what was decided of somebody who wanted something.
+// Decision is whether somebody may do something, and why.
 type Decision struct {
 	Who     string // such as "nobody", or `token "ci" of alice (3f2a90c1)`; never a secret
 	What    string // such as "read providers:acme/widget"
@@ -32,7 +32,7 @@ type Decision struct {
 	Why     string // if it was not allowed, or by which rule it was
 }
 
-// Audit is told of every decision.
+// Audit is called with every decision.
 type Audit func(context.Context, Decision)
 
 // LogTo writes one line for each decision, all in the same shape.

@@ -4,8 +4,7 @@ import (
 	"strings"
 )
 
-// Caller is who asks, as far as a request says it. The zero Caller is nobody and
-// may do nothing.
+// Caller is who sends a request. The zero Caller is nobody and may do nothing.
 type Caller struct {
 	anyone bool
 	id     ID
@@ -16,7 +15,7 @@ type Caller struct {
 var Anyone = Caller{anyone: true}
 
 // Bearer is the caller who shows a token. Whether the token is good is found out
-// with what is asked.
+// together with the answer, by a [Lookup].
 func Bearer(id ID) Caller { return Caller{id: id} }
 
 // IsAnyone says that the caller may read because everybody may.
@@ -25,7 +24,7 @@ func (c Caller) IsAnyone() bool { return c.anyone }
 // Token is the token that the caller shows, if any.
 func (c Caller) Token() (ID, bool) { return c.id, c.id != ID{} }
 
-// Why says why there is no token: one that could be none was sent, or nothing.
+// Why says why there is no token, in the words of an answer.
 func (c Caller) Why() string {
 	if c.why == "" {
 		return "there is no token"
@@ -38,7 +37,7 @@ const maxHeader = 1 << 10
 
 // Authenticate reads the Authorization headers of a request: exactly one must
 // have the scheme Bearer, in any case, and a token. A token anywhere else, such
-// as in the query, is none.
+// as in the query, does not count.
 func Authenticate(authorization []string) Caller {
 	if len(authorization) == 0 {
 		return Caller{}
@@ -57,20 +56,19 @@ func Authenticate(authorization []string) Caller {
 	return Bearer(id)
 }
 
-// Lookup is a token that is looked up in the request that also answers something
-// else.
+// Lookup looks a token up in the same request to a store that reads something else.
 type Lookup struct {
 	ID    ID
-	Token *Token // when that is answered; nil where there is no such token
+	Token *Token // after [Lookup.Found]; nil if there is no such token
 
-	// Wanted says whether there is to be any other answer, for whoever has the
-	// token. Nil: in any case.
+	// Wanted says whether to read anything else for the caller with this token. If
+	// it is nil, everything is read.
 	Wanted func(*Token) bool
 }
 
 // Found keeps the token, or nil, and says whether anything else is wanted. If it
-// is not, nothing else may be looked at: how long that takes, or that it fails,
-// would tell what is there.
+// is not, the store must read nothing else: the time that takes, or its failure,
+// would show what is there.
 func (l *Lookup) Found(t *Token) (wanted bool) {
 	l.Token = t
 	return l.Wanted == nil || l.Wanted(t)

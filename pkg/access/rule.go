@@ -22,16 +22,16 @@ const (
 	ForPeople    Use = "people"    // who log in
 )
 
-// Rule trusts what an issuer says of whoever it fits, and gives scopes for it.
+// Rule gives scopes to those whose claims fit it, on the word of the issuer.
 type Rule struct {
 	Name     string   `json:"name"`
 	Use      Use      `json:"use"`
-	Issuer   string   `json:"issuer,omitempty"`   // exactly the iss claim; empty for people: it is the one that the registry sends them to
+	Issuer   string   `json:"issuer,omitempty"`   // exactly the iss claim; empty for people, who log in with the registry's own provider
 	Audience string   `json:"audience,omitempty"` // exactly one of the aud claim; likewise
 	Claims   []Claim  `json:"claims"`             // all of them must fit
-	Scopes   Scopes   `json:"scopes"`             // what the tokens may read that it gives
-	Uploads  []string `json:"uploads,omitempty"`  // the namespaces to which pipelines may upload
-	Lifetime Duration `json:"lifetime"`           // of the tokens and access keys that it gives
+	Scopes   Scopes   `json:"scopes"`             // what its tokens may read
+	Uploads  []string `json:"uploads,omitempty"`  // namespaces to which pipelines may upload
+	Lifetime Duration `json:"lifetime"`           // of its tokens and access keys
 }
 
 // Claim is what one claim must be.
@@ -70,7 +70,7 @@ const (
 
 var ruleName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// Validate says what is wrong with a rule, and with one that would trust
+// Validate says what is wrong with a rule. It refuses a rule that would trust
 // strangers.
 func (r Rule) Validate() error {
 	if !ruleName.MatchString(r.Name) {
@@ -132,7 +132,7 @@ func (r Rule) validateForPipelines() error {
 	if !isText(r.Audience) {
 		return errors.New("the rule has no audience: write what the pipelines ask their identity tokens to be for, such as https:// and the registry's host")
 	}
-	if !slices.ContainsFunc(r.Claims, Claim.literal) {
+	if !slices.ContainsFunc(r.Claims, Claim.isSelective) {
 		return errors.New("the rule trusts everybody whom the issuer knows: write a claim that is not just *")
 	}
 	if err := r.checkOwner(); err != nil {
@@ -148,8 +148,8 @@ func (r Rule) checkLifetime(most time.Duration) error {
 	return nil
 }
 
-// owners says, of issuers that everybody can have an identity from, which claims
-// tell whose it is, and with what their values begin before the owner's name.
+// owners has the issuers that give everybody an identity. For each it has the claims
+// that name the owner, and the text before the owner's name in their values.
 var owners = map[string]map[string]string{
 	"https://token.actions.githubusercontent.com": {
 		"sub": "repo:", "repository": "", "repository_owner": "", "repository_id": "", "repository_owner_id": "", "enterprise": "", "enterprise_id": "",
@@ -168,7 +168,7 @@ var owners = map[string]map[string]string{
 	},
 }
 
-// checkOwner refuses a rule that strangers fit as well as those who are meant.
+// checkOwner refuses a rule that strangers fit, too.
 func (r Rule) checkOwner() error {
 	claims, public := owners[strings.TrimSuffix(r.Issuer, "/")]
 	if !public {
@@ -186,10 +186,9 @@ func (r Rule) checkOwner() error {
 
 const wildcard = "*"
 
-// ParseClaim reads NAME=PATTERN. A pattern is what the claim's value is, or one
-// of its values, letter by letter. Of its parts, which are between slashes and
-// colons, each may be a * for any one part; at the end of the pattern it stands
-// for one part or more:
+// ParseClaim reads NAME=PATTERN. A pattern is the claim's value, or one of its
+// values, letter by letter. Slashes and colons divide it into parts. A part may be
+// *, which fits any one part; at the end of the pattern it fits one part or more:
 //
 //	repository_owner=acme
 //	sub=repo:acme/*
@@ -224,8 +223,8 @@ func isText(text string) bool {
 		!strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
-// literal says that a pattern does not fit just any value.
-func (c Claim) literal() bool {
+// isSelective says whether there are values that the pattern does not fit.
+func (c Claim) isSelective() bool {
 	return slices.ContainsFunc(split(c.Pattern), func(part string) bool { return part != wildcard && part != "/" && part != ":" })
 }
 
@@ -252,7 +251,7 @@ func (c Claim) fits(value any) bool {
 	}
 }
 
-// split is the parts of a text and the separators between them, each of its own.
+// split is the parts of a text and the separators between them, in order.
 func split(text string) []string {
 	var all []string
 	for text != "" {
@@ -269,8 +268,8 @@ func split(text string) []string {
 	return all
 }
 
-// match compares parts and separators. A wildcard fits one part, which is not
-// empty, and at the end at least that and all that follows.
+// match compares parts and separators. A wildcard fits one part that is not empty; at
+// the end it also fits all that follows.
 func match(pattern, value []string) bool {
 	for i, want := range pattern {
 		if i >= len(value) {
@@ -293,8 +292,8 @@ func match(pattern, value []string) bool {
 // [json.Number].
 type Claims map[string]any
 
-// Fits says whether a rule trusts what was said of somebody. That it was said by
-// the rule's issuer to the rule's audience is for the caller to know.
+// Fits says whether a rule trusts somebody with these claims. The caller has compared
+// issuer and audience.
 func (r Rule) Fits(claims Claims) bool {
 	return len(r.Claims) > 0 && !slices.ContainsFunc(r.Claims, func(c Claim) bool { return !c.fits(claims[c.Name]) })
 }
@@ -307,8 +306,8 @@ type Grant struct {
 	Lifetime time.Duration
 }
 
-// Granted is what those of the rules give together that fit: the scopes and uploads
-// of all, for the shortest of their lifetimes. It has no rules if none fits.
+// Granted is what all the rules give that fit: their scopes and uploads together, for
+// the shortest of their lifetimes. It names no rules if no rule fits.
 func Granted(rules []Rule, claims Claims) Grant {
 	var g Grant
 	for _, rule := range rules {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestClaims is every rule of patterns, and what each of them does not fit.
+// TestClaims has every rule of patterns, with what does not fit.
 func TestClaims(t *testing.T) {
 	const branch = `"repo:acme/widget:ref:refs/heads/main"`
 	for _, tt := range []struct {
@@ -90,7 +90,7 @@ func TestClaims(t *testing.T) {
 		t.Error("a rule without claims fits")
 	}
 	if (Rule{Claims: []Claim{{"sub", "x"}, {"ref", "main"}}}).Fits(Claims{"sub": "x"}) {
-		t.Error("a rule fits of which one claim is missing")
+		t.Error("a rule fits although one claim is missing")
 	}
 }
 
@@ -101,7 +101,7 @@ func TestWhatIsNoClaim(t *testing.T) {
 		}
 	}
 	if _, err := ParseClaim("repository_owner"); err == nil || !strings.Contains(err.Error(), "write NAME=PATTERN") {
-		t.Errorf("it is not said how a claim is written: %v", err)
+		t.Errorf("the error does not say how a claim is written: %v", err)
 	}
 	if _, err := ParseClaim("sub=" + strings.Repeat("a", maxText)); err != nil {
 		t.Errorf("the longest pattern: %v", err)
@@ -240,8 +240,8 @@ func manyScopes(t *testing.T, n int) Scopes {
 	return all
 }
 
-// TestOwners is every claim that tells whose an identity is, of every issuer that
-// everybody can have one from, and what else its value may be.
+// TestOwners has every issuer that gives everybody an identity, every claim of it that
+// names the owner, and values of these claims that name nobody.
 func TestOwners(t *testing.T) {
 	for issuer, rows := range map[string]string{
 		"https://token.actions.githubusercontent.com": `sub=repo:acme/* repository=acme/widget repository_owner=acme repository_id=1
@@ -338,12 +338,12 @@ func TestRuleAsText(t *testing.T) {
 		t.Errorf("%s is read as %+v, %v", data, again, err)
 	}
 	if err := json.Unmarshal([]byte(`{"lifetime":"for ever"}`), &again); err == nil {
-		t.Error("what is no lifetime was read")
+		t.Error("a text that is not a lifetime was read")
 	}
 }
 
-// However a pattern and a value are made, one that has no wildcard fits itself
-// alone, and none fits what does not begin with its letters.
+// A pattern without a wildcard fits itself alone. With one, it fits only values that
+// begin with the letters before the wildcard.
 func FuzzClaim(f *testing.F) {
 	f.Add("repo:acme/*", "repo:acme-evil/x")
 	f.Add("repo:acme/*:ref:x", "repo:acme/widget:ref:x")

@@ -18,7 +18,7 @@ const (
 	Mirror    Kind = "mirror"    // hostname/namespace/type
 )
 
-// parts is how many parts a path has of each kind.
+// parts is how many parts a path of each kind has.
 var parts = map[Kind]int{Modules: 3, Providers: 2, Mirror: 3}
 
 // Resource is something that can be read.
@@ -27,7 +27,7 @@ type Resource struct {
 	Path string // as many parts as its kind has, with slashes between them
 }
 
-// String is how it stands in a [Decision].
+// String is the resource as a [Decision] has it.
 func (r Resource) String() string { return "read " + string(r.Kind) + ":" + r.Path }
 
 // Scope allows to read what it matches. The zero Scope matches nothing.
@@ -47,9 +47,8 @@ const (
 	maxScope = 400
 )
 
-// ParseScope reads a scope: "read ", a kind, a colon and a path of that kind, of
-// which each part is a name or "*", and the last "*" stands for all parts that
-// remain:
+// ParseScope reads a scope: "read ", a kind, a colon and a path of that kind. Each
+// part of the path is a name or "*". A "*" at the end stands for all parts that remain:
 //
 //	read providers:acme/widget
 //	read modules:acme/*
@@ -57,8 +56,8 @@ const (
 //	read mirror:registry.terraform.io/hashicorp/*
 //	read *
 //
-// The last of them is everything. Names are taken without regard to case, as
-// addresses are unique without it.
+// The last of them is everything. The case of names does not matter, since addresses
+// do not differ in case alone.
 //
 // The error says what is wrong, and how a scope is written.
 func ParseScope(text string) (Scope, error) {
@@ -94,8 +93,8 @@ func parseScope(text string) (Scope, error) {
 	return s, nil
 }
 
-// checkPart checks a part of a path. What it lets through need not be a name
-// that anything can have: then it matches nothing.
+// checkPart checks a part of a path. It accepts some names that nothing can have;
+// these match nothing.
 func checkPart(part string) error {
 	foreign := func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
@@ -147,7 +146,7 @@ func (s Scope) allows(r Resource) bool {
 	return len(s.path) == len(path)
 }
 
-// Scopes are all that somebody may do. Those who have none may do nothing.
+// Scopes are all that somebody may do. Without any, they may do nothing.
 type Scopes []Scope
 
 // Allow says whether one of the scopes matches.

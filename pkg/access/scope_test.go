@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestScopes is every rule of scopes, and what each of them denies.
+// TestScopes has every rule of scopes, with what it denies.
 func TestScopes(t *testing.T) {
 	for _, tt := range []struct {
 		scopes   string // with commas between them
@@ -54,7 +54,7 @@ func TestScopes(t *testing.T) {
 		{"read modules:*", Resource{Providers, "acme/widget"}, false},
 
 		{"read mirror:*", Resource{Mirror, "registry.terraform.io/hashicorp/time"}, true},
-		{"read mirror:*", Resource{Providers, "acme/widget"}, false}, // also through the mirror: it is the registry's own
+		{"read mirror:*", Resource{Providers, "acme/widget"}, false}, // the registry's own, also through the mirror
 		{"read mirror:registry.terraform.io/*", Resource{Mirror, "registry.terraform.io/hashicorp/time"}, true},
 		{"read mirror:registry.terraform.io/*", Resource{Mirror, "registry.terraform.io.evil/hashicorp/time"}, false},
 		{"read mirror:registry.terraform.io/hashicorp/*", Resource{Mirror, "registry.terraform.io/hashicorp/time"}, true},
@@ -151,7 +151,7 @@ func TestWhatIsNoScope(t *testing.T) {
 		}
 	}
 	if _, err := ParseScopes([]string{"read *", "read"}); err == nil {
-		t.Error("what is no scope is one beside another")
+		t.Error("a text that is not a scope is accepted beside one that is")
 	}
 	if _, err := ParseScope("read providers:acme/" + strings.Repeat("a", maxScope+1-len("read providers:acme/"))); err == nil {
 		t.Error("a scope is longer than the longest")
@@ -172,7 +172,7 @@ func TestScopesAsText(t *testing.T) {
 		t.Errorf("%v, %v", again, err)
 	}
 	if err := json.Unmarshal([]byte(`["read everything"]`), &again); err == nil {
-		t.Error("what is no scope was read")
+		t.Error("a text that is not a scope was read")
 	}
 }
 

@@ -24,9 +24,9 @@ type Tokens interface {
 	Token(ctx context.Context, id ID) (Token, error)
 
 	// Tokens is a page of all tokens, in the order of their IDs: up to some
-	// thousand that come after one, which is the next of the page before, and
-	// empty at first. Next is empty when there are no more. Those that are past
-	// their [Token.ListedUntil] need not be among them.
+	// thousand. For the first page after is empty, and then the next of the page
+	// before. Next is empty when there are no more. A page may lack tokens that are
+	// past their [Token.ListedUntil].
 	Tokens(ctx context.Context, after string) (page []Token, next string, err error)
 
 	// RevokeToken ends a token for ever.
@@ -34,8 +34,8 @@ type Tokens interface {
 	// Errors: [ErrNotFound].
 	RevokeToken(ctx context.Context, id ID) error
 
-	// NoteUse notes the last day on which a token was used. Of one that is not
-	// there it notes nothing, and returns nil.
+	// NoteUse notes the last day on which a token was used. If there is no such
+	// token, it does nothing and returns nil.
 	NoteUse(ctx context.Context, id ID, day Day) error
 }
 
@@ -52,33 +52,32 @@ type Rules interface {
 	// Errors: [ErrExists] when one has its name.
 	AddRule(ctx context.Context, r Rule) error
 
-	// RemoveRule ends a rule. The tokens that it gave stay until they expire
-	// or are revoked.
+	// RemoveRule ends a rule. Its tokens stay until they expire or are revoked.
 	//
 	// Errors: [ErrNotFound].
 	RemoveRule(ctx context.Context, name string) error
 }
 
-// MaxTicket is how large what a ticket holds may be, in bytes.
+// MaxTicket is how much data a ticket may hold, in bytes.
 const MaxTicket = 16 << 10
 
-// Tickets keeps what has to be known once, and soon: that a person is about to
-// log in. Whoever comes with a ticket's secret gets what is kept under its ID,
-// and nobody gets it twice. Implementations are safe for concurrent use.
+// Tickets keeps data that is needed once, and soon, such as a step of a login. The
+// caller who has a ticket's secret knows its ID, and can take the data once.
+// Implementations are safe for concurrent use.
 type Tickets interface {
 	// KeepTicket keeps data under an ID that nobody has used.
 	//
 	// Errors: [ErrFull].
 	KeepTicket(ctx context.Context, id ID, data []byte, expires time.Time) error
 
-	// TakeTicket is what is kept under an ID, to exactly one of all who ask
-	// for it, and to nobody from the time on when it expires.
+	// TakeTicket takes what is kept under an ID. Only one of all callers gets it,
+	// and nobody once it has expired.
 	//
 	// Errors: [ErrNotFound].
 	TakeTicket(ctx context.Context, id ID) ([]byte, error)
 }
 
-// Store keeps all of it.
+// Store keeps tokens, rules and tickets.
 type Store interface {
 	Tokens
 	Rules

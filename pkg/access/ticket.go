@@ -5,14 +5,13 @@ import (
 	"crypto/sha256"
 )
 
-// NewTicket makes the secret of a ticket for a purpose, which nobody has seen
-// before (130 bits), and the ID that the ticket is kept under.
+// NewTicket makes the secret of a new ticket for a purpose, of 130 random bits, and
+// the ID under which the ticket is kept.
 func NewTicket(purpose string) (secret string, id ID) {
 	secret = rand.Text()
 	return secret, TicketID(purpose, secret)
 }
 
-// TicketID is the ID of the ticket that a secret is for. Who knows it cannot
-// take the ticket from a registry; and a secret for one purpose is none for
-// another.
+// TicketID is the ID of the ticket that a secret is for. The ID is not enough to take
+// the ticket from a registry. A secret is good for its own purpose alone.
 func TicketID(purpose, secret string) ID { return sha256.Sum256([]byte(purpose + " " + secret)) }

@@ -17,7 +17,7 @@ import (
 
 // Prefix is what every token begins with, so that people and secret scanners
 // recognise one. A token is the prefix, 26 random letters and digits (130 bits),
-// and 7 that are a checksum of what stands before them:
+// and 7 that are a checksum of all before them:
 //
 //	larder_[A-Z2-7]{33}
 const Prefix = "larder_"
@@ -28,22 +28,22 @@ const (
 	secretLength   = len(Prefix) + randomLength + checksumLength
 )
 
-// ErrNoToken says that a text is no token of any registry.
+// ErrNoToken says that a text is not a token of any registry.
 var ErrNoToken = errors.New("it is no token of a registry: those begin with " + Prefix)
 
-// ID is the sha256 of a token's text. Who knows it cannot use the token, and the
-// text is kept nowhere.
+// ID is the sha256 of a token's text. The ID is not enough to use the token, and the
+// text is not stored anywhere.
 type ID [sha256.Size]byte
 
-// NewToken makes the text of a token, which nobody has seen before.
+// NewToken makes the text of a new token, and its ID.
 func NewToken() (secret string, id ID) {
 	secret = Prefix + rand.Text()[:randomLength]
 	secret += checksum(secret)
 	return secret, sha256.Sum256([]byte(secret))
 }
 
-// ParseToken is the ID of a token. It knows a text that is none, or that was
-// mistyped or cut off, without asking anybody.
+// ParseToken is the ID of a token. By the checksum, without a request, it refuses a text
+// that is not a token, or was mistyped or cut off.
 //
 // Errors: [ErrNoToken].
 func ParseToken(secret string) (ID, error) {
@@ -65,7 +65,7 @@ func checksum(text string) string {
 // String is lower-case hex.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Short is as much of it as people need to tell tokens from each other.
+// Short is enough of an ID for people to distinguish tokens.
 func (id ID) Short() string { return id.String()[:8] }
 
 // MarshalText is String.
@@ -91,11 +91,11 @@ const (
 	ByExchange Origin = "exchange" // for the identity of a pipeline
 )
 
-// Token is what is known of a token. Its text is not.
+// Token is what is kept of a token, without its text.
 type Token struct {
 	ID      ID        `json:"id"`
 	Name    string    `json:"name"`
-	Owner   string    `json:"owner"` // whom to ask about it: a person, or the subject that an issuer told
+	Owner   string    `json:"owner"` // whom to ask about it: a person, or the subject of an identity token
 	Origin  Origin    `json:"origin"`
 	Scopes  Scopes    `json:"scopes"`
 	Created time.Time `json:"created"`
@@ -103,10 +103,10 @@ type Token struct {
 	Used    Day       `json:"used,omitempty"`   // when it was last used; empty for never
 }
 
-// Who is how a token stands in a [Decision].
+// Who is the token as a [Decision] has it.
 func (t Token) Who() string { return fmt.Sprintf("token %q of %s (%s)", t.Name, t.Owner, t.ID.Short()) }
 
-// Expired says whether a token is not good any more.
+// Expired says whether a token has expired.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
 // ListedUntil is until when a token is listed; zero for always.
@@ -139,7 +139,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Validate says what is wrong with a token that is to be kept.
+// Validate says what is wrong with a new token.
 func (t Token) Validate() error {
 	if err := CheckName(t.Name); err != nil {
 		return fmt.Errorf("the token's name is %.100q: %w", t.Name, err)

@@ -50,7 +50,7 @@ func TestWhatIsNoToken(t *testing.T) {
 			t.Errorf("%.60q is a token: %v", text, err)
 		}
 		if _, err := ParseToken(text); err != nil && text != "" && len(text) > 7 && strings.Contains(err.Error(), text) {
-			t.Errorf("the error tells the text: %v", err)
+			t.Errorf("the error quotes the text: %v", err)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestAuthenticate(t *testing.T) {
 		}
 	}
 	if _, ok := Anyone.Token(); ok || !Anyone.IsAnyone() || (Caller{}).IsAnyone() {
-		t.Error("anyone and nobody are not who they are")
+		t.Error("anyone may not read, or nobody may")
 	}
 }
 
@@ -132,8 +132,8 @@ func TestTokenAsText(t *testing.T) {
 	}
 }
 
-// TestListedUntil: what expired is listed for a while, and for less long if every
-// job of a pipeline has one.
+// TestListedUntil: an expired token is listed for a while, and that of a pipeline's job
+// for a shorter one.
 func TestListedUntil(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
@@ -152,7 +152,7 @@ func TestListedUntil(t *testing.T) {
 	}
 }
 
-// TestLookup: nothing else is looked at for a token that is not wanted.
+// TestLookup: nothing else is read where the token does not want it.
 func TestLookup(t *testing.T) {
 	token := &Token{Name: "ci"}
 	for _, tt := range []struct {
@@ -174,7 +174,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestTickets: each has a secret of its own, and is good for one purpose.
+// TestTickets: each ticket has its own secret, and is good for one purpose.
 func TestTickets(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Uploader is who may upload to some namespaces, by an access key of their own.
+// Uploader is somebody who may upload to some namespaces, with an access key of their own.
 type Uploader struct {
-	Name        string    `json:"name"` // by which its uploads are known
+	Name        string    `json:"name"` // who its uploads are by
 	AccessKeyID string    `json:"access_key_id"`
 	Namespaces  []string  `json:"namespaces"`
 	Created     time.Time `json:"created"`
@@ -25,11 +25,11 @@ const (
 
 // Those who upload without being an [Uploader].
 const (
-	OperatorName = "operator" // whoever has the operator's own access key
+	OperatorName = "operator" // those who have the operator's own access key
 	RegistryName = "registry" // the registry itself, which pulls through what a mirror lacks
 )
 
-// Expired says whether an uploader may do nothing any more.
+// Expired says whether an uploader has expired.
 func (u Uploader) Expired(now time.Time) bool { return !u.Expires.IsZero() && !now.Before(u.Expires) }
 
 // ListedUntil is until when an uploader is listed; zero for always.
@@ -40,7 +40,7 @@ func (u Uploader) ListedUntil() time.Time {
 	return u.Expires.Add(KeepExpired)
 }
 
-// Validate says what is wrong with an uploader that is to be.
+// Validate says what is wrong with a new uploader.
 func (u Uploader) Validate() error {
 	switch {
 	case !ruleName.MatchString(u.Name):

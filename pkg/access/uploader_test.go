@@ -64,7 +64,7 @@ func TestUploadersEnd(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	u := Uploader{Expires: at}
 	if u.Expired(at.Add(-1)) || !u.Expired(at) || (Uploader{}).Expired(at) {
-		t.Error("expired before its end, not at its end, or without one")
+		t.Error("expired before its end, not at its end, or without an end")
 	}
 	if got := u.ListedUntil(); !got.Equal(at.Add(7 * 24 * time.Hour)) {
 		t.Errorf("listed until %v", got)

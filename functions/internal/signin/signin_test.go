@@ -26,7 +26,7 @@ func TestHandle(t *testing.T) {
 			if r.ListRules == nil {
 				return admin.Answer{Error: "it asks for nothing"}
 			}
-			return admin.Answer{Rules: &admin.Rules{}}
+			return admin.Answer{Rules: &admin.RuleList{}}
 		},
 	})
 	for _, c := range []struct{ event, want string }{

@@ -1,10 +1,9 @@
 // Package admin is what operators ask of a registry about its tokens and its
-// rules of trust: a [Request] and an [Answer], both JSON. Whoever may send a
-// request may do all that is here; it is for the caller of [Handler.Handle] to
-// let nobody else send one.
+// rules of trust: a [Request] and an [Answer], both JSON. Handle does not check who
+// sends a request: its caller lets only operators send one.
 //
-// The text of a token is in no request and no answer: who wants a token makes it
-// up, and asks for its ID to be good.
+// No request and no answer has the text of a token. The operator's command makes the
+// text, and asks the registry to accept its ID.
 package admin
 
 import (
@@ -25,8 +24,8 @@ type Request struct {
 	RemoveRule  *RemoveRule  `json:"remove_rule,omitempty"`
 }
 
-// CreateToken asks for a token of which there is no other one by its name. The
-// same request again finds it done.
+// CreateToken asks for a new token, with a name that no other good token has. The same
+// request again changes nothing and has the same answer.
 type CreateToken struct {
 	ID       access.ID       `json:"id"` // of a text from [access.NewToken]
 	Name     string          `json:"name"`
@@ -46,8 +45,8 @@ type RevokeToken struct {
 	Which string `json:"which"` // its name, its ID, or what its ID begins with, from [MinPrefix] digits on
 }
 
-// MinPrefix is how many hex digits of a token's ID stand for the token, if they
-// do for no other.
+// MinPrefix is how many hex digits of a token's ID name the token, if no other ID
+// begins with them.
 const MinPrefix = 8
 
 // secret is the text of a token, or most of one.
@@ -70,7 +69,7 @@ type RemoveRule struct {
 	Name string `json:"name"`
 }
 
-// Validate is as that of [RevokeToken].
+// Validate refuses what may be the text of a token, as that of [RevokeToken] does.
 func (r RemoveRule) Validate() error {
 	if secret.MatchString(r.Name) {
 		return errors.New("a rule is removed by its name, and that is a token, which \"larder token revoke\" ends")
@@ -78,24 +77,24 @@ func (r RemoveRule) Validate() error {
 	return nil
 }
 
-// Answer is what became of a request. Unless it has an error, the field is set
-// that the request's kind has.
+// Answer is what became of a request. Without an error, it has the field for the kind
+// of the request.
 type Answer struct {
 	Error  string        `json:"error,omitempty"`  // what went wrong and what to do
 	Token  *access.Token `json:"token,omitempty"`  // which was created, or revoked
-	Tokens *Tokens       `json:"tokens,omitempty"` // of ListTokens
+	Tokens *TokenPage    `json:"tokens,omitempty"` // of ListTokens
 	Rule   *access.Rule  `json:"rule,omitempty"`   // which was added, or removed
-	Rules  *Rules        `json:"rules,omitempty"`  // of ListRules
+	Rules  *RuleList     `json:"rules,omitempty"`  // of ListRules
 }
 
-// Tokens is a page of tokens, in the order of their IDs.
-type Tokens struct {
+// TokenPage is a page of tokens, in the order of their IDs.
+type TokenPage struct {
 	Tokens []access.Token `json:"tokens"`
 	Next   string         `json:"next,omitempty"` // to go on after; empty when these were the last
 }
 
-// Rules is all rules, in the order of their names.
-type Rules struct {
+// RuleList is all rules, in the order of their names.
+type RuleList struct {
 	Rules []access.Rule `json:"rules"`
 }
 
@@ -113,8 +112,7 @@ func (a Answer) Answers(r Request) bool {
 	}
 }
 
-// Validate says what is wrong with a request, as far as no registry has to be
-// asked for it.
+// Validate says what is wrong with a request, without asking a registry.
 func (c CreateToken) Validate() error {
 	_, err := c.token(time.Now())
 	return err

@@ -16,8 +16,8 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 )
 
-// world is a handler over a real store, at a time that the test sets, and what
-// its audit was told.
+// world is a handler over a real store, at a time that the test sets, and the decisions
+// that reached its audit.
 type world struct {
 	*Handler
 	store     access.Store
@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// must is the answer to a request that is not refused.
+// must is the answer to a request, which must not be an error.
 func (w *world) must(t *testing.T, r Request) Answer {
 	t.Helper()
 	a := w.Handle(t.Context(), r)
@@ -48,8 +48,8 @@ func (w *world) must(t *testing.T, r Request) Answer {
 	return a
 }
 
-// refused says that a request is refused, in which words, and that nothing was
-// allowed.
+// refused checks that a request is refused with these words, and that the audit has no
+// allowed decision.
 func (w *world) refused(t *testing.T, r Request, says ...string) string {
 	t.Helper()
 	w.decisions = nil
@@ -61,7 +61,7 @@ func (w *world) refused(t *testing.T, r Request, says ...string) string {
 	}
 	for _, d := range w.decisions {
 		if d.Allowed || d.Why != a.Error {
-			t.Errorf("it was refused, and the audit is told %+v", d)
+			t.Errorf("it was refused, and the audit has %+v", d)
 		}
 	}
 	return a.Error
@@ -96,7 +96,7 @@ func TestCreateToken(t *testing.T) {
 	}
 	decision := access.Decision{Who: "operator", What: `create token "ci" of alice (` + r.ID.Short() + `): read *`, Allowed: true}
 	if !slices.Equal(w.decisions, []access.Decision{decision}) {
-		t.Errorf("the audit is told %+v, want %+v", w.decisions, decision)
+		t.Errorf("the audit has %+v, want %+v", w.decisions, decision)
 	}
 
 	// The answer was lost, and the same is asked for again.
@@ -124,7 +124,7 @@ func TestCreateToken(t *testing.T) {
 	}
 }
 
-// A name stands for one good token of operators.
+// At most one good token of operators has a name.
 func TestNamesOfTokens(t *testing.T) {
 	w := newWorld(t)
 	first := wanted(t, "ci")
@@ -168,7 +168,7 @@ func (w *world) keep(t *testing.T, token access.Token) {
 	}
 }
 
-// What a request says is not believed because a command has looked at it.
+// The registry checks requests itself: a command may not have done so.
 func TestTokensThatAreNotMade(t *testing.T) {
 	w := newWorld(t)
 	for want, change := range map[string]func(*CreateToken){
@@ -222,23 +222,23 @@ func TestRevokeToken(t *testing.T) {
 		}
 	}
 	if last := w.decisions[len(w.decisions)-1]; !last.Allowed || !strings.HasPrefix(last.What, "revoke token ") {
-		t.Errorf("the audit is told %+v", last)
+		t.Errorf("the audit has %+v", last)
 	}
 }
 
-// The text of a token that somebody gives for its name goes nowhere.
-func TestSecretsAreNotTold(t *testing.T) {
+// If somebody gives the text of a token for its name, no answer and no decision has it.
+func TestSecretsAreNotShown(t *testing.T) {
 	w := newWorld(t)
 	secret, _ := access.NewToken()
 	for _, text := range []string{secret, strings.ToLower(secret), "x " + secret, secret[:len(secret)-1]} {
 		said := w.refused(t, Request{RevokeToken: &RevokeToken{text}}, "not by its text")
-		if told := fmt.Sprint(said, w.decisions); strings.Contains(strings.ToUpper(told), strings.ToUpper(secret[8:20])) {
-			t.Errorf("of %q it is told %s", text, told)
+		if shown := fmt.Sprint(said, w.decisions); strings.Contains(strings.ToUpper(shown), strings.ToUpper(secret[8:20])) {
+			t.Errorf("of %q the answer is %s", text, shown)
 		}
 	}
 	said := w.refused(t, Request{CreateToken: wanted(t, secret)}, "must not be told")
-	if told := fmt.Sprint(said, w.decisions); strings.Contains(told, secret[8:20]) {
-		t.Errorf("of a name it is told %s", told)
+	if shown := fmt.Sprint(said, w.decisions); strings.Contains(shown, secret[8:20]) {
+		t.Errorf("of a name the answer is %s", shown)
 	}
 	for _, r := range []Request{{RemoveRule: &RemoveRule{secret}}, {RemoveRule: &RemoveRule{"x" + secret}}, {AddRule: &access.Rule{Name: secret}}} {
 		says := "that is a token"
@@ -246,15 +246,15 @@ func TestSecretsAreNotTold(t *testing.T) {
 			says = "not a name for a rule"
 		}
 		said := w.refused(t, r, says)
-		if told := fmt.Sprint(said, w.decisions); strings.Contains(told, secret[len(secret)-8:]) {
-			t.Errorf("of the name of a rule it is told %s", told)
+		if shown := fmt.Sprint(said, w.decisions); strings.Contains(shown, secret[len(secret)-8:]) {
+			t.Errorf("of the name of a rule the answer is %s", shown)
 		}
 	}
 	w.must(t, Request{CreateToken: wanted(t, "larder_ci")})
 	w.must(t, Request{RevokeToken: &RevokeToken{"larder_ci"}})
 }
 
-// A list of tokens goes page by page, each as long as an answer may be.
+// A list of tokens comes in pages, each as long as an answer may be.
 func TestListTokens(t *testing.T) {
 	w := newWorld(t)
 	long := make([]string, access.MaxScopes)
@@ -301,7 +301,7 @@ func TestListTokens(t *testing.T) {
 	}
 	w.refused(t, Request{ListTokens: &ListTokens{"x"}}, "not the ID of a token")
 	if len(w.decisions) > 0 {
-		t.Errorf("nothing is changed, and the audit is told %+v", w.decisions)
+		t.Errorf("nothing is changed, and the audit has %+v", w.decisions)
 	}
 }
 
@@ -318,7 +318,7 @@ func TestRules(t *testing.T) {
 		t.Errorf("added %+v", got)
 	}
 	if want := (access.Decision{Who: "operator", What: `add rule "ci": read *`, Allowed: true}); !slices.Equal(w.decisions, []access.Decision{want}) {
-		t.Errorf("the audit is told %+v, want %+v", w.decisions, want)
+		t.Errorf("the audit has %+v, want %+v", w.decisions, want)
 	}
 	uploads := rule(t, "release")
 	uploads.Uploads = []string{"acme", "labs"}
@@ -329,7 +329,7 @@ func TestRules(t *testing.T) {
 	w.must(t, Request{AddRule: uploads}) // the same again, whose answer was lost
 	for i, want := range []string{`add rule "release": read *, upload to acme, labs`, `add rule "uploads": upload to acme`} {
 		if got := w.decisions[1+i]; got != (access.Decision{Who: "operator", What: want, Allowed: true}) {
-			t.Errorf("the audit is told %+v, want %s", got, want)
+			t.Errorf("the audit has %+v, want %s", got, want)
 		}
 	}
 	w.must(t, Request{RemoveRule: &RemoveRule{"release"}})
@@ -359,7 +359,7 @@ func TestARequestForNothing(t *testing.T) {
 	w := newWorld(t)
 	w.refused(t, Request{}, "newer one")
 	if len(w.decisions) > 0 {
-		t.Errorf("the audit is told %+v", w.decisions)
+		t.Errorf("the audit has %+v", w.decisions)
 	}
 }
 

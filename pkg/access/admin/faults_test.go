@@ -12,8 +12,8 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// failing is a store of which one call fails: before it has done anything, or
-// after all of it, so that the answer alone is lost.
+// failing is a store that fails one call: before it has done anything, or after it has
+// done all, so that only the answer is lost.
 type failing struct {
 	access.Store
 	at    int // the call that fails, counted from 1; 0 for none
@@ -81,7 +81,7 @@ func TestEveryCallMayFail(t *testing.T) {
 	for _, tt := range []struct {
 		request Request
 		calls   []string
-		change  string // as the audit is told of it
+		change  string // as the audit has it
 	}{
 		{Request{CreateToken: wanted(t, "new")}, []string{"Tokens", "CreateToken"}, `create token "new"`},
 		{Request{CreateToken: kept}, []string{"Tokens", "CreateToken", "Token"}, `create token "kept"`},
@@ -113,7 +113,7 @@ func TestEveryCallMayFail(t *testing.T) {
 						audit = append(audit, access.Decision{Who: "operator", What: tt.change, Why: fire.Error()})
 					}
 					if !reflect.DeepEqual(answer, Answer{Error: fire.Error()}) || !slices.Equal(w.decisions, audit) || !slices.Equal(store.calls, tt.calls[:at]) {
-						t.Errorf("%+v after %q; the audit is told %+v", answer, store.calls, w.decisions)
+						t.Errorf("%+v after %q; the audit has %+v", answer, store.calls, w.decisions)
 					}
 				})
 			}
@@ -121,7 +121,7 @@ func TestEveryCallMayFail(t *testing.T) {
 	}
 }
 
-// TestSomebodyElseWasFaster: what is to end, and has ended meanwhile, is ended.
+// TestSomebodyElseWasFaster: to end what has ended meanwhile is not an error.
 func TestSomebodyElseWasFaster(t *testing.T) {
 	for name, r := range map[string]Request{
 		"RevokeToken": {RevokeToken: &RevokeToken{"kept"}},
@@ -139,9 +139,9 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 	}
 }
 
-// TestAnswers: an answer to one request is none to another.
+// TestAnswers: an answer has what its own request asks for, and not another one.
 func TestAnswers(t *testing.T) {
-	answers := map[string]Answer{"token": {Token: &access.Token{}}, "tokens": {Tokens: &Tokens{}}, "rule": {Rule: &access.Rule{}}, "rules": {Rules: &Rules{}}, "nothing": {}}
+	answers := map[string]Answer{"token": {Token: &access.Token{}}, "tokens": {Tokens: &TokenPage{}}, "rule": {Rule: &access.Rule{}}, "rules": {Rules: &RuleList{}}, "nothing": {}}
 	for _, tt := range []struct {
 		request Request
 		want    string
@@ -168,7 +168,7 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// byOne is a store of which each page is one token.
+// byOne is a store whose pages have one token each.
 type byOne struct{ access.Store }
 
 func (b byOne) Tokens(ctx context.Context, after string) ([]access.Token, string, error) {
@@ -179,7 +179,7 @@ func (b byOne) Tokens(ctx context.Context, after string) ([]access.Token, string
 	return page, next, err
 }
 
-// TestManyPages: a name is looked for on all pages.
+// TestManyPages: a token is searched by its name on all pages.
 func TestManyPages(t *testing.T) {
 	w := newWorld(t)
 	w.Handler.store = byOne{w.store}

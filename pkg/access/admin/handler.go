@@ -21,7 +21,7 @@ type Handler struct {
 	now   func() time.Time
 }
 
-// New answers from a store. audit is told of every change that is asked for.
+// New answers from a store. It calls audit for every change that somebody asks for.
 func New(store access.Store, audit access.Audit) *Handler { return &Handler{store, audit, time.Now} }
 
 // Handle answers a request. What goes wrong is in the answer.
@@ -31,7 +31,7 @@ func (h *Handler) Handle(ctx context.Context, r Request) Answer {
 		err = errors.New(secret.ReplaceAllString(err.Error(), "(a secret)"))
 	}
 	if what := r.change(); what != "" {
-		h.tell(ctx, what, answer, err)
+		h.auditChange(ctx, what, answer, err)
 	}
 	if err != nil {
 		return Answer{Error: err.Error()}
@@ -83,8 +83,8 @@ func quoted(name string) string {
 	return fmt.Sprintf("%.200q", name)
 }
 
-// tell tells the audit of a change, or of one that was not made.
-func (h *Handler) tell(ctx context.Context, what string, a Answer, err error) {
+// auditChange reports a change, or a failed one, to the audit.
+func (h *Handler) auditChange(ctx context.Context, what string, a Answer, err error) {
 	d := access.Decision{Who: "operator", What: what, Allowed: err == nil}
 	switch {
 	case err != nil:
@@ -97,8 +97,8 @@ func (h *Handler) tell(ctx context.Context, what string, a Answer, err error) {
 	h.audit(ctx, d)
 }
 
-// createToken keeps a token, unless a good one that an operator made has its
-// name. Two at the same moment may both be made: they have IDs of their own.
+// createToken keeps a token, unless a good token of an operator has its name. Two
+// requests at the same moment may both succeed; their tokens differ in ID.
 func (h *Handler) createToken(ctx context.Context, r CreateToken) (*access.Token, error) {
 	wanted, err := r.token(h.now())
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *Handler) createToken(ctx context.Context, r CreateToken) (*access.Token
 	}
 	err = h.store.CreateToken(ctx, wanted)
 	if errors.Is(err, access.ErrExists) {
-		return h.created(ctx, wanted)
+		return h.existingToken(ctx, wanted)
 	}
 	if err != nil {
 		return nil, err
@@ -122,9 +122,9 @@ func (h *Handler) createToken(ctx context.Context, r CreateToken) (*access.Token
 	return &wanted, nil
 }
 
-// created is the token that is kept already, if it is the one that is wanted:
-// the request may come twice, when its answer is lost.
-func (h *Handler) created(ctx context.Context, wanted access.Token) (*access.Token, error) {
+// existingToken is the token with the wanted ID, if it is equal to the wanted one: a
+// request whose answer was lost comes again.
+func (h *Handler) existingToken(ctx context.Context, wanted access.Token) (*access.Token, error) {
 	kept, err := h.store.Token(ctx, wanted.ID)
 	if err != nil {
 		return nil, err
@@ -135,11 +135,11 @@ func (h *Handler) created(ctx context.Context, wanted access.Token) (*access.Tok
 	return &kept, nil
 }
 
-// maxPage is how much of tokens is in one answer, in bytes: that of a function has
-// 6 MB at most.
+// maxPage is how many bytes of tokens one answer has: a Lambda function answers with at
+// most 6 MB.
 const maxPage = 2 << 20
 
-func (h *Handler) listTokens(ctx context.Context, after string) (*Tokens, error) {
+func (h *Handler) listTokens(ctx context.Context, after string) (*TokenPage, error) {
 	page, next, err := h.store.Tokens(ctx, after)
 	if err != nil {
 		return nil, err
@@ -151,10 +151,10 @@ func (h *Handler) listTokens(ctx context.Context, after string) (*Tokens, error)
 			return nil, err
 		}
 		if size += len(data); size > maxPage && i > 0 {
-			return &Tokens{page[:i], page[i-1].ID.String()}, nil
+			return &TokenPage{page[:i], page[i-1].ID.String()}, nil
 		}
 	}
-	return &Tokens{page, next}, nil
+	return &TokenPage{page, next}, nil
 }
 
 // tokens is all tokens.
@@ -191,9 +191,9 @@ func (h *Handler) revokeToken(ctx context.Context, which string) (*access.Token,
 	return &t, nil
 }
 
-// find is the one token that is meant. Of several by one name it is the one that
-// has not expired, and that an operator has named: others are called as the rules
-// that gave them.
+// find is the one token that is meant. Of several with one name it takes those that
+// have not expired, and of these the operators': others have the names of the rules that
+// gave them.
 func (h *Handler) find(ctx context.Context, which string) (access.Token, error) {
 	if err := (RevokeToken{which}).Validate(); err != nil {
 		return access.Token{}, err
@@ -211,7 +211,7 @@ func (h *Handler) find(ctx context.Context, which string) (access.Token, error) 
 		if err != nil {
 			return access.Token{}, err
 		}
-		switch named := t.Name == which || begins(t.ID, which); {
+		switch named := t.Name == which || idBegins(t.ID, which); {
 		case named && t.Expired(h.now()):
 			expired = append(expired, t)
 		case named:
@@ -222,7 +222,7 @@ func (h *Handler) find(ctx context.Context, which string) (access.Token, error) 
 		good = expired
 	}
 	if slices.ContainsFunc(good, func(t access.Token) bool { return t.Name == which && t.Origin == access.ByOperator }) {
-		good = slices.DeleteFunc(good, func(t access.Token) bool { return t.Origin != access.ByOperator && !begins(t.ID, which) })
+		good = slices.DeleteFunc(good, func(t access.Token) bool { return t.Origin != access.ByOperator && !idBegins(t.ID, which) })
 	}
 	switch len(good) {
 	case 0:
@@ -234,8 +234,8 @@ func (h *Handler) find(ctx context.Context, which string) (access.Token, error) 
 	}
 }
 
-// begins says whether an ID begins with enough digits.
-func begins(id access.ID, digits string) bool {
+// idBegins says whether an ID begins with the digits, and these are enough.
+func idBegins(id access.ID, digits string) bool {
 	return len(digits) >= MinPrefix && strings.HasPrefix(id.String(), strings.ToLower(digits))
 }
 
@@ -243,7 +243,7 @@ func noSuchToken(which string) error {
 	return fmt.Errorf("there is no token %.200q: give its name, its ID, or the first %d digits of it or more", which, MinPrefix)
 }
 
-// ambiguous says which tokens may be meant.
+// ambiguous is an error that lists the tokens that may be meant.
 func ambiguous(which string, tokens []access.Token) error {
 	const most = 10
 	text := fmt.Sprintf("%.200q may be any of %d tokens: give the ID of one:", which, len(tokens))
@@ -257,7 +257,7 @@ func ambiguous(which string, tokens []access.Token) error {
 	return errors.New(text)
 }
 
-// addRule keeps a rule. The same one again finds it done.
+// addRule keeps a rule. The same rule again changes nothing.
 func (h *Handler) addRule(ctx context.Context, r access.Rule) (*access.Rule, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -281,12 +281,12 @@ func (h *Handler) addRule(ctx context.Context, r access.Rule) (*access.Rule, err
 	return &r, nil
 }
 
-func (h *Handler) listRules(ctx context.Context) (*Rules, error) {
+func (h *Handler) listRules(ctx context.Context) (*RuleList, error) {
 	rules, err := h.store.Rules(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Rules{rules}, nil
+	return &RuleList{rules}, nil
 }
 
 func (h *Handler) removeRule(ctx context.Context, name string) (*access.Rule, error) {
