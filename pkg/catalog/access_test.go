@@ -14,7 +14,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// withTokens is a catalog that has tokens, too, and counts how it is asked.
+// withTokens is a catalog that has tokens, too, and notes how it is asked.
 type withTokens struct {
 	version registry.Version
 	missing bool // nothing is published
@@ -23,8 +23,8 @@ type withTokens struct {
 	during  func()   // a question
 	noting  context.Context
 
-	// What fails. DynamoDB has token and data in one request, and tells of neither
-	// where that fails; of bbolt's two files the token's is read first.
+	// What fails. DynamoDB has token and data in one request: if it fails, it returns
+	// neither. Of bbolt's two files the token's is read first.
 	failsWhole, failsData, failsUse error
 }
 
@@ -86,7 +86,7 @@ func (w *withTokens) NoteUse(ctx context.Context, id access.ID, day access.Day) 
 	return nil
 }
 
-// gate is a reader whose clock stands, and what it reads and logs.
+// gate is a reader with a clock that the test sets, and what it reads and logs.
 type gate struct {
 	*withTokens
 	*Reader
@@ -98,7 +98,7 @@ func newGate(t *testing.T, remember time.Duration) *gate {
 	t.Helper()
 	g := &gate{withTokens: &withTokens{issued: map[access.ID]access.Token{}}, at: time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)}
 	g.version = version(t, "1.0.0")
-	g.Reader = NewReader(ReaderConfig{Catalog: g.withTokens, Tokens: g.withTokens, Remember: remember, Logger: logtest.Timeless(&g.log)})
+	g.Reader = NewReader(ReaderConfig{Catalog: g.withTokens, TokenUses: g.withTokens, Remember: remember, Logger: logtest.Timeless(&g.log)})
 	g.Reader.now = func() time.Time { return g.at }
 	return g
 }
@@ -169,12 +169,12 @@ func TestEveryCaller(t *testing.T) {
 		t.Errorf("a note had until %v, and its context has ended with %v", deadline, g.noting.Err())
 	}
 	if !errors.Is(ErrDenied, registry.ErrNotFound) || errors.Is(ErrDenied, ErrUnauthorized) {
-		t.Error("what may not be read is not as if it were not there")
+		t.Error("a denied read and a missing version differ")
 	}
 }
 
-// Nobody learns what is published, or that something is broken, by being refused
-// in another way.
+// All refusals are alike: nobody learns by one what is published, or that something is
+// broken.
 func TestRefusedWhateverIsThere(t *testing.T) {
 	g := newGate(t, 0) // each time it is looked up
 	_, unknown := access.NewToken()
@@ -211,7 +211,7 @@ func TestRemembers(t *testing.T) {
 		t.Errorf("after the clock was set back: asked %q, %v", asked, err)
 	}
 	g.at, g.during = g.at.Add(MaxRemember), func() { g.at = g.at.Add(10 * time.Second) }
-	for i, want := range []string{"beside", "alone", "beside"} { // an answer that takes long is as old as its question
+	for i, want := range []string{"beside", "alone", "beside"} { // the age of an answer counts from its question
 		if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != want {
 			t.Errorf("slowly: asked %q, %v, want %q", asked, err, want)
 		}
@@ -230,7 +230,7 @@ func TestRemembers(t *testing.T) {
 	}
 }
 
-// A token that is remembered expires all the same, and is good for nothing more.
+// A remembered token expires, and has the same scopes.
 func TestRemembersNoMoreThanThereIs(t *testing.T) {
 	g := newGate(t, time.Minute)
 	id := g.issue(t, "read modules:*")
@@ -261,7 +261,7 @@ func TestRemembersNothing(t *testing.T) {
 	}
 }
 
-// A note of a use that fails is nobody's loss: it is tried again when the token is
+// When a note of a use fails, the read succeeds. The note is tried again when the token is
 // looked up again.
 func TestNoteThatFails(t *testing.T) {
 	g := newGate(t, 0)
@@ -286,8 +286,8 @@ func TestNoteThatFails(t *testing.T) {
 	}
 }
 
-// An outage is no refusal, whatever is asked, at whichever point it comes and however
-// much of the lookup was done by then; nothing is remembered of it, and nothing said.
+// An outage is not a refusal, whatever is asked, wherever it happens, and however much of
+// the lookup is done by then. It is not remembered, and no decision is logged.
 func TestCatalogThatFails(t *testing.T) {
 	broken := errors.New("broken")
 	for point, fail := range map[string]func(*gate, error){
@@ -309,7 +309,7 @@ func TestCatalogThatFails(t *testing.T) {
 			if asked, err := g.ask(t, access.Bearer(id)); err != nil || asked != "beside, use 2026-11-21" {
 				t.Errorf("%s failed: afterwards asked %q, %v", point, asked, err)
 			}
-			fail(g, broken) // of whom the token is known
+			fail(g, broken) // the token is remembered
 			if asked, err := g.ask(t, access.Bearer(id)); !errors.Is(err, broken) || asked != "alone" {
 				t.Errorf("%s fails again: asked %q, %v", point, asked, err)
 			}
@@ -320,11 +320,11 @@ func TestCatalogThatFails(t *testing.T) {
 	}
 }
 
-// Where there are no tokens, none is good, and whoever shows one is told so.
+// A reader without tokens refuses every token, and says so.
 func TestNoTokens(t *testing.T) {
 	g := newGate(t, time.Minute)
 	id := g.issue(t, "read *")
-	g.Reader.tokens = nil
+	g.Reader.uses = nil
 	for question, err := range questions(g.Reader, access.Bearer(id), g.version) {
 		var unauthorized *UnauthorizedError
 		if !errors.As(err, &unauthorized) || unauthorized.Why != "the token that was sent is unknown here, or was revoked" {
@@ -336,7 +336,7 @@ func TestNoTokens(t *testing.T) {
 	}
 }
 
-// As many tokens are remembered as there is room for, and no more.
+// As many tokens are remembered as maxRemembered says, and no more.
 func TestRemembersABoundedNumber(t *testing.T) {
 	for _, count := range []int{maxRemembered, maxRemembered + 1} {
 		g := newGate(t, time.Minute)
@@ -362,7 +362,7 @@ func TestRemembersABoundedNumber(t *testing.T) {
 	}
 }
 
-// The kinds of what is asked for are those that scopes name.
+// Addresses have the kinds that scopes name.
 func TestResources(t *testing.T) {
 	module, err := registry.ParseModuleAddress("acme", "vpc", "aws")
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package catalog is the contract of the index from which everything is answered: a
-// catalog as readers see it, and as its one writer does. [Reader] stands between it and
-// whoever asks. The drivers stand beside this package, and package catalogtest has the
-// suite that each of them passes.
+// Package catalog is the contract of the index from which everything is answered:
+// [Catalog] for readers, and [Index] for its one writer. Requests reach it through a
+// [Reader], which checks who asks. The drivers are in folders below this one, and
+// package catalogtest has the suite that each of them passes.
 //
-// A catalog stores states and listings by revision, a newer one always replacing an
-// older one, and can be built again from the records in the bucket.
+// A catalog stores states and listings by revision, where a newer one always replaces an
+// older one. It can be built again from the records in the bucket.
 package catalog
 
 import (
@@ -16,63 +16,60 @@ import (
 )
 
 // Catalog answers from an index over all records. Implementations are safe for
-// concurrent use. Each question is one request to where the catalog is.
+// concurrent use. Each call sends one request to the store.
 //
-// A lookup, where there is one, is of a token that is looked up in the same request. It
-// has its token when the question is answered, or answered by [registry.ErrNotFound];
-// that is also the answer where [access.Lookup.Found] says that none is wanted. A
-// catalog that has no tokens finds none.
+// A lookup, which may be nil, looks a token up in the same request. After the call it
+// has the token, if the error is nil or [registry.ErrNotFound]. If
+// [access.Lookup.Found] wants nothing else, the error is registry.ErrNotFound. A catalog
+// without tokens finds no token.
 type Catalog interface {
 	// Listing is every version of a module or provider that is listed.
 	//
 	// Errors: [registry.ErrNotFound] when there is none.
 	Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (registry.Listing, error)
 
-	// Load fills the state of a version, of which nothing is known but its subject:
-	// it is found by [registry.Version.Key]. It may have packages that cannot be
-	// served yet. After an error the state is good for nothing, unless it is that
-	// one.
+	// Load fills a state that has only its subject. The version is found by
+	// [registry.Version.Key]. It may have packages that cannot be served yet.
 	//
 	// Errors: [registry.ErrNotFound] when the version is not published; the state
-	// is as it was.
+	// is as it was. After any other error the state must not be used.
 	Load(ctx context.Context, s registry.State, lookup *access.Lookup) error
 }
 
-// Index is the catalog as its one writer sees it. A state is stored only where
-// the catalog has none, or one of a lower revision; storing it also brings the
-// listing up to it. So the order in which states arrive does not matter, nor
-// how often they do.
+// Index is the catalog as its one writer sees it. A state is stored only if the catalog
+// has no state of the version, or one of a lower revision. The listing is brought up to
+// date with it. So states may arrive in any order, and more than once.
 type Index interface {
 	Catalog
 
-	// Put stores a state and lists the version, if it is to be listed. When it
-	// returns nil, both are durable, here or by a newer state's writer.
+	// Put stores a state, and lists the version if it is listable. When it returns
+	// nil, both are durable, or those of a newer state are.
 	Put(ctx context.Context, s registry.State) error
 
-	// Replace stores a state whatever the revisions of the catalog's are, and
-	// lists the version as it says, or not any more, where both are still those
-	// that were seen. Both change at once, or nothing does.
+	// Replace stores a state of any revision, and lists the version, or removes it
+	// from the listing, as the state says. It does so only if the catalog's state
+	// and entry still have the revisions that were seen. Both change at once, or
+	// nothing does.
 	//
 	// Errors: [ErrChanged].
 	Replace(ctx context.Context, s registry.State, seen Seen) error
 
-	// Remove removes a version's state and its entry in the listing, where both
-	// are still those that were seen. Both go at once, or nothing does. What is
-	// not there can be removed.
+	// Remove removes a version's state and its entry in the listing, if both still
+	// have the revisions that were seen. Both go at once, or nothing does. One of
+	// them, or both, may be missing.
 	//
 	// Errors: [ErrChanged].
 	Remove(ctx context.Context, version registry.Subject, seen Seen) error
 
-	// Entries is every version that the catalog has a state of, or lists,
-	// after the entry of a cursor: after the empty one come all. Their order
-	// is the catalog's own, and stays the same: who goes on after a cursor
-	// meets all that was there the whole time, once. What others write
-	// meanwhile is met or not. The catalog can be written to while it is
-	// walked through.
+	// Entries is every version that the catalog has a state of, or lists, after
+	// the entry with a cursor; all of them after the empty cursor. The order is the
+	// catalog's own, and stays the same. So a walk in parts yields everything that
+	// was there the whole time, once. It may yield what others write meanwhile, or
+	// not. The catalog can be written to during a walk.
 	//
-	// With what cannot be read it yields an error and as much of the entry
-	// as is known, and goes on: of a listing, its address, instead of all
-	// its versions. With an error of the whole, it yields an entry without
-	// a Cursor, and ends.
+	// If an entry cannot be read, it is yielded with an error and as much of it as
+	// is known, and the walk goes on. If a listing cannot be read, one entry with
+	// its address is yielded, instead of all its versions. If the walk itself
+	// fails, it yields an entry without a Cursor, and ends.
 	Entries(ctx context.Context, after string) iter.Seq2[Entry, error]
 }

@@ -9,6 +9,6 @@ type Entry struct {
 	Seen    Seen
 }
 
-// Seen is at which revisions a catalog had a version's state and its entry in
-// the listing; 0 where there was none.
+// Seen has the revisions of a version's state and of its entry in the listing when they
+// were read; 0 for one that was missing.
 type Seen struct{ State, Listed int }

@@ -13,35 +13,34 @@ import (
 
 // TokenUses is where the use of tokens is noted.
 type TokenUses interface {
-	// NoteUse notes the last day on which a token was used. Of one that is not
-	// there it notes nothing, and returns nil.
+	// NoteUse notes the last day on which a token was used. If there is no such
+	// token, it does nothing and returns nil.
 	NoteUse(ctx context.Context, id access.ID, day access.Day) error
 }
 
-// Reader is the only way from a request to a catalog: it takes no question
-// without a caller, and answers none that the caller has no scope for.
+// Reader is the only way from a request to a catalog. Every read has a caller, and
+// succeeds only if a scope of the caller allows it.
 type Reader struct {
-	catalog Catalog
-	tokens  TokenUses
-	known   *ttlcache.Cache[access.ID, *access.Token]
-	keep    time.Duration // for which a token is known
-	log     *slog.Logger
-	audit   access.Audit
-	now     func() time.Time
+	catalog    Catalog
+	uses       TokenUses
+	remembered *ttlcache.Cache[access.ID, *access.Token]
+	remember   time.Duration
+	log        *slog.Logger
+	audit      access.Audit
+	now        func() time.Time
 }
 
 // ReaderConfig is what a reader works with.
 type ReaderConfig struct {
-	// Catalog is what is read, and finds the tokens of callers. Required.
+	// Catalog is read, and has the callers' tokens. Required.
 	Catalog Catalog
 
-	// Tokens are told of the use of those. Nil: there are none, and nobody may
-	// read but [access.Anyone].
-	Tokens TokenUses
+	// TokenUses is called when a token is used. Nil: there are no tokens, and only
+	// [access.Anyone] may read.
+	TokenUses TokenUses
 
-	// Remember is how long a token is not looked up again, and so how long one
-	// that was revoked goes on being good: at most [MaxRemember]. Zero: every
-	// question looks it up.
+	// Remember is how long a token is not looked up again, and so how long a
+	// revoked one stays good: at most [MaxRemember]. Zero: every read looks it up.
 	Remember time.Duration
 
 	// Logger gets a line for every decision but those on [access.Anyone].
@@ -49,23 +48,23 @@ type ReaderConfig struct {
 	Logger *slog.Logger
 }
 
-// MaxRemember is how long a token may be known without being looked up.
+// MaxRemember is the longest time for which a token is not looked up again.
 const MaxRemember = time.Minute
 
-// maxRemembered is how many tokens are known at a time.
+// maxRemembered is how many tokens are remembered at a time.
 const maxRemembered = 1000
 
 // NewReader reads from a catalog.
 func NewReader(c ReaderConfig) *Reader {
 	return &Reader{
-		catalog: c.Catalog, tokens: c.Tokens, log: c.Logger, audit: access.LogTo(c.Logger),
-		known: ttlcache.New[access.ID, *access.Token](maxRemembered), keep: min(c.Remember, MaxRemember), now: time.Now,
+		catalog: c.Catalog, uses: c.TokenUses, log: c.Logger, audit: access.LogTo(c.Logger),
+		remembered: ttlcache.New[access.ID, *access.Token](maxRemembered), remember: min(c.Remember, MaxRemember), now: time.Now,
 	}
 }
 
 // Listing is every version of a module or provider that is listed.
 //
-// Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] counts.
+// Errors: [ErrUnauthorized], [registry.ErrNotFound], [ErrDenied].
 func (r *Reader) Listing(ctx context.Context, caller access.Caller, a registry.Address) (listing registry.Listing, err error) {
 	err = r.read(ctx, caller, a, func(lookup *access.Lookup) (err error) {
 		listing, err = r.catalog.Listing(ctx, a, lookup)
@@ -79,22 +78,19 @@ func (r *Reader) Listing(ctx context.Context, caller access.Caller, a registry.A
 
 // ModuleVersion is one version of a module.
 //
-// Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] and
-// [ErrOtherBuild] count.
+// Errors: [ErrUnauthorized], [registry.ErrNotFound], [ErrDenied], [ErrOtherBuild].
 func (r *Reader) ModuleVersion(ctx context.Context, caller access.Caller, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
 	return load(ctx, r, caller, registry.ModuleVersion{Address: a, Version: v})
 }
 
 // ProviderVersion is one version of a provider.
 //
-// Errors: [ErrUnauthorized], [registry.ErrNotFound], as which [ErrDenied] and
-// [ErrOtherBuild] count.
+// Errors: [ErrUnauthorized], [registry.ErrNotFound], [ErrDenied], [ErrOtherBuild].
 func (r *Reader) ProviderVersion(ctx context.Context, caller access.Caller, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
 	return load(ctx, r, caller, registry.ProviderVersion{Address: a, Version: v})
 }
 
-// load reads the state of a version, of which nothing is known but that. With an error
-// it returns nothing of it.
+// load fills a state that has only its subject. With an error it returns the zero T.
 func load[T any, S interface {
 	*T
 	registry.State
@@ -112,18 +108,19 @@ func load[T any, S interface {
 	return state, nil
 }
 
-// kinds are what scopes call the folders of addresses.
+// kinds are the kinds of scopes for the folders of addresses.
 var kinds = map[registry.Folder]access.Kind{
 	registry.Modules: access.Modules, registry.Providers: access.Providers, registry.Mirror: access.Mirror,
 }
 
-// resource is what a scope must match to read what an address names.
+// resource is what a scope must match for an address to be read.
 func resource(a registry.Address) access.Resource {
 	return access.Resource{Kind: kinds[a.Folder()], Path: a.String()}
 }
 
-// read asks for a caller who may. A token that is not known is looked up in the same
-// request; then what was read is given to nobody who may not: an error says so.
+// read calls ask if the caller may read an address. A token that is not remembered is
+// looked up in the same request. If it does not allow the read, read returns an error,
+// whatever ask has read.
 func (r *Reader) read(ctx context.Context, caller access.Caller, a registry.Address, ask func(*access.Lookup) error) error {
 	if caller.IsAnyone() {
 		return ask(nil)
@@ -131,12 +128,12 @@ func (r *Reader) read(ctx context.Context, caller access.Caller, a registry.Addr
 	about := resource(a)
 	id, ok := caller.Token()
 	if !ok {
-		return r.tell(ctx, "nobody", about, &UnauthorizedError{caller.Why()})
+		return r.record(ctx, "nobody", about, &UnauthorizedError{caller.Why()})
 	}
-	if r.tokens == nil {
+	if r.uses == nil {
 		return r.decide(ctx, id, nil, about)
 	}
-	if token, ok := r.known.Get(id, r.now()); ok {
+	if token, ok := r.remembered.Get(id, r.now()); ok {
 		if err := r.decide(ctx, id, token, about); err != nil {
 			return err
 		}
@@ -149,7 +146,7 @@ func (r *Reader) read(ctx context.Context, caller access.Caller, a registry.Addr
 		return err
 	}
 	if lookup.Token != nil {
-		r.known.Put(id, lookup.Token, asked, r.keep)
+		r.remembered.Put(id, lookup.Token, asked, r.remember)
 	}
 	if err := r.decide(ctx, id, lookup.Token, about); err != nil {
 		return err
@@ -158,8 +155,8 @@ func (r *Reader) read(ctx context.Context, caller access.Caller, a registry.Addr
 	return err
 }
 
-// verdict is nil if a token is good, and good for something. A token that does
-// not exist is nil.
+// verdict is nil if a token is good and allows to read a resource. The token is nil if it
+// does not exist.
 func (r *Reader) verdict(token *access.Token, about access.Resource) error {
 	switch {
 	case token == nil:
@@ -172,17 +169,17 @@ func (r *Reader) verdict(token *access.Token, about access.Resource) error {
 	return nil
 }
 
-// decide is the verdict, of which the audit is told.
+// decide is the verdict, which it also reports to the audit.
 func (r *Reader) decide(ctx context.Context, id access.ID, token *access.Token, about access.Resource) error {
 	who := "unknown token (" + id.Short() + ")"
 	if token != nil {
 		who = token.Who()
 	}
-	return r.tell(ctx, who, about, r.verdict(token, about))
+	return r.record(ctx, who, about, r.verdict(token, about))
 }
 
-// tell tells the audit of a decision, and returns it.
-func (r *Reader) tell(ctx context.Context, who string, about access.Resource, verdict error) error {
+// record reports a verdict to the audit, and returns it.
+func (r *Reader) record(ctx context.Context, who string, about access.Resource, verdict error) error {
 	d := access.Decision{Who: who, What: about.String(), Allowed: verdict == nil}
 	if unauthorized, ok := errors.AsType[*UnauthorizedError](verdict); ok {
 		d.Why = unauthorized.Why
@@ -193,7 +190,7 @@ func (r *Reader) tell(ctx context.Context, who string, about access.Resource, ve
 	return verdict
 }
 
-// noteUseTimeout bounds how long an answer waits for a note.
+// noteUseTimeout is how long an answer waits at most for a note.
 const noteUseTimeout = time.Second
 
 // noteUse notes the first use of a token on a day. A note that fails is lost,
@@ -205,7 +202,7 @@ func (r *Reader) noteUse(ctx context.Context, t access.Token) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, noteUseTimeout)
 	defer cancel()
-	if err := r.tokens.NoteUse(ctx, t.ID, today); err != nil {
+	if err := r.uses.NoteUse(ctx, t.ID, today); err != nil {
 		r.log.WarnContext(ctx, "cannot note the use of a token", "token", t.ID.Short(), "error", err)
 	}
 }

@@ -47,7 +47,7 @@ func New(c Config) http.Handler {
 	}
 	if c.Catalog != nil {
 		answers.Reader = catalog.NewReader(catalog.ReaderConfig{
-			Catalog: c.Catalog, Tokens: c.Tokens, Remember: c.Remember, Logger: c.Logger,
+			Catalog: c.Catalog, TokenUses: c.Tokens, Remember: c.Remember, Logger: c.Logger,
 		})
 	}
 	return protocol.New(answers)

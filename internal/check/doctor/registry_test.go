@@ -68,7 +68,7 @@ func newLive(t *testing.T) *live {
 	l.publishWidget(t)
 	quiet := slog.New(slog.DiscardHandler)
 	config := protocol.Config{
-		Reader: catalog.NewReader(catalog.ReaderConfig{Catalog: l, Tokens: l, Logger: quiet}), Presigner: l, Logger: quiet,
+		Reader: catalog.NewReader(catalog.ReaderConfig{Catalog: l, TokenUses: l, Logger: quiet}), Presigner: l, Logger: quiet,
 	}
 	closed := protocol.New(config)
 	config.Open = true

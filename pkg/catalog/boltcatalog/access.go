@@ -14,11 +14,10 @@ import (
 )
 
 const (
-	// pageSize is how many tokens are told at once.
+	// pageSize is how many tokens a page has.
 	pageSize = 1000
 
-	// sweepEvery is how often tokens are looked through for those that expired
-	// long ago.
+	// sweepEvery is how often tokens that expired long ago are removed.
 	sweepEvery = 24 * time.Hour
 )
 
@@ -41,14 +40,13 @@ var (
 	}
 )
 
-// Access is an [access.Store] in a file, which cannot be built again from
-// anything.
+// Access is an [access.Store] in a file. Nothing else has its contents.
 type Access struct {
 	db         *bbolt.DB
 	now        func() time.Time
 	page       int       // see pageSize
 	maxTickets int       // see the constant
-	swept      time.Time // when tokens were; for whoever has the write transaction
+	swept      time.Time // when old tokens were last removed; only for use in a write transaction
 }
 
 var _ access.Store = (*Access)(nil)
@@ -63,11 +61,11 @@ func OpenAccess(path string) (*Access, error) {
 	return &Access{db: db, now: time.Now, page: pageSize, maxTickets: maxTickets}, nil
 }
 
-// Close waits for what is under way and gives the file up.
+// Close waits for transactions and closes the file.
 func (a *Access) Close() error { return a.db.Close() }
 
-// CopyTo writes a file with all that there is at one moment, while others go on. It
-// is a file that [OpenAccess] opens, for its owner alone.
+// CopyTo writes a copy of the file as it is at one moment, for its owner alone. Others
+// may read and write meanwhile.
 func (a *Access) CopyTo(ctx context.Context, path string) error {
 	return a.view(ctx, "copy tokens and rules", func(tx *bbolt.Tx) error { return tx.CopyFile(path, 0o600) })
 }
@@ -142,26 +140,25 @@ func (a *Access) NoteUse(ctx context.Context, id access.ID, day access.Day) erro
 		tokens, key := tx.Bucket(tokensBucket), []byte(id.String())
 		value := tokens.Get(key)
 		if value == nil {
-			return errKnown
+			return errUpToDate
 		}
 		token, err := decodeAccess[access.Token](value)
 		if err != nil {
 			return err
 		}
 		if token.Used >= day {
-			return errKnown
+			return errUpToDate
 		}
 		token.Used = day
 		return putJSON(tokens, key, token)
 	})
-	if errors.Is(err, errKnown) {
+	if errors.Is(err, errUpToDate) {
 		return nil
 	}
 	return err
 }
 
-// sweepTokens removes, once in a while, those that nobody has to be told of any
-// more.
+// sweepTokens removes, once in a while, tokens that need not be listed any more.
 func (a *Access) sweepTokens(tokens *bbolt.Bucket) error {
 	now := a.now()
 	if now.Sub(a.swept) < sweepEvery {
@@ -259,12 +256,12 @@ func remove(b *bbolt.Bucket, key string) error {
 	return b.Delete([]byte(key))
 }
 
-// removeWhere removes the items whose values are so. A cursor that removes may
-// pass over what comes next, so it is done after.
-func removeWhere(b *bbolt.Bucket, so func(value []byte) bool) error {
+// removeWhere removes the items whose values meet the condition. It removes them after
+// the walk, since a cursor may miss the item that follows one it removes.
+func removeWhere(b *bbolt.Bucket, condition func(value []byte) bool) error {
 	var keys [][]byte
 	for c, key, value := first(b); key != nil; key, value = c.Next() {
-		if so(value) {
+		if condition(value) {
 			keys = append(keys, bytes.Clone(key))
 		}
 	}

@@ -79,7 +79,7 @@ func TestAccess(t *testing.T) {
 
 func TestBeside(t *testing.T) {
 	c, a := open(t, filepath.Join(t.TempDir(), "catalog.db")), newAccess(t)
-	catalogtest.Beside(t, catalogtest.BesideDriver{Index: c.WithTokens(a), Store: a})
+	catalogtest.Lookups(t, catalogtest.LookupDriver{Index: c.WithTokens(a), Store: a})
 }
 
 // A catalog by itself finds no token, whatever the lookup has had before.
@@ -95,7 +95,7 @@ func TestNoTokensBeside(t *testing.T) {
 	}
 }
 
-// TestAccessStays holds that tokens are there after the next start, without the
+// TestAccessStays checks that tokens are there after the next start, without the
 // catalog, in a file that is the owner's alone.
 func TestAccessStays(t *testing.T) {
 	path, want := kept(t)
@@ -117,7 +117,7 @@ func TestAccessStays(t *testing.T) {
 	}
 }
 
-// TestNoteUseAgain holds that the second use on a day costs no write.
+// TestNoteUseAgain checks that the second use on a day costs no write.
 func TestNoteUseAgain(t *testing.T) {
 	path, want := kept(t)
 	a := openAccess(t, path)
@@ -136,8 +136,8 @@ func TestNoteUseAgain(t *testing.T) {
 	}
 }
 
-// TestSweepTokens holds that a token goes once it has been listed for long
-// enough after it expired, and not all tokens are looked at all the time.
+// TestSweepTokens checks that an expired token is removed once it has been listed for
+// long enough, and that tokens are swept only once in a while.
 func TestSweepTokens(t *testing.T) {
 	a, now := newAccess(t), made
 	a.SetClock(func() time.Time { return now })
@@ -179,7 +179,7 @@ func TestSweepTokens(t *testing.T) {
 	}
 }
 
-// TestFull holds that those who begin to log in cannot fill the disk, and that
+// TestFull checks that those who begin to log in cannot fill the disk, and that
 // there is room again when their tickets are taken, or expire.
 func TestFull(t *testing.T) {
 	a, now := newAccess(t), made
@@ -212,8 +212,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestSweepDamaged holds that a token which cannot be read is not swept away with
-// those that expired: somebody has to be told.
+// TestSweepDamaged checks that a token which cannot be read is not removed with the
+// expired ones: somebody has to see the error.
 func TestSweepDamaged(t *testing.T) {
 	path, damaged := kept(t)
 	edit(t, path, func(tx *bbolt.Tx) error {
@@ -228,8 +228,7 @@ func TestSweepDamaged(t *testing.T) {
 	}
 }
 
-// TestAccessIsNotWritten holds that what cannot be written is an error, and
-// nothing of it is there.
+// TestAccessIsNotWritten checks that a failed write is an error, and leaves nothing.
 func TestAccessIsNotWritten(t *testing.T) {
 	a := newAccess(t)
 	late := token(t, time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)) // a year that JSON has no time for
@@ -248,7 +247,7 @@ func TestAccessIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestAccessClosed holds that nothing passes for done in a file that is closed.
+// TestAccessClosed checks that every call on a closed file is an error.
 func TestAccessClosed(t *testing.T) {
 	path, token := kept(t)
 	a, err := boltcatalog.OpenAccess(path)
@@ -268,7 +267,7 @@ func TestAccessClosed(t *testing.T) {
 	}
 }
 
-// refusedAccess holds that a file is refused with a reason and what to do, which
+// refusedAccess checks that a file is refused with a reason and what to do, which
 // is not what to do about a catalog.
 func refusedAccess(t *testing.T, path string, want ...string) {
 	t.Helper()
@@ -322,7 +321,7 @@ func TestOpenAccessRefuses(t *testing.T) {
 	})
 }
 
-// TestAccessDamaged holds that an item which cannot be read is an error, also
+// TestAccessDamaged checks that an item which cannot be read is an error, also
 // for those who ask beside it, and a token can be revoked nonetheless.
 func TestAccessDamaged(t *testing.T) {
 	path, token := kept(t)

@@ -1,7 +1,7 @@
-// Package boltcatalog keeps what a single node knows beside its bucket, in two
-// files. That of the [Catalog] is an index and nothing else: removed while nobody
-// uses it, it is built again from the records in the bucket. That of [Access] is
-// the only place of the node's tokens and rules.
+// Package boltcatalog keeps what a single node stores beside its bucket, in two
+// files. The file of the [Catalog] is an index and nothing else: if it is removed
+// while the node is stopped, it is built again from the records in the bucket. The
+// file of [Access] is the only place of the node's tokens and rules.
 //
 // # Layout of the catalog
 //
@@ -46,7 +46,7 @@ import (
 
 var itemsBucket = []byte("items")
 
-// advice is what to do about a catalog that cannot be used, whatever the reason.
+// advice is what to do about a catalog that cannot be used.
 const advice = "stop larder, remove the file and start larder again, which builds it anew from the bucket; nothing is lost"
 
 var (
@@ -69,8 +69,7 @@ type Catalog struct {
 
 var _ catalog.Index = (*Catalog)(nil)
 
-// WithTokens is the same catalog, where lookups find the tokens that are in another
-// file.
+// WithTokens is the same catalog, where lookups find the tokens of a.
 func (c *Catalog) WithTokens(a *Access) *Catalog { return &Catalog{c.db, a} }
 
 // Listing implements [catalog.Catalog].
@@ -87,8 +86,8 @@ func (c *Catalog) Load(ctx context.Context, s registry.State, lookup *access.Loo
 	return c.read(ctx, versionKey(s.Subject()), lookup, func(value []byte) error { return decodeState(value, s) })
 }
 
-// read looks a token up, where that is asked for, and then reads one item if that is
-// wanted. What decode makes of the value may not refer to it.
+// read looks a token up, if there is a lookup, and reads one item if the lookup wants
+// that. decode must copy what it keeps of the value.
 func (c *Catalog) read(ctx context.Context, key []byte, lookup *access.Lookup, decode func(value []byte) error) error {
 	if wanted, err := c.lookUp(ctx, lookup); err != nil || !wanted {
 		return cmp.Or(err, registry.ErrNotFound)
@@ -109,7 +108,7 @@ func (c *Catalog) read(ctx context.Context, key []byte, lookup *access.Lookup, d
 	return nil
 }
 
-// lookUp fills a lookup, if there is one, and says whether anything else is wanted.
+// lookUp fills a lookup, if there is one, and says whether it wants anything else.
 func (c *Catalog) lookUp(ctx context.Context, lookup *access.Lookup) (wanted bool, err error) {
 	switch {
 	case lookup == nil:
@@ -127,8 +126,8 @@ func (c *Catalog) lookUp(ctx context.Context, lookup *access.Lookup) (wanted boo
 	return lookup.Found(&token), nil
 }
 
-// errKnown rolls a transaction back that would change nothing.
-var errKnown = errors.New("a state of this revision or a higher one is stored")
+// errUpToDate rolls a transaction back that would change nothing.
+var errUpToDate = errors.New("a state of this revision or a higher one is stored")
 
 // Put implements [catalog.Index].
 func (c *Catalog) Put(ctx context.Context, s registry.State) error {
@@ -136,22 +135,22 @@ func (c *Catalog) Put(ctx context.Context, s registry.State) error {
 	if err == nil {
 		err = c.db.Update(func(tx *bbolt.Tx) error { return store(tx.Bucket(itemsBucket), s) })
 	}
-	if err != nil && !errors.Is(err, errKnown) {
+	if err != nil && !errors.Is(err, errUpToDate) {
 		return fmt.Errorf("write version %s of %s to the catalog: %w", s.Subject().Version, layout.Partition(s.Subject().Address), err)
 	}
 	return nil
 }
 
-// store puts a state and its entry in the listing, or returns errKnown: then
-// the listing is up to the state, too.
+// store puts a state and its entry in the listing, or returns errUpToDate: then the
+// listing is up to date, too.
 func store(items *bbolt.Bucket, s registry.State) error {
 	key, entry := versionKey(s.Subject()), s.Listed()
-	known, err := revisionOf(items.Get(key))
+	stored, err := revisionOf(items.Get(key))
 	if err != nil {
 		return err
 	}
-	if known >= entry.Revision {
-		return errKnown
+	if stored >= entry.Revision {
+		return errUpToDate
 	}
 	state, err := json.Marshal(s)
 	if err != nil {
@@ -160,11 +159,11 @@ func store(items *bbolt.Bucket, s registry.State) error {
 	if err := items.Put(key, state); err != nil || !s.Listable() {
 		return err
 	}
-	return enter(items, listingKey(s.Subject().Address), entry)
+	return addEntry(items, listingKey(s.Subject().Address), entry)
 }
 
-// enter brings an entry into a listing, which may not exist yet.
-func enter(items *bbolt.Bucket, key []byte, entry registry.Listed) error {
+// addEntry adds an entry to a listing, which may not exist yet.
+func addEntry(items *bbolt.Bucket, key []byte, entry registry.Listed) error {
 	listing, err := getListing(items, key)
 	if err != nil {
 		return err

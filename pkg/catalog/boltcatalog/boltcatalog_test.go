@@ -59,7 +59,7 @@ func TestCatalog(t *testing.T) {
 	})
 }
 
-// TestReopen holds that what was put is there after the next start, in a file
+// TestReopen checks that what was put is there after the next start, in a file
 // that is the owner's alone.
 func TestReopen(t *testing.T) {
 	path := filled(t, 3, 2)
@@ -76,7 +76,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestPutKnown holds that a state which is stored already costs no write.
+// TestPutKnown checks that a state which is stored already costs no write.
 func TestPutKnown(t *testing.T) {
 	path := filled(t, 2, 2)
 	before, err := os.ReadFile(path)
@@ -94,8 +94,8 @@ func TestPutKnown(t *testing.T) {
 	}
 }
 
-// TestNotWritten holds that what the file has no room for is an error, and nothing
-// of it is there, whether the listing has room for it or not.
+// TestNotWritten checks that a write for which the file has no room is an error, and
+// leaves nothing, whether the listing has room for it or not.
 func TestNotWritten(t *testing.T) {
 	c := open(t, filepath.Join(t.TempDir(), "catalog.db"))
 	for what, partition := range map[string]int{
@@ -119,8 +119,7 @@ func TestNotWritten(t *testing.T) {
 	}
 }
 
-// TestClosed holds that nothing passes for done, or for all that there is, in a
-// catalog that is closed.
+// TestClosed checks that every call on a closed catalog is an error.
 func TestClosed(t *testing.T) {
 	c, err := boltcatalog.Open(filled(t, 1, 1))
 	if err = errors.Join(err, c.Close()); err != nil {
@@ -139,7 +138,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestReadDamaged holds that an item which is no answer is an error with
+// TestReadDamaged checks that an item which cannot be read is an error with
 // advice, for readers and writers.
 func TestReadDamaged(t *testing.T) {
 	state := catalogtest.Provider(widget, 2, 2)[1]
@@ -176,7 +175,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// TestListingIsCallers holds that who appends to an entry changes no other.
+// TestListingIsCallers checks that an append to one entry changes no other.
 func TestListingIsCallers(t *testing.T) {
 	listing, err := open(t, filled(t, 2, 3)).Listing(t.Context(), widget, nil)
 	if err != nil {
@@ -191,7 +190,7 @@ func TestListingIsCallers(t *testing.T) {
 	}
 }
 
-// refused holds that a file is refused with a reason and what to do.
+// refused checks that a file is refused with a reason and what to do.
 func refused(t *testing.T, path string, want ...string) {
 	t.Helper()
 	c, err := boltcatalog.Open(path)
@@ -297,7 +296,7 @@ func TestOpenDamaged(t *testing.T) {
 	}
 }
 
-// TestOpenUnreadable holds that a file which cannot be opened at all is not
+// TestOpenUnreadable checks that a file which cannot be opened at all is not
 // called damaged: to remove it would not help.
 func TestOpenUnreadable(t *testing.T) {
 	_, err := boltcatalog.Open(filepath.Join(t.TempDir(), "no folder", "catalog.db"))
@@ -306,7 +305,7 @@ func TestOpenUnreadable(t *testing.T) {
 	}
 }
 
-// TestListingSize holds that a listing has each set of platforms once.
+// TestListingSize checks that a listing has each set of platforms once.
 func TestListingSize(t *testing.T) {
 	path := filled(t, 400, 12)
 	var size int

@@ -30,7 +30,7 @@ func (c *Catalog) Remove(ctx context.Context, version registry.Subject, seen cat
 	return c.correct(ctx, correction{version: version, seen: seen})
 }
 
-// correction is what a version is to be, where it is still as it was seen.
+// correction is what a version shall be, if it is still as it was seen.
 type correction struct {
 	version registry.Subject
 	seen    catalog.Seen

@@ -15,7 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// walked is what a walk meets after a cursor, and its errors.
+// walked is what a walk yields after a cursor, and its errors.
 func walked(t *testing.T, c *boltcatalog.Catalog, after string) (all []string, errs []error, cursors []string) {
 	t.Helper()
 	for entry, err := range c.Entries(t.Context(), after) {
@@ -37,8 +37,8 @@ func put(t *testing.T, path string, items map[string]string) {
 	})
 }
 
-// TestOneSided holds that a version is met and corrected which only the listing
-// has, or has at a higher revision than its state.
+// TestOneSided checks that a version is found and corrected that only the listing has, or
+// that it has at a higher revision than the state.
 func TestOneSided(t *testing.T) {
 	path := filled(t, 2, 2)
 	put(t, path, map[string]string{
@@ -65,8 +65,8 @@ func TestOneSided(t *testing.T) {
 	}
 }
 
-// TestWalkDespiteDamage holds that what cannot be read is told, and that a walk
-// goes on after it: in itself, and from there.
+// TestWalkDespiteDamage checks that a walk yields an error for what cannot be read, and
+// goes on after it; and that a new walk can begin there.
 func TestWalkDespiteDamage(t *testing.T) {
 	path := filled(t, 3, 2)
 	put(t, path, map[string]string{

@@ -11,9 +11,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Entries implements [catalog.Index]. A partition is read in a transaction of
-// its own, which is over before its entries are yielded: whoever wrote to the
-// catalog during one could wait for themselves.
+// Entries implements [catalog.Index]. A partition is read in a transaction of its own,
+// which ends before its entries are yielded: a caller that writes to the catalog
+// within one could wait for itself.
 func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[catalog.Entry, error] {
 	return func(yield func(catalog.Entry, error) bool) {
 		at, err := layout.ParseCursor(after)
@@ -35,8 +35,8 @@ func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[catalog.E
 	}
 }
 
-// contents is what is left of a cursor's partition, or else the next one. It
-// has no partition where there is no more.
+// contents is the rest of a cursor's partition, or else the next partition. Its name is
+// empty after the last one.
 func (c *Catalog) contents(ctx context.Context, at layout.Cursor) (contents layout.Contents, err error) {
 	if err := ctx.Err(); err != nil {
 		return contents, err

@@ -2,7 +2,7 @@ package boltcatalog
 
 import "time"
 
-// SetClock tells what time it is.
+// SetClock replaces the clock.
 func (a *Access) SetClock(now func() time.Time) { a.now = now }
 
 // SetPage makes pages of tokens shorter.

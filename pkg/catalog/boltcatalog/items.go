@@ -32,7 +32,7 @@ func decodeState(value []byte, state any) error {
 	return nil
 }
 
-// revisionOf is that of a stored state, and 0 where there is none.
+// revisionOf is the revision of a stored state, and 0 without one.
 func revisionOf(value []byte) (int, error) {
 	if value == nil {
 		return 0, nil
@@ -51,7 +51,7 @@ func getListing(items *bbolt.Bucket, key []byte) (registry.Listing, error) {
 	return decodeListing(value)
 }
 
-// putListing removes a listing that is empty: nothing is published any more.
+// putListing removes an empty listing.
 func putListing(items *bbolt.Bucket, key []byte, listing registry.Listing) error {
 	if len(listing) == 0 {
 		return items.Delete(key)

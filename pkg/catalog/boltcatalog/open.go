@@ -25,8 +25,8 @@ type kind struct {
 	name    string // as errors call such a file
 	format  string // names the layout; a change of the layout needs another one
 	buckets []bucket
-	damaged error // says what to do
-	foreign error // likewise, of a file with another layout
+	damaged error // for a damaged file; says what to do
+	foreign error // for a file with another layout; says what to do
 }
 
 // bucket is a bolt bucket with the items of a file.
@@ -35,10 +35,9 @@ type bucket struct {
 	valid func(value []byte) bool
 }
 
-// Open opens the catalog in a file, which is created where there is none, and
-// reads it once to see that all of it is readable. Nobody else can open it
-// until Close; the error says so when somebody else has it open, and what to
-// do about a file that is damaged or of another format.
+// Open opens the catalog in a file, or creates it, and reads it once to check that all
+// of it is readable. Nobody else can open it until Close. The error says if somebody
+// else has it open, and what to do about a file that is damaged or has another format.
 func Open(path string) (*Catalog, error) {
 	db, err := catalogFile.open(path)
 	if err != nil {
@@ -47,7 +46,7 @@ func Open(path string) (*Catalog, error) {
 	return &Catalog{db: db}, nil
 }
 
-// Close waits for what is under way and gives the file up.
+// Close waits for transactions and closes the file.
 func (c *Catalog) Close() error { return c.db.Close() }
 
 func (k kind) open(path string) (*bbolt.DB, error) {
@@ -70,12 +69,12 @@ func (k kind) openDB(path string) (db *bbolt.DB, err error) {
 		return err
 	})
 	if isDamage(err) {
-		return nil, k.damaged // what bolt says of it helps nobody
+		return nil, k.damaged // bolt's own error does not help
 	}
 	return db, err
 }
 
-// isDamage reports whether bolt cannot open a file for what is in it.
+// isDamage says whether bolt cannot open a file because of its contents.
 func isDamage(err error) bool {
 	for _, damage := range []error{bolterrors.ErrInvalid, bolterrors.ErrVersionMismatch, bolterrors.ErrChecksum} {
 		if errors.Is(err, damage) {
@@ -85,9 +84,8 @@ func isDamage(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "file size too small") // an error that has no name
 }
 
-// guard calls what reads pages of the file, which bolt trusts: a damaged one
-// makes it panic, and one that is cut short faults, since it is mapped into
-// memory.
+// guard calls a function that reads pages of the file. Bolt trusts them: a damaged page
+// makes it panic, and a truncated file faults, since it is mapped into memory.
 func (k kind) guard(call func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -98,8 +96,7 @@ func (k kind) guard(call func() error) (err error) {
 	return call()
 }
 
-// prepare makes a new file one of this kind, and looks through one that is
-// there.
+// prepare makes an empty file one of this kind, and checks every other file.
 func (k kind) prepare(db *bbolt.DB) error {
 	empty, err := isEmpty(db)
 	if err != nil {

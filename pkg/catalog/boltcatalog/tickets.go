@@ -11,16 +11,15 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// maxTickets is how many there may be at a time: whoever begins to log in makes
-// one, and nobody knows yet who that is.
+// maxTickets is how many there may be at a time: everybody who begins to log in makes
+// one, before anybody knows who that is.
 const maxTickets = 10_000
 
-// ticketHeader is what stands before the data of a ticket, in bytes: the time
-// when it expires.
+// ticketHeader is how many bytes come before the data of a ticket: the time when it
+// expires.
 const ticketHeader = 8
 
-// KeepTicket implements [access.Tickets]. It looks at all tickets, and removes
-// those that have expired.
+// KeepTicket implements [access.Tickets]. It also removes all expired tickets.
 func (a *Access) KeepTicket(ctx context.Context, id access.ID, data []byte, expires time.Time) error {
 	return a.update(ctx, "keep a ticket", func(tx *bbolt.Tx) error {
 		if err := layout.CheckTicket(data); err != nil {
@@ -46,10 +45,10 @@ func (a *Access) TakeTicket(ctx context.Context, id access.ID) (data []byte, err
 		if value == nil || ticketExpired(value, a.now()) {
 			return access.ErrNotFound
 		}
-		data = bytes.Clone(value[ticketHeader:]) // the file's, until the transaction is over
+		data = bytes.Clone(value[ticketHeader:]) // valid only until the transaction is over
 		return tickets.Delete(key)
 	})
-	if err != nil { // then it may still be there, for somebody else
+	if err != nil { // the ticket may still be there, for somebody else
 		return nil, err
 	}
 	return data, nil

@@ -44,7 +44,7 @@ type accessSuite struct {
 
 var made = time.Date(2026, 11, 21, 10, 11, 12, 345678901, time.UTC)
 
-// token is one that is new, with everything in it that there can be but a use.
+// token is a new token with everything in it but a use.
 func token(name string) access.Token {
 	_, id := access.NewToken()
 	return access.Token{
@@ -54,8 +54,8 @@ func token(name string) access.Token {
 	}
 }
 
-// pages holds that every token is told once, in the order of their IDs, whatever
-// is revoked meanwhile.
+// pages checks that every token is listed once, in the order of their IDs, whatever is
+// revoked meanwhile.
 func (s *accessSuite) pages(t *testing.T) {
 	const size, number = 7, 23
 	s.driver.SetPage(size)
@@ -86,16 +86,16 @@ func (s *accessSuite) pages(t *testing.T) {
 		}
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%d tokens are told, want %d: %v", len(got), len(want), got)
+		t.Errorf("%d tokens are listed, want %d: %v", len(got), len(want), got)
 	}
 	for _, after := range []string{"x", "A", want[0].ID.Short(), want[0].ID.String() + " "} {
 		if _, _, err := s.store.Tokens(t.Context(), after); err == nil {
-			t.Errorf("a page after %q is told", after)
+			t.Errorf("a page after %q is listed", after)
 		}
 	}
 }
 
-// tokens holds that a token comes back with all that is in it, until it is
+// tokens checks that a token comes back with all that is in it, until it is
 // revoked.
 func (s *accessSuite) tokens(t *testing.T) {
 	eternal, used := token("eternal"), token("used")
@@ -131,8 +131,8 @@ func (s *accessSuite) tokens(t *testing.T) {
 	}
 }
 
-// use holds that the last day stands, of many who note one, and that a token
-// which was revoked stays so.
+// use checks that the latest of many noted days is kept, and that a revoked token stays
+// revoked.
 func (s *accessSuite) use(t *testing.T) {
 	want := token("used")
 	s.create(t, want)
@@ -175,7 +175,7 @@ func rule(name string) access.Rule {
 	}
 }
 
-// rules holds that a rule comes back with all that is in it, in the order of
+// rules checks that a rule comes back with all that is in it, in the order of
 // the names, until it is removed.
 func (s *accessSuite) rules(t *testing.T) {
 	s.wantRules(t)
@@ -232,7 +232,7 @@ func (s *accessSuite) tooManyRules(t *testing.T) {
 	}
 }
 
-// tickets holds that what a ticket holds is had once, to the byte.
+// tickets checks that the data of a ticket is returned once, to the byte.
 func (s *accessSuite) tickets(t *testing.T) {
 	s.driver.SetClock(func() time.Time { return made })
 	largest := bytes.Repeat([]byte("\x00\xff{\""), access.MaxTicket/4)
@@ -257,7 +257,7 @@ func (s *accessSuite) tickets(t *testing.T) {
 	}
 }
 
-// ticketAtOnce holds that of many who take a ticket one gets it.
+// ticketAtOnce checks that only one of many callers gets a ticket.
 func (s *accessSuite) ticketAtOnce(t *testing.T) {
 	s.driver.SetClock(func() time.Time { return made })
 	for range 3 {
@@ -308,7 +308,7 @@ func (s *accessSuite) ticketExpires(t *testing.T) {
 	}
 }
 
-// cancelled holds that nothing is done for a context that is over.
+// cancelled checks that nothing is done for a cancelled context.
 func (s *accessSuite) cancelled(t *testing.T) {
 	s.driver.SetClock(func() time.Time { return made })
 	want := token("cancelled")

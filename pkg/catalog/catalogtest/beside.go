@@ -12,16 +12,15 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// BesideDriver is what a driver of a catalog that finds tokens brings to its suite.
-type BesideDriver struct {
+// LookupDriver is what a driver of a catalog with tokens brings to its suite.
+type LookupDriver struct {
 	Index catalog.Index
 	Store access.Tokens
 }
 
-// Beside runs the suite of lookups: it holds that a catalog in which a token is looked
-// up answers every question as it does without, and finds the token whether or not
-// there is an answer, or one is wanted.
-func Beside(t *testing.T, driver BesideDriver) {
+// Lookups runs the suite of lookups. With one, a catalog answers every question as it does
+// without, and finds the token whether or not there is an answer, or it is wanted.
+func Lookups(t *testing.T, driver LookupDriver) {
 	s := &suite{driver.Index}
 	m := moduleVersion("beside/it/aws", "1.0.0", 2)
 	p := providerVersion("beside/it", "1.0.0", "linux_amd64", "release")
@@ -68,21 +67,21 @@ func Beside(t *testing.T, driver BesideDriver) {
 	})
 }
 
-// sameErr says that two answers are the same for those who ask.
+// sameErr says whether two errors are the same for callers.
 func sameErr(err, want error) bool {
 	return (err == nil) == (want == nil) && errors.Is(err, registry.ErrNotFound) == errors.Is(want, registry.ErrNotFound)
 }
 
-// looked is what is looked up, and found.
-type looked struct {
+// lookup is what is looked up, and what is found.
+type lookup struct {
 	id    access.ID
 	known *access.Token // in the lookup before
 	want  *access.Token
 }
 
-func (l looked) start() access.Lookup { return access.Lookup{ID: l.id, Token: l.known} }
+func (l lookup) start() access.Lookup { return access.Lookup{ID: l.id, Token: l.known} }
 
-func lookups(t *testing.T, driver BesideDriver) map[string]looked {
+func lookups(t *testing.T, driver LookupDriver) map[string]lookup {
 	t.Helper()
 	good, expired, revoked := token("good"), token("expired"), token("revoked")
 	expired.Created = time.Now().Add(-time.Hour).UTC().Round(0)
@@ -96,7 +95,7 @@ func lookups(t *testing.T, driver BesideDriver) map[string]looked {
 	if err := driver.Store.RevokeToken(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]looked{
+	return map[string]lookup{
 		"good":    {id: good.ID, want: &good},
 		"expired": {id: expired.ID, want: &expired},
 		"revoked": {id: revoked.ID, known: &revoked},
@@ -133,8 +132,8 @@ func questions(m registry.ModuleVersion, p, unlisted registry.ProviderVersion) m
 	}
 }
 
-// noteUse holds that a use is seen where tokens are kept.
-func noteUse(t *testing.T, driver BesideDriver) {
+// noteUse checks that a use is noted where tokens are kept.
+func noteUse(t *testing.T, driver LookupDriver) {
 	want := token("noted")
 	if err := driver.Store.CreateToken(t.Context(), want); err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func (s *suite) notFound(t *testing.T) {
 	}
 }
 
-// roundTrip holds that a state comes back with all that is in it.
+// roundTrip checks that a state comes back with all that is in it.
 func (s *suite) roundTrip(t *testing.T) {
 	m := moduleVersion("round/trip/aws", "1.2.3-beta.4+build.5", 1)
 	m.Archive = registry.ModuleArchive{Format: "tar.gz", SHA256: "aa", H1: "h1:b+/=", Size: 1 << 40, UploadSHA256: "cc", Source: "https://example.com/round/trip"}
@@ -76,8 +76,8 @@ func (s *suite) roundTrip(t *testing.T) {
 	s.wantListing(t, p.Address, registry.Listing{p.Listed()})
 }
 
-// buildMetadata holds that a version is found by its key alone, and told as it
-// was published.
+// buildMetadata checks that a version is found by its key alone, and returned as it was
+// published.
 func (s *suite) buildMetadata(t *testing.T) {
 	m := moduleVersion("build/metadata/aws", "1.0.0+published", 1)
 	p := providerVersion("build/metadata", "1.0.0+published", "linux_amd64", "release")
@@ -93,8 +93,8 @@ func (s *suite) buildMetadata(t *testing.T) {
 	}
 }
 
-// revisions holds that of two states the one of the higher revision stands, and
-// of two of the same the first.
+// revisions checks that the state of the higher revision stays, and of two with the same
+// revision the first.
 func (s *suite) revisions(t *testing.T) {
 	state := func(revision int, hash string) registry.ModuleVersion {
 		m := moduleVersion("some/revisions/aws", "1.0.0", revision)
@@ -116,7 +116,7 @@ func (s *suite) revisions(t *testing.T) {
 	s.wantListing(t, full.Address, registry.Listing{full.Listed()})
 }
 
-// unsettled holds that a version is listed once something of it can be served,
+// unsettled checks that a version is listed once something of it can be served,
 // and stays so while more of it comes.
 func (s *suite) unsettled(t *testing.T) {
 	states := []struct {
@@ -152,8 +152,8 @@ func (s *suite) unsettled(t *testing.T) {
 	}
 }
 
-// standing holds that a version is listed with what was said of it last, and
-// that an older state which comes late does not unsay it.
+// standing checks that a version is listed with its last standing, and that an older
+// state which comes late does not change it.
 func (s *suite) standing(t *testing.T) {
 	module := moduleVersion("some/standing/aws", "1.0.0", 1)
 	provider := providerVersion("some/standing", "1.0.0", "linux_amd64", "release")
@@ -177,7 +177,7 @@ func (s *suite) standing(t *testing.T) {
 	}
 }
 
-// anyOrder holds that the same states end in the same catalog, in whatever
+// anyOrder checks that the same states end in the same catalog, in whatever
 // order they arrive and however often.
 func (s *suite) anyOrder(t *testing.T) {
 	arrivals := func(address string) []registry.ProviderVersion {
@@ -221,8 +221,8 @@ func permute(n int, call func(order []int)) {
 	extend(nil)
 }
 
-// atOnce holds that writers at once lose nothing: every version is listed, and
-// the highest revision of each stands. Readers meanwhile see whole listings.
+// atOnce checks that writers at the same time lose nothing: every version is listed, at
+// its highest revision. Readers meanwhile see whole listings.
 func (s *suite) atOnce(t *testing.T) {
 	const versions, revisions = 8, 8
 	address := module("at/once/aws")
@@ -255,7 +255,7 @@ func (s *suite) atOnce(t *testing.T) {
 	}
 }
 
-// similarNames holds that nothing is found under another address.
+// similarNames checks that nothing is found under another address.
 func (s *suite) similarNames(t *testing.T) {
 	modules := []string{"similar/a/b", "similar/a/bb", "similar/aa/b", "similar/a/list", "similar-a/b/c", "similar/a-b/c", "v/1/0"}
 	providers := []string{"similar/a", "similar/aa", "similar/list", "similar-a/b", "similara/b"}
@@ -274,7 +274,7 @@ func (s *suite) similarNames(t *testing.T) {
 	}
 }
 
-// cancelled holds that nothing is done for a context that is over.
+// cancelled checks that nothing is done for a cancelled context.
 func (s *suite) cancelled(t *testing.T) {
 	m := moduleVersion("some/cancelled/aws", "1.0.0", 1)
 	p := providerVersion("some/cancelled", "1.0.0", "linux_amd64", "release")
@@ -310,7 +310,7 @@ func (s *suite) cancelled(t *testing.T) {
 	s.wantProvider(t, p)
 }
 
-// large holds a listing that is larger than any known one.
+// large stores a listing larger than that of any known provider.
 func (s *suite) large(t *testing.T) {
 	versions := 1000
 	if testing.Short() {

@@ -11,7 +11,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// replace holds that a state is stored whatever revision there is, and listed
+// replace checks that a state is stored whatever revision there is, and listed
 // as it says.
 func (s *suite) replace(t *testing.T) {
 	m := moduleVersion("some/replace/aws", "1.0.0", 5)
@@ -47,7 +47,7 @@ func (s *suite) replace(t *testing.T) {
 	s.wantListing(t, partial.Address, registry.Listing{partial.Listed()})
 }
 
-// remove holds that a version which is removed was never there, and can be
+// remove checks that a version which is removed was never there, and can be
 // published again.
 func (s *suite) remove(t *testing.T) {
 	ctx := t.Context()
@@ -83,7 +83,7 @@ func (s *suite) remove(t *testing.T) {
 	s.wantNothingListed(t, module("never/there/aws"))
 }
 
-// changed holds that nothing is corrected that is not as it was seen.
+// changed checks that a version is not corrected if it is not as it was seen.
 func (s *suite) changed(t *testing.T) {
 	ctx := t.Context()
 	m := moduleVersion("some/changed/aws", "1.0.0", 3)
@@ -113,8 +113,8 @@ func (s *suite) changed(t *testing.T) {
 	s.wantListing(t, p.Address, registry.Listing{p.Listed()})
 }
 
-// correctionsAtOnce holds that of those who have seen the same one corrects it,
-// and that nobody's other version is lost over it.
+// correctionsAtOnce checks that only one of several writers who have seen the same corrects
+// it, and that no other version is lost.
 func (s *suite) correctionsAtOnce(t *testing.T) {
 	const versions, rivals = 6, 3
 	address := module("corrections/at-once/aws")

@@ -12,8 +12,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// entries holds that a walk meets everything once, in an order that stays, and
-// goes on after whatever it met.
+// entries checks that a walk yields everything once, always in the same order, and that
+// another walk goes on after any entry.
 func (s *suite) entries(t *testing.T) {
 	if got := walk(t, s.index.Entries(t.Context(), "")); len(got) != 0 {
 		t.Fatalf("an empty catalog has %v", got)
@@ -41,19 +41,19 @@ func (s *suite) entries(t *testing.T) {
 		t.Fatalf("%d entries are met: %v, want %v", len(all), got, want)
 	}
 	for i, entry := range all {
-		if rest := walk(t, s.index.Entries(t.Context(), entry.Cursor)); !slices.Equal(told(rest), told(all[i+1:])) {
-			t.Errorf("after %s come %v, want %v", entry.Subject.String(), told(rest), told(all[i+1:]))
+		if rest := walk(t, s.index.Entries(t.Context(), entry.Cursor)); !slices.Equal(subjects(rest), subjects(all[i+1:])) {
+			t.Errorf("after %s come %v, want %v", entry.Subject.String(), subjects(rest), subjects(all[i+1:]))
 		}
 	}
 	for _, cursor := range []string{"x", "M#walk/a/b", "M#walk/a V#1.0.0", "M#walk/a/b ", " V#1.0.0"} {
 		if err := entriesErr(s.index.Entries(t.Context(), cursor)); err == nil {
-			t.Errorf("the cursor %q is taken", cursor)
+			t.Errorf("the cursor %q is accepted", cursor)
 		}
 	}
 }
 
-// changingEntries holds that what is met can be corrected at once, and that a
-// walk goes on after what is not there any more.
+// changingEntries checks that an entry can be corrected during the walk, and that a walk
+// goes on after an entry that does not exist any more.
 func (s *suite) changingEntries(t *testing.T) {
 	met := map[string]int{}
 	for v := range 4 {
@@ -108,7 +108,7 @@ func walk(t *testing.T, entries iter.Seq2[catalog.Entry, error]) (all []catalog.
 	return all
 }
 
-// entriesErr is that of a walk which ends with one before it began.
+// entriesErr is the error of a walk that yields nothing else.
 func entriesErr(entries iter.Seq2[catalog.Entry, error]) error {
 	for entry, err := range entries {
 		if err == nil || entry != (catalog.Entry{}) {
@@ -119,7 +119,7 @@ func entriesErr(entries iter.Seq2[catalog.Entry, error]) error {
 	return nil
 }
 
-func told(entries []catalog.Entry) (all []string) {
+func subjects(entries []catalog.Entry) (all []string) {
 	for _, entry := range entries {
 		all = append(all, fmt.Sprint(entry.Subject.String(), entry.Seen, entry.Cursor))
 	}

@@ -15,8 +15,7 @@ var platforms = []string{
 	"linux_amd64", "linux_arm", "linux_arm64", "openbsd_amd64", "windows_386", "windows_amd64", "windows_arm64",
 }
 
-// Provider is a provider's versions, each released for the same platforms, of
-// which there are 14 at most.
+// Provider is a provider's versions, each for the same platforms: at most 14.
 func Provider(a registry.ProviderAddress, versions, platformCount int) []registry.ProviderVersion {
 	steps := append(slices.Clone(platforms[:platformCount]), "release")
 	var states []registry.ProviderVersion
@@ -75,7 +74,7 @@ func provider(address string) registry.ProviderAddress {
 
 func version(v string) registry.Version { return must(registry.ParseVersion(v)) }
 
-// must is for what this package itself wrote down.
+// must is for values that this package itself defines.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

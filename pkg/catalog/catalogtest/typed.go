@@ -8,7 +8,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// stateOf is a state that can be filled, of a type that is none itself.
+// stateOf is a pointer to T that is a state, which can be filled.
 type stateOf[T any] interface {
 	*T
 	registry.State

@@ -15,7 +15,7 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 )
 
-// The names of partitions, and of the one item in that of a ticket. No partition
+// The names of partitions, and of the one item in a ticket's partition. No partition
 // of a module or provider begins with them.
 const (
 	tokenPartition = "A"
@@ -29,7 +29,7 @@ const (
 	requestAttribute = "request"
 	untilAttribute   = "until"
 
-	// pageSize is how many tokens are told at once, or 1 MiB of them.
+	// pageSize is how many tokens a page has, if they are not more than 1 MiB.
 	pageSize = 1000
 )
 
@@ -90,7 +90,7 @@ func (c *Catalog) tokens(ctx context.Context, after string) (page []access.Token
 
 // RevokeToken implements [access.Tokens].
 func (c *Catalog) RevokeToken(ctx context.Context, id access.ID) error {
-	return c.failed(c.end(ctx, tokenKey(id)), "revoke token "+id.Short())
+	return c.failed(c.deleteExisting(ctx, tokenKey(id)), "revoke token "+id.Short())
 }
 
 // NoteUse implements [access.Tokens].
@@ -103,7 +103,7 @@ func (c *Catalog) NoteUse(ctx context.Context, id access.ID, day access.Day) err
 		ExpressionAttributeValues: item{":day": text(string(day))},
 		ReturnValues:              types.ReturnValueNone,
 	})
-	if known(err) {
+	if conditionFailed(err) {
 		return nil
 	}
 	return c.failed(err, "note the use of token "+id.Short())
@@ -135,7 +135,7 @@ func decodeToken(i item) (access.Token, error) {
 	return token, nil
 }
 
-// ttl is when an item may be deleted that is of no use from a time on.
+// ttl is when an item may be deleted that nobody needs from a time on.
 func ttl(t time.Time) types.AttributeValue { return number(int(t.Unix()) + 1) }
 
 func setJSON(i item, value any) error {
@@ -152,8 +152,8 @@ func decodeJSON[T any](i item) (T, error) {
 	return value, nil
 }
 
-// create puts an item where there is none. The SDK sends a put again whose
-// answer is lost, which may have been done: then the item has this request.
+// create puts an item if it does not exist. When an answer is lost, the SDK sends the
+// put again, although it may have succeeded: then the item has this request's text.
 func (c *Catalog) create(ctx context.Context, i item) error {
 	request := rand.Text()
 	i[requestAttribute] = text(request)
@@ -163,20 +163,20 @@ func (c *Catalog) create(ctx context.Context, i item) error {
 		ConditionExpression:                 aws.String("attribute_not_exists(" + PartitionKey + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
-	var there *types.ConditionalCheckFailedException
+	var exists *types.ConditionalCheckFailedException
 	switch {
-	case !errors.As(err, &there):
+	case !errors.As(err, &exists):
 		return err
-	case textOf(there.Item, requestAttribute) == request:
+	case textOf(exists.Item, requestAttribute) == request:
 		return nil
 	default:
 		return access.ErrExists
 	}
 }
 
-// end deletes an item that is there. Whether it is has to be asked before: a
-// delete whose answer is lost is sent again, and finds nothing.
-func (c *Catalog) end(ctx context.Context, key item) error {
+// deleteExisting deletes an item that must exist. It reads the item first: when an answer
+// is lost, the SDK sends the delete again, and that finds nothing.
+func (c *Catalog) deleteExisting(ctx context.Context, key item) error {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &c.table, Key: key, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String(PartitionKey),
 	})
@@ -200,7 +200,7 @@ func (c *Catalog) wholePartition(partition string) *dynamodb.QueryInput {
 	}
 }
 
-// failed says of an error what was being done.
+// failed adds to an error what was being done.
 func (c *Catalog) failed(err error, what string) error {
 	if err == nil {
 		return nil

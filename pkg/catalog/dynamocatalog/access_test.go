@@ -37,7 +37,7 @@ func TestAccess(t *testing.T) {
 
 func TestBeside(t *testing.T) {
 	c := newTable(t).open(t, nil)
-	catalogtest.Beside(t, catalogtest.BesideDriver{Index: c, Store: c})
+	catalogtest.Lookups(t, catalogtest.LookupDriver{Index: c, Store: c})
 }
 
 // TestAccessItems holds what is stored, and when it may be deleted.
@@ -218,7 +218,7 @@ func TestAccessAgainAfterFault(t *testing.T) {
 	}
 }
 
-// TestForeignAccess holds that what cannot be read is an error, also for those
+// TestForeignAccess checks that what cannot be read is an error, also for those
 // who ask beside it, and can be revoked and removed nonetheless.
 func TestForeignAccess(t *testing.T) {
 	b := newTable(t)
@@ -256,7 +256,7 @@ func TestForeignAccess(t *testing.T) {
 	}
 }
 
-// TestAccessNoTable holds that a wrong name is told as such.
+// TestAccessNoTable checks that a wrong name is told as such.
 func TestAccessNoTable(t *testing.T) {
 	b := newTable(t)
 	b.name += "-another"

@@ -13,14 +13,14 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// listingBeside reads the token with all the chunks that there can be. A listing that
-// is being replaced just now is then read again without it.
-func (c *Catalog) listingBeside(ctx context.Context, partition string, lookup *access.Lookup) (stored, error) {
+// listingWithToken reads a token, and with it all the chunks that a listing can have. If
+// the listing is being replaced at that moment, it is read again without the token.
+func (c *Catalog) listingWithToken(ctx context.Context, partition string, lookup *access.Lookup) (stored, error) {
 	var keys []item
 	for n := range maxChunks {
 		keys = append(keys, key(partition, chunkName(n)))
 	}
-	items, err := c.getBeside(ctx, lookup, keys...)
+	items, err := c.getWithToken(ctx, lookup, keys...)
 	if err != nil {
 		return stored{}, err
 	}
@@ -32,10 +32,9 @@ func (c *Catalog) listingBeside(ctx context.Context, partition string, lookup *a
 	return s, err
 }
 
-// getBeside is those of some items that are there, in any order, if they are wanted, and
-// fills the lookup.
-// It is one request, unless DynamoDB leaves some of it undone.
-func (c *Catalog) getBeside(ctx context.Context, lookup *access.Lookup, keys ...item) ([]item, error) {
+// getWithToken fills the lookup and, if it wants them, returns the items that exist, in
+// any order. That takes one request, unless DynamoDB leaves some keys unprocessed.
+func (c *Catalog) getWithToken(ctx context.Context, lookup *access.Lookup, keys ...item) ([]item, error) {
 	lookup.Token = nil
 	rest := map[string]types.KeysAndAttributes{
 		c.table: {Keys: append(keys, tokenKey(lookup.ID)), ConsistentRead: aws.Bool(true)},
@@ -59,8 +58,7 @@ func (c *Catalog) getBeside(ctx context.Context, lookup *access.Lookup, keys ...
 	return nil, fmt.Errorf("%w (it was asked %d times)", errPartial, maxReads)
 }
 
-// takeToken fills a lookup from items, and returns the others, if they are
-// wanted.
+// takeToken fills a lookup from items, and returns the others if it wants them.
 func takeToken(lookup *access.Lookup, items []item) ([]item, error) {
 	var token *access.Token
 	isToken := func(i item) bool { return textOf(i, PartitionKey) == tokenPartition }

@@ -63,7 +63,7 @@ func (b besides) ask(t *testing.T, c *dynamocatalog.Catalog, answered func(what 
 	}
 }
 
-// good holds that an answer is right, and the token with it.
+// good checks that an answer is right, and the token with it.
 func (b besides) good(t *testing.T, name string) func(what string, lookup access.Lookup, got, want any, err error) {
 	return func(what string, lookup access.Lookup, got, want any, err error) {
 		t.Helper()
@@ -74,7 +74,7 @@ func (b besides) good(t *testing.T, name string) func(what string, lookup access
 	}
 }
 
-// TestOneRequestBeside holds that a question and its token are one request,
+// TestOneRequestBeside checks that a question and its token are one request,
 // whether or not there is an answer to either.
 func TestOneRequestBeside(t *testing.T) {
 	b := newBesides(t)
@@ -107,7 +107,7 @@ func TestOneRequestBeside(t *testing.T) {
 	}
 }
 
-// TestChunksBeside holds that a listing of several items is one request still,
+// TestChunksBeside checks that a listing of several items is one request still,
 // while it grows and shrinks, and that one which is being replaced is read
 // again.
 func TestChunksBeside(t *testing.T) {
@@ -160,7 +160,7 @@ func TestChunksBeside(t *testing.T) {
 	}
 }
 
-// TestForeignItemsBeside holds that an item which is no answer is an error.
+// TestForeignItemsBeside checks that an item which is no answer is an error.
 func TestForeignItemsBeside(t *testing.T) {
 	b := newBesides(t)
 	c := b.open(t, nil)
@@ -201,7 +201,7 @@ func TestBesideDespiteFaults(t *testing.T) {
 	}
 }
 
-// TestBesideUnprocessed holds that what DynamoDB leaves undone is asked for
+// TestBesideUnprocessed checks that what DynamoDB leaves undone is asked for
 // again, as often as it takes, but not for ever.
 func TestBesideUnprocessed(t *testing.T) {
 	b := newBesides(t)

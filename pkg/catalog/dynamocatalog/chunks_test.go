@@ -53,7 +53,7 @@ func long(t testing.TB, versions int) registry.Listing {
 	return listing
 }
 
-// TestChunks holds that a listing of several items is one request still, while
+// TestChunks checks that a listing of several items is one request still, while
 // it grows and shrinks.
 func TestChunks(t *testing.T) {
 	if testing.Short() {
@@ -130,7 +130,7 @@ func (b table) revise(t *testing.T, a registry.ProviderAddress, name, revision s
 	b.put(t, "P#"+a.String(), name, i)
 }
 
-// TestChunksOfTwoRevisions holds that a listing which is no listing is read
+// TestChunksOfTwoRevisions checks that a listing which is no listing is read
 // again, and is no answer where that does not help.
 func TestChunksOfTwoRevisions(t *testing.T) {
 	if testing.Short() {
@@ -214,7 +214,7 @@ func TestChunksDespiteFaults(t *testing.T) {
 	}
 }
 
-// TestTooLarge holds that what does not fit is an error, and nothing is lost.
+// TestTooLarge checks that what does not fit is an error, and nothing is lost.
 func TestTooLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")

@@ -20,7 +20,7 @@ func (c *Catalog) Replace(ctx context.Context, s registry.State, seen catalog.Se
 		return fix.failed(err)
 	}
 	put := types.Put{TableName: &c.table, Item: i}
-	put.ConditionExpression, put.ExpressionAttributeValues = still(seen.State)
+	put.ConditionExpression, put.ExpressionAttributeValues = revisionIs(seen.State)
 	fix.state = types.TransactWriteItem{Put: &put}
 	if s.Listable() {
 		entry := s.Listed()
@@ -29,19 +29,19 @@ func (c *Catalog) Replace(ctx context.Context, s registry.State, seen catalog.Se
 	return c.correct(ctx, fix)
 }
 
-// Remove implements [catalog.Index]. It deletes where there is nothing to delete, too:
-// that holds the state to the condition.
+// Remove implements [catalog.Index]. It sends a delete also where there is no state: the
+// delete has the condition.
 func (c *Catalog) Remove(ctx context.Context, version registry.Subject, seen catalog.Seen) error {
 	del := types.Delete{TableName: &c.table, Key: key(layout.Partition(version.Address), layout.Version(version.Version))}
-	del.ConditionExpression, del.ExpressionAttributeValues = still(seen.State)
+	del.ConditionExpression, del.ExpressionAttributeValues = revisionIs(seen.State)
 	return c.correct(ctx, correction{version, seen, types.TransactWriteItem{Delete: &del}, nil})
 }
 
-// correction is what a version is to be, where it is still as it was seen.
+// correction is what a version shall be, if it is still as it was seen.
 type correction struct {
 	version registry.Subject
 	seen    catalog.Seen
-	state   types.TransactWriteItem // has the condition that the state is the one that was seen
+	state   types.TransactWriteItem // on the condition that the state has the revision that was seen
 	entry   *registry.Listed        // nil for none
 }
 
@@ -63,8 +63,8 @@ func (c *Catalog) correct(ctx context.Context, fix correction) error {
 }
 
 // tryCorrect changes the state and the listing in one transaction. It returns
-// errBusy where others changed another entry of the listing meanwhile. A listing
-// that has no entry any more stays: its revision must not be had twice.
+// errBusy if others have changed another entry of the listing meanwhile. An empty
+// listing stays: a revision must not come twice.
 func (c *Catalog) tryCorrect(ctx context.Context, fix correction) error {
 	partition, version := layout.Partition(fix.version.Address), fix.version.Version
 	s, err := c.readListing(ctx, partition, true)
@@ -86,17 +86,17 @@ func (c *Catalog) tryCorrect(ctx context.Context, fix correction) error {
 	}
 	err = c.transact(ctx, []types.TransactWriteItem{fix.state}, puts)
 	switch {
-	case firstFailed(err):
+	case firstConditionFailed(err):
 		return catalog.ErrChanged
-	case lost(err):
+	case conflicted(err):
 		return errBusy
 	default:
 		return err
 	}
 }
 
-// firstFailed says that the condition of a transaction's first item failed.
-func firstFailed(err error) bool {
+// firstConditionFailed says whether the condition of a transaction's first item failed.
+func firstConditionFailed(err error) bool {
 	var cancelled *types.TransactionCanceledException
 	return errors.As(err, &cancelled) && len(cancelled.CancellationReasons) > 0 &&
 		aws.ToString(cancelled.CancellationReasons[0].Code) == "ConditionalCheckFailed"

@@ -213,7 +213,7 @@ func TestCorrectChunks(t *testing.T) {
 	}
 }
 
-// TestEmptyListing holds that a listing whose last version is removed counts its
+// TestEmptyListing checks that a listing whose last version is removed counts its
 // changes on: who read it before must not take what comes after for it.
 func TestEmptyListing(t *testing.T) {
 	b := newTable(t)

@@ -1,12 +1,13 @@
 // Package dynamocatalog keeps the catalog in one DynamoDB table, and beside it
 // the tokens, rules and tickets of package access. The catalog is an index and
-// nothing else: all of it can be built again from the records in the bucket. Of
-// tokens and rules the table is the only place.
+// nothing else: all of it can be built again from the records in the bucket. The
+// table is the only place of tokens and rules.
 //
 // # Items
 //
 // A module or provider is a partition, under a key that no other address can
-// have. It has its listing, and each of its versions without build metadata:
+// have. It has an item for its listing, and one for each of its versions, without
+// build metadata:
 //
 //	PK                              SK             attributes
 //	M#<namespace>/<name>/<system>   LIST           revision, chunks, data
@@ -24,50 +25,45 @@
 //	T                    <rule's name>  data (JSON, as a string), request
 //	C#<ticket's id>      C              data (bytes), until (milliseconds since 1970), expires
 //
-// The ids are lower-case hex. A request is some random text that tells an item
-// that a request made from one that was there before. [TableSchema] is the table;
-// its TTL attribute is expires, when nobody needs the item any more, which is not
-// when it stops being good: deletion by TTL may be days late, so nothing depends
-// on it.
+// The ids are lower-case hex. The attribute request is a random text, by which a
+// request that is sent again knows the item that it has made. [TableSchema] is the
+// table. Its TTL attribute is expires: from then on nobody needs the item. Deletion by
+// TTL may be days late, so nothing depends on it.
 //
 // # Reading
 //
-// Every question is one request. A version is one item, read by its key
-// (GetItem); a listing is the items whose SK begins with LIST (Query), most
-// often one. There is no index.
+// Every read is one request. A version is one item, read by its key (GetItem). A
+// listing is the items whose SK begins with LIST (Query), most often one. There is no
+// index.
 //
-// Reads are eventually consistent, which costs half. What they may miss is what
-// was published within the last second or so, as if they had come before it;
-// and a publisher that reads an old state adds the later records to it from
-// their log. The one read whose age matters is that of a listing which is about
-// to be replaced: it is consistent.
+// Reads are eventually consistent, which costs half. They may miss what was published
+// within the last second or so, as if they had come before it. A publisher that reads an
+// old state adds the later records to it from their log. Only a listing that is about to
+// be replaced must not be old: that read is consistent.
 //
-// A token is looked up in the same request (BatchGetItem), with the version, or
-// with all the chunks that a listing can have. That read is consistent, so that a
-// token is good from the moment on when its owner has it. The request costs each
-// item that is not there as much as a small one: 2 read units for a version, 4 for
-// a listing of one chunk, where half a unit each is what they cost without a token.
+// A token is looked up in the same request (BatchGetItem), with the version, or with all
+// the chunks that a listing can have. That read is consistent, so that a token is good
+// as soon as its owner has it. A missing item costs as much as a small one: the request
+// costs 2 read units for a version, and 4 for a listing of one chunk. Without a token
+// each costs half a unit.
 //
-// Who walks through all versions takes one Scan for each MiB of the table, and a
-// Query for each listing. A Scan comes to the items of a partition one after the
-// other, in the order of SK; it takes PK, SK and revision alone, since the table
-// may hold other things that are nobody's to read in passing.
+// A walk through all versions takes one Scan for each MiB of the table, and a Query for
+// each listing. A Scan returns the items of a partition one after the other, in the order
+// of SK. It reads PK, SK and revision alone, since the table also holds tokens.
 //
 // # Writing
 //
-// A state is put on the condition that none of its revision or a higher one is
-// there. Then its entry is merged into the listing, which is put on the
-// condition that its revision is still the one that was read; where it is not,
-// both begin again after a random, growing pause. So a version is never listed
-// before it can be asked for, and a writer that dies between the two is made
-// good by whoever puts the same state again. A new state costs three requests,
-// a known one two.
+// A state is put on the condition that the stored one has a lower revision, or does not
+// exist. Then its entry is merged into the listing, which is put on the condition that
+// its revision is still the one that was read. If it is not, the listing is read again
+// after a random, growing pause. So a version can always be read before it is listed. If
+// a writer dies between the two, the next put of the same state lists it. A put costs
+// three requests, and two if the state is stored already.
 //
-// Who corrects a version changes the state and the listing in one transaction,
-// on the conditions that the state's revision is the one that was seen, and the
-// listing's the one that was read; where the latter is not, it is read again. A
-// listing of which nothing is left stays, for its revision must not be had
-// twice, and is answered as if it were not there.
+// A correction changes the state and the listing in one transaction, on the conditions
+// that the state's revision is the one that was seen, and the listing's the one that was
+// read. If the listing's is not, it is read again. A listing that becomes empty stays,
+// since a revision must not come twice, and is answered as if it did not exist.
 //
 // # Sizes and limits
 //
@@ -81,18 +77,18 @@
 // An item of DynamoDB has at most 400 KiB, and one Query reads up to 1 MiB. So
 // a listing of more than 300 KiB (some 100,000 versions) is cut into up to three
 // chunks: the first one in LIST, the others in LIST#1 and LIST#2. They change
-// in one transaction, and each has the listing's revision: a reader that
-// meets two revisions reads again. What is longer still is an error for whoever
-// would write it, and so is a state of more than 400 KiB.
+// in one transaction, and each has the listing's revision: a reader that finds
+// two revisions reads again. To write a longer listing is an error, and so is a
+// state of more than 400 KiB.
 //
 // # Permissions on AWS
 //
-// On the table, by what is done, and the partitions to hold it to by
-// dynamodb:LeadingKeys, which all keys of a BatchGetItem have to fit:
+// Actions on the table, by purpose, with the partitions that dynamodb:LeadingKeys should
+// limit them to. All keys of a BatchGetItem have to fit:
 //
 //	read listings            Query                              M#* P#* R#*
 //	read versions            GetItem                            M#* P#* R#*
-//	… beside tokens          BatchGetItem                       M#* P#* R#* A
+//	… with a token           BatchGetItem                       M#* P#* R#* A
 //	note the use of tokens   UpdateItem                         A
 //	publish                  Query, GetItem, PutItem,           M#* P#* R#*
 //	                         DeleteItem
@@ -101,11 +97,11 @@
 //	                         DeleteItem
 //	                         PutItem, DeleteItem                C#*
 //
-// A listing that is replaced while it is read beside a token takes a Query, too.
+// A listing that is replaced while it is read with a token takes a Query, too.
 //
-// The Scan, which has no leading keys, can be held to the attributes PK, SK and
-// revision by dynamodb:Attributes, with SPECIFIC_ATTRIBUTES for dynamodb:Select;
-// and the UpdateItem to PK, SK and used: so who notes the use of a token cannot
+// The Scan has no leading keys. It can be limited to the attributes PK, SK and revision
+// by dynamodb:Attributes, with SPECIFIC_ATTRIBUTES for dynamodb:Select. The UpdateItem
+// can be limited to PK, SK and used: so the function that notes the use of a token cannot
 // give it other scopes.
 package dynamocatalog
 
@@ -130,8 +126,7 @@ const (
 	// maxAttempts is how often a request is sent, the first time included.
 	maxAttempts = 6
 
-	// requestTimeout is for one time that a request is sent, its answer
-	// included.
+	// requestTimeout is for one attempt, including its answer.
 	requestTimeout = 5 * time.Second
 )
 
@@ -146,7 +141,7 @@ type Config struct {
 	// Credentials sign the requests. Required.
 	Credentials aws.CredentialsProvider
 
-	// Endpoint is the URL of another DynamoDB than Amazon's. Empty: Amazon's
+	// Endpoint is the URL of a DynamoDB that is not Amazon's. Empty: Amazon's
 	// for the region.
 	Endpoint string
 
@@ -219,7 +214,7 @@ func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *acces
 	if lookup == nil {
 		s, err = c.readListing(ctx, partition, false)
 	} else {
-		s, err = c.listingBeside(ctx, partition, lookup)
+		s, err = c.listingWithToken(ctx, partition, lookup)
 	}
 	if err == nil && len(s.listing) == 0 {
 		err = registry.ErrNotFound
@@ -243,12 +238,12 @@ func (c *Catalog) Load(ctx context.Context, s registry.State, lookup *access.Loo
 	return nil
 }
 
-// Put implements [catalog.Index]. It lists a state that is stored already, too: its
-// writer may have died before it came to that.
+// Put implements [catalog.Index]. It also lists a state that is stored already: its
+// writer may have died before that.
 func (c *Catalog) Put(ctx context.Context, s registry.State) error {
 	err := c.putState(ctx, s)
 	if err == nil && s.Listable() {
-		err = c.enter(ctx, layout.Partition(s.Subject().Address), s.Listed())
+		err = c.addEntry(ctx, layout.Partition(s.Subject().Address), s.Listed())
 	}
 	if err != nil {
 		return fmt.Errorf("write version %s of %s to the catalog: %w", s.Subject().Version, layout.Partition(s.Subject().Address), c.explain(err))

@@ -121,7 +121,7 @@ func TestCatalog(t *testing.T) {
 	catalogtest.Test(t, func(t *testing.T) catalog.Index { return newTable(t).open(t, nil) })
 }
 
-// TestOneRequestPerRead holds that a question is one request, however much is
+// TestOneRequestPerRead checks that a question is one request, however much is
 // published, and whether or not there is an answer.
 func TestOneRequestPerRead(t *testing.T) {
 	b := newTable(t)
@@ -198,7 +198,7 @@ func TestRequestsPerPut(t *testing.T) {
 	}
 }
 
-// TestSizes holds that what the package says of sizes stays true.
+// TestSizes checks that what the package says of sizes stays true.
 func TestSizes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
@@ -249,7 +249,7 @@ func realistic(t testing.TB) registry.ProviderVersion {
 	return p
 }
 
-// TestSameVersionAtOnce holds that of two states of one revision one stands,
+// TestSameVersionAtOnce checks that of two states of one revision one stands,
 // whole, and that the loser knows no difference.
 func TestSameVersionAtOnce(t *testing.T) {
 	b := newTable(t)
@@ -277,7 +277,7 @@ func TestSameVersionAtOnce(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce holds that whatever is put at once is listed.
+// TestManyAtOnce checks that whatever is put at once is listed.
 func TestManyAtOnce(t *testing.T) {
 	tests := []struct{ writers, each int }{{20, 20}, {100, 1}}
 	if testing.Short() {
@@ -322,7 +322,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestNoTable holds that a wrong name is told as such, and not as a catalog
+// TestNoTable checks that a wrong name is told as such, and not as a catalog
 // with nothing in it.
 func TestNoTable(t *testing.T) {
 	b := newTable(t)
@@ -339,7 +339,7 @@ func TestNoTable(t *testing.T) {
 	}
 }
 
-// TestForeignItems holds that an item which is no answer is an error with
+// TestForeignItems checks that an item which is no answer is an error with
 // advice, for readers and writers.
 func TestForeignItems(t *testing.T) {
 	data := func(text string) types.AttributeValue {
@@ -384,7 +384,7 @@ func TestForeignItems(t *testing.T) {
 	}
 }
 
-// TestCancelledWhileBusy holds that waiting for others ends with the context.
+// TestCancelledWhileBusy checks that waiting for others ends with the context.
 func TestCancelledWhileBusy(t *testing.T) {
 	b := newTable(t)
 	ctx, cancel := context.WithCancel(t.Context())

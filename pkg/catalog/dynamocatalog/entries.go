@@ -14,13 +14,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Entries is every version that the catalog has a state of, or lists, after the
-// entry of a cursor: after the empty one come all. See the package's
-// description for the order, and for what it costs.
-//
-// With what cannot be read it yields an error and as much of the entry as is
-// known, and goes on: of a listing, its address, instead of all its versions.
-// With an error of the whole, it yields an entry without a Cursor, and ends.
+// Entries implements [catalog.Index]. See the package's description for the order, and
+// for what it costs.
 func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[catalog.Entry, error] {
 	return func(yield func(catalog.Entry, error) bool) {
 		for contents, err := range c.partitions(ctx, after) {
@@ -54,9 +49,8 @@ func (c *Catalog) addListing(ctx context.Context, contents *layout.Contents) err
 	return err
 }
 
-// partitions is the states of each partition, from what is left of the cursor's
-// on. A Scan comes to the items of a partition one after the other, in the order
-// of SK.
+// partitions is the states of each partition, beginning with the rest of the cursor's. A
+// Scan returns the items of a partition one after the other, in the order of SK.
 func (c *Catalog) partitions(ctx context.Context, after string) iter.Seq2[layout.Contents, error] {
 	return func(yield func(layout.Contents, error) bool) {
 		at, err := layout.ParseCursor(after)
@@ -99,9 +93,8 @@ func stateOf(i item) layout.State {
 	return layout.State{Revision: revision}
 }
 
-// scan is the keys and revisions of all items of modules and providers. Other
-// attributes are not for whoever walks through the table: it may hold other
-// things, too.
+// scan is the keys and revisions of all items of modules and providers. It asks for no
+// other attributes, since the table also holds tokens.
 func (c *Catalog) scan(ctx context.Context, after layout.Cursor) iter.Seq2[item, error] {
 	input := &dynamodb.ScanInput{
 		TableName:            &c.table,

@@ -51,7 +51,7 @@ func (b table) put(t *testing.T, pk, sk string, attributes map[string]types.Attr
 	}
 }
 
-// TestOneSided holds that a version is met that only the listing has, or has at
+// TestOneSided checks that a version is met that only the listing has, or has at
 // a higher revision than its state, and nothing that is not the catalog's.
 func TestOneSided(t *testing.T) {
 	states := catalogtest.Provider(widget, 2, 3)
@@ -111,7 +111,7 @@ func TestWalkRequests(t *testing.T) {
 	}
 }
 
-// TestWalkDespiteForeignItems holds that what cannot be read is told, and that a
+// TestWalkDespiteForeignItems checks that what cannot be read is told, and that a
 // walk goes on after it: in itself, and from there.
 func TestWalkDespiteForeignItems(t *testing.T) {
 	b := newTable(t)

@@ -18,7 +18,7 @@ var (
 	errPartial = errors.New("DynamoDB has too much to do to read all that was asked for: try again")
 )
 
-// explain says of an error what the SDK does not.
+// explain adds to an error what the SDK does not say.
 func (c *Catalog) explain(err error) error {
 	var missing *types.ResourceNotFoundException
 	if errors.As(err, &missing) {
@@ -27,19 +27,18 @@ func (c *Catalog) explain(err error) error {
 	return err
 }
 
-// known says that a condition failed: what was to be put is there already, or
-// something newer is.
-func known(err error) bool {
+// conditionFailed says whether the condition of a write failed.
+func conditionFailed(err error) bool {
 	var condition *types.ConditionalCheckFailedException
 	return errors.As(err, &condition)
 }
 
-// lost says that a listing has changed since it was read, or is changing now.
-// A transaction says so by a reason for each of its items; it is not tried
-// again by the SDK when it was throttled.
-func lost(err error) bool {
+// conflicted says whether a listing has changed since it was read, or is changing now. A
+// transaction has a reason for each of its items. A throttled transaction counts, too,
+// since the SDK does not send it again.
+func conflicted(err error) bool {
 	var conflict *types.TransactionConflictException
-	if known(err) || errors.As(err, &conflict) {
+	if conditionFailed(err) || errors.As(err, &conflict) {
 		return true
 	}
 	var cancelled *types.TransactionCanceledException
@@ -61,8 +60,8 @@ const (
 	maxBackoff   = time.Second
 )
 
-// backoff is how long to wait after a number of failures: a random time, so
-// that those who failed together do not come again together.
+// backoff is how long to wait after a number of failures: a random time, so that writers
+// who failed together do not try again together.
 func backoff(failures int) time.Duration {
 	longest := maxBackoff
 	if failures < 5 {
@@ -71,7 +70,7 @@ func backoff(failures int) time.Duration {
 	return rand.N(longest)
 }
 
-// pause waits before what failed so many times is tried again.
+// pause waits before another attempt, after a number of failures.
 func pause(ctx context.Context, failures int) error {
 	if failures == 0 {
 		return ctx.Err()

@@ -15,7 +15,7 @@ const MaxAttempts = maxAttempts
 const MaxReads = maxReads
 
 // Lost says that a listing has changed since it was read.
-var Lost = lost
+var Conflicted = conflicted
 
 // Fill makes a listing what it would be after many puts.
 func (c *Catalog) Fill(ctx context.Context, a registry.Address, revision int, listing registry.Listing) error {

@@ -83,7 +83,7 @@ func TestPutAgainAfterFault(t *testing.T) {
 	}
 }
 
-// TestThrottledForLong holds that there is an end to trying, with the reason.
+// TestThrottledForLong checks that there is an end to trying, with the reason.
 func TestThrottledForLong(t *testing.T) {
 	count := &transport{pick: func(int) (fault, bool) { return passing[0], true }}
 	c := newTable(t).open(t, count)
@@ -123,8 +123,8 @@ func TestLost(t *testing.T) {
 		{errors.New("another"), false},
 		{nil, false},
 	} {
-		if got := dynamocatalog.Lost(tt.err); got != tt.want {
-			t.Errorf("lost(%v) = %t", tt.err, got)
+		if got := dynamocatalog.Conflicted(tt.err); got != tt.want {
+			t.Errorf("conflicted(%v) = %t", tt.err, got)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func withoutFaults(t *testing.T) any {
 	return b.items(t, "P#"+widget.String())
 }
 
-// readable holds that all that is listed is there.
+// readable checks that all that is listed is there.
 func readable(t *testing.T, b table) {
 	t.Helper()
 	c := b.open(t, nil)

@@ -23,8 +23,8 @@ const (
 	chunksAttribute   = "chunks"
 	dataAttribute     = "data"
 
-	// maxData is what an item can have of data, in bytes: DynamoDB's 400 KiB
-	// without 4 KiB for the rest, whose parts have limits of their own.
+	// maxData is the most data in an item, in bytes: DynamoDB's 400 KiB without
+	// 4 KiB for the other attributes, which have limits of their own.
 	maxData = 396 << 10
 
 	// maxDocument is the longest JSON that is written or read, in bytes.
@@ -51,9 +51,8 @@ func newItem(partition, name string, revision int, data []byte) item {
 	return i
 }
 
-// still is the condition that an item's revision is one that was read; 0 where
-// there was no item.
-func still(revision int) (condition *string, values item) {
+// revisionIs is the condition that an item has a revision; for 0, that it does not exist.
+func revisionIs(revision int) (condition *string, values item) {
 	if revision == 0 {
 		return aws.String("attribute_not_exists(" + PartitionKey + ")"), nil
 	}
@@ -118,10 +117,10 @@ func decompress(data []byte) ([]byte, error) {
 	return document, nil
 }
 
-// getItem is nil where there is no such item, or none that is wanted.
+// getItem is nil if there is no such item, or if the lookup does not want it.
 func (c *Catalog) getItem(ctx context.Context, key item, lookup *access.Lookup) (item, error) {
 	if lookup != nil {
-		items, err := c.getBeside(ctx, lookup, key)
+		items, err := c.getWithToken(ctx, lookup, key)
 		if err != nil || len(items) == 0 {
 			return nil, err
 		}
@@ -134,7 +133,7 @@ func (c *Catalog) getItem(ctx context.Context, key item, lookup *access.Lookup) 
 	return out.Item, nil
 }
 
-// decodeState is [registry.ErrNotFound] of no item.
+// decodeState returns [registry.ErrNotFound] for a nil item.
 func decodeState(i item, s registry.State) error {
 	if i == nil {
 		return registry.ErrNotFound
@@ -149,7 +148,7 @@ func decodeState(i item, s registry.State) error {
 	return nil
 }
 
-// stateItem is the item of a state, which may not fit into one.
+// stateItem is the item of a state, or an error if the state does not fit.
 func stateItem(s registry.State) (item, error) {
 	document, err := json.Marshal(s)
 	if err != nil {
@@ -165,7 +164,7 @@ func stateItem(s registry.State) (item, error) {
 	return newItem(layout.Partition(s.Subject().Address), layout.Version(s.Subject().Version), s.Listed().Revision, data), nil
 }
 
-// putState stores a state unless one of its revision or a higher one is there.
+// putState stores a state unless the stored one has its revision or a higher one.
 func (c *Catalog) putState(ctx context.Context, s registry.State) error {
 	i, err := stateItem(s)
 	if err != nil {
@@ -177,7 +176,7 @@ func (c *Catalog) putState(ctx context.Context, s registry.State) error {
 		ConditionExpression:       aws.String("attribute_not_exists(" + PartitionKey + ") OR " + revisionAttribute + " < :revision"),
 		ExpressionAttributeValues: item{":revision": number(s.Listed().Revision)},
 	})
-	if known(err) {
+	if conditionFailed(err) {
 		return nil
 	}
 	return err

@@ -16,28 +16,28 @@ import (
 )
 
 const (
-	// chunkSize is the most that one item has of a listing, in bytes.
+	// chunkSize is the most data that one item has of a listing, in bytes.
 	chunkSize = 300 << 10
 
 	// maxChunks is how many chunks one Query reads: up to 1 MiB.
 	maxChunks = 3
 
-	// maxMerges is how often an entry is merged into a listing that others
-	// change. Of a hundred writers at once, the last needs some twenty.
+	// maxMerges is how often a writer tries to merge an entry into a listing that
+	// others change. The last of a hundred writers at once needs some twenty.
 	maxMerges = 60
 
-	// maxReads is how often a listing is read that changes meanwhile.
+	// maxReads is how often a read is tried that finds a listing mixed or keys unprocessed.
 	maxReads = 6
 )
 
-// stored is a listing at one of its revisions, which begin at 1.
+// stored is a listing with its revision, which counts from 1.
 type stored struct {
 	listing  registry.Listing
 	revision int
 }
 
-// readListing reads a listing at one revision. That takes one request, unless
-// the listing has several chunks and is being replaced just now.
+// readListing reads a listing. That takes one request, unless the listing has several
+// chunks and is being replaced at that moment.
 func (c *Catalog) readListing(ctx context.Context, partition string, consistent bool) (stored, error) {
 	for failures := range maxReads {
 		if err := pause(ctx, failures); err != nil {
@@ -54,7 +54,7 @@ func (c *Catalog) readListing(ctx context.Context, partition string, consistent 
 	return stored{}, fmt.Errorf("%w, %d times: %w", errMixed, maxReads, errForeign)
 }
 
-// assemble is a listing from its items, in the order of SK, or errMixed.
+// assemble makes a listing of its items, in the order of SK, or returns errMixed.
 func assemble(items []item) (stored, error) {
 	if len(items) == 0 {
 		return stored{}, registry.ErrNotFound
@@ -85,8 +85,8 @@ func (c *Catalog) queryListing(ctx context.Context, partition string, consistent
 // errMixed says that a listing was read while it was being replaced.
 var errMixed = errors.New("the chunks of the listing are of different revisions")
 
-// join puts the chunks of a listing together, or returns errMixed. There may be
-// more than are of use, from when the listing was longer.
+// join puts the chunks of a listing together, or returns errMixed. There may be more
+// items than chunks, from when the listing was longer.
 func join(items []item) (data []byte, revision int, err error) {
 	count, revision := numberOf(items[0], chunksAttribute), numberOf(items[0], revisionAttribute)
 	if textOf(items[0], SortKey) != chunkName(0) || count < 1 || revision < 1 {
@@ -125,8 +125,8 @@ func decodeListing(revision int, data []byte) (stored, error) {
 	return stored{listing, revision}, nil
 }
 
-// enter brings an entry into a listing, which may not exist yet.
-func (c *Catalog) enter(ctx context.Context, partition string, entry registry.Listed) error {
+// addEntry adds an entry to a listing, which may not exist yet.
+func (c *Catalog) addEntry(ctx context.Context, partition string, entry registry.Listed) error {
 	for failures := range maxMerges {
 		if err := pause(ctx, failures); err != nil {
 			return err
@@ -139,15 +139,15 @@ func (c *Catalog) enter(ctx context.Context, partition string, entry registry.Li
 		if !changed {
 			return nil
 		}
-		if err := c.replaceListing(ctx, partition, s.revision, listing); !lost(err) {
+		if err := c.replaceListing(ctx, partition, s.revision, listing); !conflicted(err) {
 			return err
 		}
 	}
 	return errBusy
 }
 
-// replaceListing puts a listing in the place of the one of a revision, 0 for
-// none. It has lost where the listing is of another one by now.
+// replaceListing replaces the listing of a revision, or creates it if that is 0. The
+// error is a conflict if the listing has another revision by now.
 func (c *Catalog) replaceListing(ctx context.Context, partition string, revision int, listing registry.Listing) error {
 	puts, err := c.listingPuts(partition, revision, listing)
 	if err != nil {
@@ -156,8 +156,8 @@ func (c *Catalog) replaceListing(ctx context.Context, partition string, revision
 	return c.putAll(ctx, puts)
 }
 
-// listingPuts are the puts of a listing's chunks in the place of the one of a
-// revision, 0 for none.
+// listingPuts are the puts of a listing's chunks that replace the listing of a revision,
+// or create it if that is 0.
 func (c *Catalog) listingPuts(partition string, revision int, listing registry.Listing) ([]types.Put, error) {
 	document, err := layout.EncodeListing(listing)
 	if err != nil {
@@ -177,12 +177,11 @@ func (c *Catalog) listingPuts(partition string, revision int, listing registry.L
 	}
 	first := &puts[0]
 	first.Item[chunksAttribute] = number(len(chunks))
-	first.ConditionExpression, first.ExpressionAttributeValues = still(revision)
+	first.ConditionExpression, first.ExpressionAttributeValues = revisionIs(revision)
 	return puts, nil
 }
 
-// putAll makes one item's put the plain request that it can be: a transaction
-// costs twice as much.
+// putAll sends one put as a plain request, since a transaction costs twice as much.
 func (c *Catalog) putAll(ctx context.Context, puts []types.Put) error {
 	if len(puts) == 1 {
 		_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{
@@ -196,7 +195,7 @@ func (c *Catalog) putAll(ctx context.Context, puts []types.Put) error {
 	return c.transact(ctx, nil, puts)
 }
 
-// transact makes puts after another write, all of them or none.
+// transact makes all of some writes and puts, or nothing.
 func (c *Catalog) transact(ctx context.Context, writes []types.TransactWriteItem, puts []types.Put) error {
 	for _, put := range puts {
 		writes = append(writes, types.TransactWriteItem{Put: &put})

@@ -39,8 +39,8 @@ func (c *Catalog) rules(ctx context.Context) ([]access.Rule, error) {
 	return rules, nil
 }
 
-// AddRule implements [access.Rules]. Those who add the last ones at the same
-// time may add some more than [access.MaxRules].
+// AddRule implements [access.Rules]. Several calls at the same time may add some more
+// than [access.MaxRules].
 func (c *Catalog) AddRule(ctx context.Context, r access.Rule) error {
 	return c.failed(c.addRule(ctx, r), fmt.Sprintf("add rule %.100q", r.Name))
 }
@@ -70,15 +70,15 @@ func (c *Catalog) RemoveRule(ctx context.Context, name string) error {
 	err := ctx.Err()
 	switch {
 	case err != nil:
-	case name == "" || len(name) > maxKey: // which DynamoDB would not look for
+	case name == "" || len(name) > maxKey: // DynamoDB refuses to look for it
 		err = access.ErrNotFound
 	default:
-		err = c.end(ctx, key(rulePartition, name))
+		err = c.deleteExisting(ctx, key(rulePartition, name))
 	}
 	return c.failed(err, fmt.Sprintf("remove rule %.100q", name))
 }
 
-// queryAll is one request for each MiB, the first included.
+// queryAll sends one request for each MiB.
 func (c *Catalog) queryAll(ctx context.Context, input *dynamodb.QueryInput) ([]item, error) {
 	var items []item
 	for pages := dynamodb.NewQueryPaginator(c.client, input); pages.HasMorePages(); {

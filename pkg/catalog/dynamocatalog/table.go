@@ -19,7 +19,7 @@ const ExpiresAttribute = "expires"
 
 // TableSchema is the table under a name: its keys, and that requests are paid
 // for on demand. Deployments add a TTL by [ExpiresAttribute], point-in-time
-// recovery and deletion protection, on which no code depends.
+// recovery and deletion protection; no code depends on these.
 func TableSchema(name string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{
 		TableName:   &name,

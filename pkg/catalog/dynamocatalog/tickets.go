@@ -30,10 +30,9 @@ func (c *Catalog) putTicket(ctx context.Context, id access.ID, data []byte, expi
 	return err
 }
 
-// TakeTicket implements [access.Tickets]. Of all deletes of an item one finds it.
-// If that one's answer is lost, and the SDK sends it again, it finds nothing: then
-// nobody gets the ticket, which is better than two. Whoever it was for begins
-// again.
+// TakeTicket implements [access.Tickets]. Only one delete of an item finds it. If its
+// answer is lost, and the SDK sends it again, it finds nothing: then nobody gets the
+// ticket, and the login begins again. That is better than if two got it.
 func (c *Catalog) TakeTicket(ctx context.Context, id access.ID) ([]byte, error) {
 	out, err := c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:           &c.table,
@@ -41,7 +40,7 @@ func (c *Catalog) TakeTicket(ctx context.Context, id access.ID) ([]byte, error) 
 		ConditionExpression: aws.String("attribute_exists(" + PartitionKey + ")"),
 		ReturnValues:        types.ReturnValueAllOld,
 	})
-	if known(err) || err == nil && c.now().UnixMilli() >= int64(numberOf(out.Attributes, untilAttribute)) {
+	if conditionFailed(err) || err == nil && c.now().UnixMilli() >= int64(numberOf(out.Attributes, untilAttribute)) {
 		err = access.ErrNotFound
 	}
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 // Listing is the name of the item that lists a module or provider.
 const Listing = "LIST"
 
-// What the partitions of modules, of providers and of mirrored providers begin
-// with.
+// The prefixes of the partitions of modules, of providers and of mirrored providers.
 const (
 	Modules   = "M#"
 	Providers = "P#"
@@ -24,7 +23,7 @@ const (
 
 var prefixes = map[registry.Folder]string{registry.Modules: Modules, registry.Providers: Providers, registry.Mirror: Mirror}
 
-// Partition holds what there is of a module or provider. No other address has it.
+// Partition is the name of the partition of a module or provider. No other address has it.
 func Partition(a registry.Address) string { return prefixes[a.Folder()] + a.String() }
 
 // Version is the name of the item with the state of a version.
@@ -32,8 +31,8 @@ func Version(v registry.Version) string { return versionPrefix + v.Key() }
 
 const versionPrefix = "V#"
 
-// storedListing is a listing with each set of protocols and platforms once, and
-// each source: most versions of one address have the same.
+// storedListing is a listing with each set of protocols and platforms once, and each
+// source once: most versions of one address have the same.
 type storedListing struct {
 	Sets     []offered       `json:"sets"`
 	Sources  []string        `json:"sources,omitempty"`
@@ -49,9 +48,9 @@ type offered struct {
 type storedVersion struct {
 	Version  registry.Version  `json:"version"`
 	Revision int               `json:"revision"`
-	Set      int               `json:"set"` // index of what it offers
+	Set      int               `json:"set"` // index in Sets
 	Standing registry.Standing `json:"standing,omitzero"`
-	Source   int               `json:"source,omitempty"` // which of the sources it has, counted from 1
+	Source   int               `json:"source,omitempty"` // number in Sources, counted from 1; 0 without one
 }
 
 // EncodeListing is the stored form of a listing, in JSON.
@@ -79,8 +78,8 @@ func EncodeListing(listing registry.Listing) ([]byte, error) {
 	return json.Marshal(stored)
 }
 
-// DecodeListing reads the stored form. Its entries share their slices, whose
-// capacity is their length: to append to one copies it.
+// DecodeListing reads the stored form. Entries share slices, but their capacity is
+// their length, so that append copies them.
 func DecodeListing(value []byte) (registry.Listing, error) {
 	var stored storedListing
 	if err := json.Unmarshal(value, &stored); err != nil {

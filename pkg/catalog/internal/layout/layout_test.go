@@ -54,7 +54,7 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// TestListingSizes holds that a listing is stored in no more bytes than it says it
+// TestListingSizes checks that a listing is stored in no more bytes than it says it
 // takes, and in not much less.
 func TestListingSizes(t *testing.T) {
 	for _, c := range []struct{ versions, platforms, sets, standing, sources int }{

@@ -18,11 +18,11 @@ const end = "~"
 // zero Cursor is before all.
 type Cursor struct{ Partition, Name string }
 
-// ParseCursor reads the cursor of an entry. The empty one is the zero Cursor.
+// ParseCursor reads the cursor of an entry. The empty text is the zero Cursor.
 func ParseCursor(text string) (Cursor, error) {
 	partition, name, ok := strings.Cut(text, " ")
-	_, known := parsePartition(partition)
-	if text != "" && (!ok || !known || name == "") {
+	_, valid := parsePartition(partition)
+	if text != "" && (!ok || !valid || name == "") {
 		return Cursor{}, fmt.Errorf("%q is not a cursor of the catalog", text)
 	}
 	return Cursor{partition, name}, nil
@@ -31,19 +31,19 @@ func ParseCursor(text string) (Cursor, error) {
 // String is the cursor of an entry.
 func (c Cursor) String() string { return c.Partition + " " + c.Name }
 
-// AtEnd says that nothing more of the partition is to come.
+// AtEnd says whether the walk is through with the partition.
 func (c Cursor) AtEnd() bool { return c.Name == end }
 
-// Contents is what a walk finds of one partition.
+// Contents is what a walk reads of one partition.
 type Contents struct {
 	Partition string
-	After     string           // the item after which the walk goes on; empty for all of them
+	After     string           // the item after which the walk goes on; empty for all items
 	States    map[string]State // by the item's name
 	Listing   registry.Listing
 	Err       error // why the listing cannot be read
 }
 
-// State is as much of a state as a walk reads.
+// State is the part of a state that a walk reads.
 type State struct {
 	Revision int
 	Err      error // why it cannot be read
@@ -52,9 +52,8 @@ type State struct {
 // End is the cursor after all of the partition.
 func (c Contents) End() Cursor { return Cursor{c.Partition, end} }
 
-// Entries is the versions in the partition, in the order of their items' names.
-// Partitions and items that are named as none of the catalog are passed over:
-// nobody can ask for them.
+// Entries is the versions in the partition, in the order of their items' names. It skips
+// partitions and items whose names are not the catalog's: nobody can ask for them.
 func (c Contents) Entries() iter.Seq2[catalog.Entry, error] {
 	return func(yield func(catalog.Entry, error) bool) {
 		address, ok := parsePartition(c.Partition)
@@ -64,7 +63,7 @@ func (c Contents) Entries() iter.Seq2[catalog.Entry, error] {
 			yield(entry, c.Err)
 			return
 		}
-		for _, name := range c.names() {
+		for _, name := range c.versionItems() {
 			v, err := registry.ParseVersion(strings.TrimPrefix(name, versionPrefix))
 			if !ok || err != nil || Version(v) != name {
 				continue
@@ -79,9 +78,9 @@ func (c Contents) Entries() iter.Seq2[catalog.Entry, error] {
 	}
 }
 
-// names are those of the items that are still to come: of states, and of such
-// as the listing says there are.
-func (c Contents) names() []string {
+// versionItems has the names of the versions' items that come after After, of those that
+// have a state and of those that are listed.
+func (c Contents) versionItems() []string {
 	names := slices.Collect(maps.Keys(c.States))
 	for _, entry := range c.Listing {
 		names = append(names, Version(entry.Version))
@@ -91,8 +90,7 @@ func (c Contents) names() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name <= c.After })
 }
 
-// parsePartition reads the name of a partition. It reports whether a module or
-// provider has it.
+// parsePartition reads the name of a partition, and says whether it is one.
 func parsePartition(partition string) (registry.Address, bool) {
 	for folder, prefix := range prefixes {
 		if name, ok := strings.CutPrefix(partition, prefix); ok {
