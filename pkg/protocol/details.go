@@ -8,9 +8,9 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// detailsDocument is what there is to say of a version, in one shape for modules and
-// providers, and under the names of the public registry: there a module's system is
-// its provider, and a provider's type its name.
+// detailsDocument describes a version of a module or a provider. It has the field names
+// of the public registry, where a module's system is its provider, and a provider's type
+// its name.
 type detailsDocument struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
@@ -18,8 +18,7 @@ type detailsDocument struct {
 	Provider  string `json:"provider,omitempty"`
 	Version   string `json:"version"`
 
-	// Source is there also where nobody said one: those who read it take it for
-	// granted.
+	// Source is there even if it is empty: clients rely on the field.
 	Source string `json:"source"`
 }
 
@@ -38,7 +37,7 @@ func (h *handler) moduleDetails(ctx context.Context, caller access.Caller, reque
 func (h *handler) providerDetails(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := request.Provider
 	p, err := h.Reader.ProviderVersion(ctx, caller, a, request.Version)
-	if err == nil && len(p.Listed().Platforms) == 0 { // a version of which nothing is served yet is not there
+	if err == nil && len(p.Listed().Platforms) == 0 { // a version without packages to serve is not there
 		err = registry.ErrNotFound
 	}
 	if err != nil {

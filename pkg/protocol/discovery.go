@@ -3,8 +3,8 @@ package protocol
 import "net/http"
 
 // discoveryDocument names the services and where they are, relative to the
-// document's own URL. The paths end with a slash, for the provider clients add
-// none of their own.
+// document's own URL. The paths end with a slash, since the clients do not add one for
+// providers.
 type discoveryDocument struct {
 	Modules   string        `json:"modules.v1"`
 	Providers string        `json:"providers.v1"`
@@ -22,9 +22,8 @@ type loginService struct {
 	Ports         [2]int   `json:"ports"`
 }
 
-// What the clients of the login protocol are told to say of themselves, and to
-// listen at while a person logs in: on localhost, from the first port on and up
-// to the second, which Terraform itself does not take.
+// The client ID of the login protocol, and the ports on localhost at which the client
+// listens while a person logs in. Terraform does not use the last port itself.
 const (
 	LoginClientID  = "terraform-cli"
 	LoginFirstPort = 10000

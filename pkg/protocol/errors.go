@@ -12,15 +12,14 @@ import (
 )
 
 var (
-	// ErrMalformed says that a path can be no address.
+	// ErrMalformed says that a path cannot be an address.
 	ErrMalformed = errors.New("malformed address")
 
-	// ErrMethod says that an address is there, but not for this method.
+	// ErrMethod says that an address does not answer this method.
 	ErrMethod = errors.New("method not allowed")
 )
 
-// statuses says how an error is answered, and with which header. Any error
-// that is not here is internal.
+// statuses has the status and the header for each error. Any other error is internal.
 var statuses = []struct {
 	kind          error
 	status        int
@@ -32,10 +31,10 @@ var statuses = []struct {
 	{ErrMethod, http.StatusMethodNotAllowed, "", ""}, // with an Allow of its own
 }
 
-// refusal is an error in words that are meant for the user. No other text of
-// an error is ever answered.
+// refusal is an error with a message for the user. The text of no other error is ever
+// answered.
 type refusal struct {
-	kind    error // one of those in statuses
+	kind    error // of statuses
 	message string
 }
 
@@ -56,8 +55,8 @@ func (e *methodError) Error() string {
 
 func (e *methodError) Unwrap() error { return ErrMethod }
 
-// orMissing says in the user's words what was not found. Any other error stays
-// what it is.
+// orMissing gives a not-found error a message for the user. It returns any other error as
+// it is.
 func orMissing(err error, format string, args ...any) error {
 	if errors.Is(err, registry.ErrNotFound) {
 		return refuse(registry.ErrNotFound, format, args...)
@@ -72,13 +71,13 @@ type errorDocument struct {
 func errorResponse(err error) response {
 	answer := response{status: http.StatusInternalServerError, cache: noStore}
 	message := "internal error"
-	for _, known := range statuses {
-		if !errors.Is(err, known.kind) {
+	for _, candidate := range statuses {
+		if !errors.Is(err, candidate.kind) {
 			continue
 		}
-		answer.status, message = known.status, known.kind.Error()
-		if known.header != "" {
-			answer.header = map[string]string{known.header: known.value}
+		answer.status, message = candidate.status, candidate.kind.Error()
+		if candidate.header != "" {
+			answer.header = map[string]string{candidate.header: candidate.value}
 		}
 		var refused *refusal
 		if errors.As(err, &refused) {
@@ -98,9 +97,8 @@ func errorResponse(err error) response {
 // plainHost is a hostname as clients send it, perhaps with a port.
 var plainHost = regexp.MustCompile(`^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$`)
 
-// unauthorized tells a person who has no token, or none that is good, why that
-// is and what to do. Terraform prints it as it is where a module cannot be
-// downloaded.
+// unauthorized says why a person has no good token, and what to do. Terraform prints it
+// as it is when it cannot download a module.
 func (h *handler) unauthorized(host string, err error) error {
 	why := "there is no token"
 	var unauthorized *catalog.UnauthorizedError
@@ -116,7 +114,7 @@ func (h *handler) howToAuthenticate(host string) string {
 		return "give one for its hostname in a credentials block of the CLI configuration"
 	}
 	advice := fmt.Sprintf("give one in a credentials %q block of the CLI configuration", host)
-	if !strings.Contains(host, ":") { // no shell takes a variable with a colon in its name
+	if !strings.Contains(host, ":") { // a shell variable cannot have a colon in its name
 		advice += ", or in the environment variable TF_TOKEN_" + strings.NewReplacer(".", "_", "-", "__").Replace(host)
 	}
 	if h.Login {

@@ -11,14 +11,14 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Origins is what other registries have of the providers that the mirror pulls
-// through. They have nothing of others, nor when they cannot be asked.
+// Origins is what other registries have of the providers that the mirror pulls through.
+// For other providers, and when a registry cannot be asked, all of it is empty.
 type Origins interface {
-	// Versions is what the origin of a provider has.
+	// Versions is all versions that the origin of a provider has.
 	Versions(ctx context.Context, a registry.ProviderAddress) []registry.Version
 
-	// Packages is what the origin has of a version for platforms that the
-	// mirror does not have.
+	// Packages is the packages of a version that the origin has for platforms that
+	// the mirror does not have.
 	Packages(ctx context.Context, a registry.ProviderAddress, v registry.Version, has func(registry.Platform) bool) []Offer
 }
 
@@ -41,7 +41,7 @@ func (h *handler) mirrorVersions(ctx context.Context, caller access.Caller, requ
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
 	}
-	if errors.Is(err, catalog.ErrDenied) { // nor is an origin asked for whom it is nothing to
+	if errors.Is(err, catalog.ErrDenied) { // then the origin is not asked, either
 		return response{}, missingProvider(request)
 	}
 	document := mirrorVersionsDocument{make(map[string]struct{}, len(listing))}
@@ -65,8 +65,8 @@ func missingProvider(request Request) error {
 	return refuse(registry.ErrNotFound, "there is no provider %s", request.Provider)
 }
 
-// provider is what a request to the mirror is about: the registry's own
-// providers are mirrored under its own hostname.
+// provider is the provider that a request to the mirror asks for. Under the registry's
+// own hostname these are its own providers.
 func (h *handler) provider(request Request) registry.ProviderAddress {
 	a := request.Provider
 	if a.Hostname == h.Hostname {
@@ -80,10 +80,10 @@ type mirrorVersionDocument struct {
 	Archives map[string]mirrorArchive `json:"archives"`
 }
 
-// mirrorArchive has both kinds of hashes, of what an origin has the zh alone. The
-// clients take an archive that one of them fits; OpenTofu locks both, Terraform
-// the h1, and each finds in a lock file that was written by a direct installation
-// the ones that it compares.
+// mirrorArchive has both kinds of hashes; of a package that is still at its origin only
+// the zh. The clients accept an archive if one of them fits. OpenTofu locks both,
+// Terraform the h1. Each finds the hashes that it compares in a lock file of a direct
+// installation.
 type mirrorArchive struct {
 	URL    string   `json:"url"`
 	Hashes []string `json:"hashes"`
@@ -102,11 +102,11 @@ func (h *handler) mirrorVersion(ctx context.Context, caller access.Caller, reque
 	if failed != nil {
 		return response{}, failed
 	}
-	// What the index leaves out of an origin's versions is not offered, either.
+	// An origin's version that the index leaves out is not offered here, either.
 	if p.Standing.State != registry.Withdrawn && !errors.Is(err, catalog.ErrOtherBuild) {
 		h.addOrigins(ctx, a, request.Version, archives)
 	}
-	if len(archives) == 0 { // in the same words: a version of which nothing is served yet is not there
+	if len(archives) == 0 { // in the same words: a version without packages to serve is not there
 		return response{}, missingVersion(request)
 	}
 	return response{status: http.StatusOK, cache: noStore, body: encode(mirrorVersionDocument{archives})}, nil
@@ -116,7 +116,7 @@ func missingVersion(request Request) error {
 	return refuse(registry.ErrNotFound, "there is no version %s of %s", request.Version, request.Provider)
 }
 
-// archives is what the mirror has of a version.
+// archives is the packages of a version that the mirror has.
 func (h *handler) archives(ctx context.Context, a registry.ProviderAddress, p registry.ProviderVersion) (map[string]mirrorArchive, error) {
 	archives := make(map[string]mirrorArchive, len(p.Packages))
 	for _, pkg := range p.Packages {
@@ -133,7 +133,7 @@ func (h *handler) archives(ctx context.Context, a registry.ProviderAddress, p re
 	return archives, nil
 }
 
-// addOrigins adds what the provider's origin has beside that.
+// addOrigins adds the packages that only the provider's origin has.
 func (h *handler) addOrigins(ctx context.Context, a registry.ProviderAddress, v registry.Version, archives map[string]mirrorArchive) {
 	if h.Origins == nil {
 		return

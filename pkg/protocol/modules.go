@@ -10,7 +10,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// moduleVersionsDocument always has one module, the one that was asked for.
+// moduleVersionsDocument always has one module, the requested one.
 // The clients take a null for an element amiss: no list here has one.
 type moduleVersionsDocument struct {
 	Modules [1]moduleVersions `json:"modules"`
@@ -50,9 +50,9 @@ func (h *handler) moduleVersions(ctx context.Context, caller access.Caller, requ
 	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil
 }
 
-// moduleNewest leads to the newest version that is listed and no pre-release. A
-// deprecated one is listed, and so is what a client without a constraint gets.
-// Like the paths of discovery, the one in Location begins at the root.
+// moduleNewest redirects to the newest listed version that is not a pre-release. It may
+// be deprecated, as a client without a constraint also gets it. Like the paths of
+// discovery, the one in Location begins at the root.
 func (h *handler) moduleNewest(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	listing, err := h.Reader.Listing(ctx, caller, request.Module)
 	if err != nil {
@@ -62,7 +62,7 @@ func (h *handler) moduleNewest(ctx context.Context, caller access.Caller, reques
 	if !ok {
 		return response{}, refuse(registry.ErrNotFound, "module %s has no version that is listed and no pre-release", request.Module)
 	}
-	// A plus would do in a path, but some read it as a space.
+	// A plus is valid in a path, but some read it as a space.
 	version := url.QueryEscape(newest.Version.String())
 	return response{
 		status: http.StatusFound,
@@ -96,9 +96,9 @@ func (h *handler) moduleDownload(ctx context.Context, caller access.Caller, requ
 // versionHeader is sent by Terraform, and under the same name by OpenTofu.
 const versionHeader = "X-Terraform-Version"
 
-// usesGoGetter says whether a client downloads modules with go-getter, as both
-// CLIs do. Of others nothing is known; those that fetch an URL as it is must find
-// nothing in it that was not signed, for S3 refuses that.
+// usesGoGetter says whether a client downloads modules with go-getter, as both CLIs do.
+// Other clients may fetch the URL as it is: it must then have nothing that is not signed,
+// since S3 refuses that.
 func usesGoGetter(h http.Header) bool { return h.Get(versionHeader) != "" }
 
 // archiveSource is the address of an archive for go-getter. It takes archive and

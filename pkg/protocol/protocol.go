@@ -3,12 +3,10 @@
 // the provider network mirror protocol; and where the login protocol has its
 // endpoints, which are answered by another handler.
 //
-// A request is first read by [Parse], which knows nothing but its method and
-// path, so that whatever cannot be there never reaches a catalog. What can be
-// there is one question to a [catalog.Reader], on behalf of whoever asks, and so
-// one read of the catalog.
-// The answer names archives by presigned URLs: their bytes never pass through
-// here.
+// [Parse] first reads the method and the path of a request, so that a path that cannot
+// be an address never reaches a catalog. Any other request is one question to a
+// [catalog.Reader], for its caller, and so one read of the catalog. The answer has
+// presigned URLs of archives: their bytes never pass through here.
 //
 // Every answer with a body is JSON; an error is {"errors":["…"]}.
 package protocol
@@ -26,17 +24,16 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog"
 )
 
-// Presigner makes URLs that read one object of the bucket for a while, without
-// any further credentials. It works them out and asks nobody: a request may
-// need several.
+// Presigner makes URLs that read one object of the bucket for a while, without any
+// further credentials. It sends no request, since an answer may need several URLs.
 type Presigner interface {
 	// PresignGet is the absolute URL of an object, with its credentials in
 	// the query. The URL stays good for some minutes.
 	PresignGet(ctx context.Context, key string) (string, error)
 }
 
-// Config is what a handler works with. One that leaves out what some routes
-// need has nothing at those routes.
+// Config is what a handler works with. Without what some routes need, these routes are
+// not found.
 type Config struct {
 	// Reader is needed by every route but discovery.
 	Reader *catalog.Reader
@@ -44,38 +41,36 @@ type Config struct {
 	// Presigner is needed by the routes of downloads.
 	Presigner Presigner
 
-	// Hostname is the registry's own, under which its mirror has the registry's
-	// own providers: in lower case and in punycode, as the clients send it.
-	// Empty, it has none of them.
+	// Hostname is the registry's own, in lower case and in punycode, as the clients
+	// send it. Under it the mirror has the registry's own providers. Empty: the
+	// mirror does not have them.
 	Hostname string
 
 	// Origins is asked on the routes of the mirror for what is not in the
-	// catalog. Nil, the mirror has what is there.
+	// catalog. Nil: the mirror has only what is in the catalog.
 	Origins Origins
 
 	// Open lets everybody read, whatever token they send. Else a caller may
 	// read what the scopes of a token match. Discovery is for everybody, and
-	// nobody's token is looked at there.
+	// does not look at tokens.
 	Open bool
 
-	// Login says that people can log in, which discovery and whoever is
-	// refused are told.
+	// Login says that people can log in. Discovery and refusals say so.
 	Login bool
 
-	// SignIn answers the routes of login and of tokens, each of which it
-	// knows by its path. Nil: nothing is there. Without Login the routes of
-	// login have nothing either.
+	// SignIn answers the routes of login and of tokens, by their paths. Nil:
+	// these are not found. Without Login the routes of login are not found.
 	SignIn http.Handler
 
 	// Logger gets one line per request, with the address in its RemoteAddr, and
-	// one more for an internal error. Neither queries nor headers nor presigned
-	// URLs are ever in them. Required.
+	// one more for an internal error. They never have queries, headers or
+	// presigned URLs. Required.
 	Logger *slog.Logger
 }
 
 type handler struct{ Config }
 
-// New is the registry's side of the protocols.
+// New is the handler of the protocols.
 func New(config Config) http.Handler { return &handler{config} }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +85,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		slog.Duration("duration", time.Since(start)))
 }
 
-// serve answers, and says with which status and how many bytes of a body.
+// serve answers, and returns the status and the length of the body.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) (status, written int) {
 	request, err := Parse(r.Method, r.URL.EscapedPath())
 	if err == nil && !h.has(request.Route) {
@@ -112,7 +107,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) (status, written
 }
 
 func (h *handler) answer(r *http.Request, request Request) (response, error) {
-	if request.Route == Discovery { // the clients' question before they know whom to show a token
+	if request.Route == Discovery { // clients ask it before they know where to send a token
 		return discovery(h.Login), nil
 	}
 	caller := access.Anyone
@@ -159,7 +154,7 @@ func (h *handler) has(route Route) bool {
 	}
 }
 
-// failure answers an error, and logs one that is nobody's but ours.
+// failure answers an error, and logs an internal one.
 func (h *handler) failure(r *http.Request, err error) response {
 	if errors.Is(err, catalog.ErrUnauthorized) {
 		err = h.unauthorized(r.Host, err)
@@ -175,7 +170,7 @@ func (h *handler) failure(r *http.Request, err error) response {
 	return answer
 }
 
-// client is a remote address without its port: a gateway gives none.
+// client is a remote address without its port, which a gateway does not give.
 func client(remote string) string {
 	if host, _, err := net.SplitHostPort(remote); err == nil {
 		return host
@@ -183,7 +178,7 @@ func client(remote string) string {
 	return bounded(remote)
 }
 
-// bounded cuts what a client sent to a length that is fit for a log.
+// bounded cuts what a client sent to a length for a log.
 func bounded(s string) string {
 	const most = 512
 	if len(s) <= most {

@@ -545,7 +545,7 @@ func closedWith(index catalog.Catalog, log io.Writer) (Config, tokens) {
 	t.all[good] = access.Token{ID: good, Name: "good", Owner: "tester", Scopes: everything}
 	config.Open = false
 	config.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	config.Reader = catalog.NewReader(catalog.ReaderConfig{Catalog: t, Tokens: t, Logger: config.Logger})
+	config.Reader = catalog.NewReader(catalog.ReaderConfig{Catalog: t, TokenUses: t, Logger: config.Logger})
 	return config, t
 }
 

@@ -18,7 +18,7 @@ type providerVersionsDocument struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// providerVersion has no null for an empty list, which clients read otherwise.
+// providerVersion has no null for an empty list: clients read that otherwise.
 type providerVersion struct {
 	Version   string     `json:"version"`
 	Protocols []string   `json:"protocols"`
@@ -60,12 +60,11 @@ func newProviderVersionsDocument(listing registry.Listing) providerVersionsDocum
 	return providerVersionsDocument{Versions: versions}
 }
 
-// maxWarnings is how many versions a list of versions warns of. The clients
-// print all of them at every init.
+// maxWarnings is how many warnings a list of versions has. The clients print all of
+// them at every init.
 const maxWarnings = 20
 
-// warnings is a line for each version whose publisher has something to say to
-// those who use it, the newest first.
+// warnings is a line for each version with a message of its publisher, the newest first.
 func warnings(a registry.ProviderAddress, listing registry.Listing) []string {
 	var lines []string
 	more := 0
@@ -98,8 +97,8 @@ type packageDocument struct {
 	SHASum              string      `json:"shasum"`
 	SigningKeys         signingKeys `json:"signing_keys"`
 
-	// Packages are those of all platforms that are served, this one among them.
-	// OpenTofu installs nothing that contradicts them; Terraform passes over them.
+	// Packages are those of all platforms that are served, including this one.
+	// OpenTofu installs nothing that contradicts them; Terraform ignores them.
 	Packages map[string]platformPackage `json:"packages"`
 }
 
@@ -114,7 +113,7 @@ type signingKeys struct {
 	GPGPublicKeys []gpgPublicKey `json:"gpg_public_keys"`
 }
 
-// gpgPublicKey has empty fields for what only the public registry vouches for.
+// gpgPublicKey leaves the fields empty that only the public registry fills.
 // Terraform refuses a trust signature that is neither empty nor HashiCorp's.
 type gpgPublicKey struct {
 	KeyID          string `json:"key_id"`
@@ -133,7 +132,7 @@ func (h *handler) providerDownload(ctx context.Context, caller access.Caller, re
 		return response{}, missing(err)
 	}
 	pkg, ok := p.Package(request.Platform)
-	if !ok { // in the same words: a version of which nothing is served yet is not there
+	if !ok { // in the same words: a version without packages to serve is not there
 		return response{}, missing(registry.ErrNotFound)
 	}
 	document, err := h.packageDocument(ctx, request.Provider, p, pkg)

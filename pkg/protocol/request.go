@@ -17,7 +17,7 @@ type Route int
 // The routes, each with its statuses beside 400 and 405, and 401 for those that
 // read the catalog. HEAD is answered wherever GET is.
 const (
-	// Discovery tells where the services are. It is for everybody.
+	// Discovery says where the services are. It is for everybody.
 	//
 	//	GET /.well-known/terraform.json
 	//	200
@@ -33,7 +33,7 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/module-registry-protocol#list-available-versions-for-a-specific-module
 	ModuleVersions
 
-	// ModuleDownload tells where the archive of a module version is.
+	// ModuleDownload says where the archive of a module version is.
 	//
 	//	GET /v1/modules/{namespace}/{name}/{system}/{version}/download
 	//	204 with X-Terraform-Get, 404
@@ -41,7 +41,7 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/module-registry-protocol#download-source-code-for-a-specific-module-version
 	ModuleDownload
 
-	// ModuleDetails is what there is to say of a module version.
+	// ModuleDetails describes a module version.
 	//
 	//	GET /v1/modules/{namespace}/{name}/{system}/{version}
 	//	200, 404
@@ -49,7 +49,7 @@ const (
 	// https://developer.hashicorp.com/terraform/registry/api-docs#get-a-specific-module
 	ModuleDetails
 
-	// ModuleNewest leads to the download of a module's newest version.
+	// ModuleNewest redirects to the download of a module's newest version.
 	//
 	//	GET /v1/modules/{namespace}/{name}/{system}/download
 	//	302 with Location, 404
@@ -65,15 +65,15 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/provider-registry-protocol#list-available-versions
 	ProviderVersions
 
-	// ProviderDetails is what there is to say of a provider version. It is not
-	// documented; the public registry has it, and clients ask for it.
+	// ProviderDetails describes a provider version. It is not documented; the
+	// public registry has it, and clients ask for it.
 	//
 	//	GET /v1/providers/{namespace}/{type}/{version}
 	//	200, 404
 	ProviderDetails
 
-	// ProviderDownload tells where a provider's package for a platform is,
-	// and by what it can be trusted.
+	// ProviderDownload says where a provider's package for a platform is, with
+	// the hash, the signature and the keys to check it.
 	//
 	//	GET /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}
 	//	200, 404
@@ -81,8 +81,7 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/provider-registry-protocol#find-a-provider-package
 	ProviderDownload
 
-	// MirrorVersions lists the versions of a provider of any registry that
-	// are here.
+	// MirrorVersions lists the versions of a mirrored provider.
 	//
 	//	GET /v1/mirror/{hostname}/{namespace}/{type}/index.json
 	//	200, 404
@@ -90,8 +89,7 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/provider-network-mirror-protocol#list-available-versions
 	MirrorVersions
 
-	// MirrorVersion tells where the packages of one of them are, and by which
-	// hashes they can be trusted.
+	// MirrorVersion says where the packages of one of them are, with their hashes.
 	//
 	//	GET /v1/mirror/{hostname}/{namespace}/{type}/{version}.json
 	//	200, 404
@@ -116,8 +114,7 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/login-protocol
 	Login
 
-	// LoginCallback is where the person comes back to from the provider of
-	// identities.
+	// LoginCallback is where the provider of identities sends the person back to.
 	//
 	//	GET /v1/login/callback
 	//	200, 403, 503
@@ -130,7 +127,7 @@ const (
 	LoginConsent
 )
 
-// signsIn says that a route is of login or of tokens.
+// signsIn says whether a route is of login or of tokens.
 func (r Route) signsIn() bool {
 	return r == Token || r == Login || r == LoginCallback || r == LoginConsent
 }
@@ -144,8 +141,8 @@ type Request struct {
 	Platform registry.Platform        // on [ProviderDownload]
 }
 
-// maxPath is the longest path that is read, in bytes. An address that could be
-// there has some 400, with every letter percent-encoded three times as many.
+// maxPath is the longest path that is read, in bytes. The longest address has some 400,
+// and three times as many if every letter is percent-encoded.
 const maxPath = 2048
 
 const (
@@ -181,12 +178,10 @@ var routes = []route{
 }
 
 // Parse reads a request from its method and its path as it was sent, still
-// percent-encoded. A path is taken as it stands: nothing is cleaned, and a
-// trailing slash makes another path.
+// percent-encoded. The path is not cleaned: a trailing slash makes another path.
 //
-// Errors: [ErrMalformed] for a path that can be no address, whatever is
-// published; [registry.ErrNotFound] for one that nothing can be at;
-// [ErrMethod].
+// Errors: [ErrMalformed] for a path that cannot be an address, whatever is published;
+// [registry.ErrNotFound] for a path without a route; [ErrMethod].
 func Parse(method, escapedPath string) (Request, error) {
 	if len(escapedPath) > maxPath {
 		return Request{}, refuse(registry.ErrNotFound, "the path is longer than any address here")
@@ -212,8 +207,8 @@ func nothingAt(escapedPath string) error {
 	return refuse(registry.ErrNotFound, "there is nothing at %s", escapedPath)
 }
 
-// splitPath is the segments of a path, each of them unescaped once. The one
-// before the first slash is among them.
+// splitPath is the segments of a path, each of them unescaped once, including the one
+// before the first slash.
 func splitPath(escapedPath string) ([]string, error) {
 	segments := strings.Split(escapedPath, "/")
 	for i, escaped := range segments {
@@ -226,16 +221,16 @@ func splitPath(escapedPath string) ([]string, error) {
 	return segments, nil
 }
 
-// wellFormed says whether a segment can be a name at all. One that could lead
-// elsewhere, or that readers would see differently, cannot.
+// wellFormed says whether a segment can be a name. It cannot if it could lead elsewhere, or
+// if people could misread it.
 func wellFormed(segment string) bool {
 	return utf8.ValidString(segment) && segment != "." && segment != ".." &&
 		!strings.ContainsFunc(segment, func(c rune) bool { return c == '/' || c == '\\' || unicode.IsControl(c) })
 }
 
-// route is a path with places for arguments, and the reader of those.
+// route is a path with places for arguments, and the function that parses these.
 type route struct {
-	segments []string // "" before the first slash; an argument's starts with a brace, and what it ends with is the reader's
+	segments []string // "" before the first slash; an argument begins with a brace; parse checks how it ends
 	parse    func(args []string) (Request, error)
 	methods  []string
 }

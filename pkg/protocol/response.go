@@ -22,7 +22,7 @@ const (
 // clients that accept it: a smaller one fits into a packet as it is.
 const gzipFrom = 1 << 10
 
-// response is an answer before it is known how it is to be sent.
+// response is an answer before it is compressed and sent.
 type response struct {
 	status int
 	cache  string
@@ -30,8 +30,8 @@ type response struct {
 	body   []byte            // a JSON document, or nil
 }
 
-// write sends the response, to HEAD without its body, and says how many bytes
-// of body were sent.
+// write sends the response, to HEAD without its body, and returns how many bytes of the
+// body it has sent.
 func (res response) write(w http.ResponseWriter, r *http.Request) int {
 	h := w.Header()
 	h.Set("Cache-Control", res.cache)
@@ -55,11 +55,11 @@ func (res response) write(w http.ResponseWriter, r *http.Request) int {
 	if body == nil || r.Method == http.MethodHead {
 		return 0
 	}
-	written, _ := w.Write(body) // fails when the client is gone: then there is nobody to tell
+	written, _ := w.Write(body) // fails only when the client has gone
 	return written
 }
 
-// countingWriter knows what another handler answers.
+// countingWriter notes what another handler answers.
 type countingWriter struct {
 	http.ResponseWriter
 	status, written int
@@ -94,7 +94,7 @@ func acceptsGzip(h http.Header) bool {
 	return false
 }
 
-// gzipWriters are kept because one takes far more memory than what it writes.
+// gzipWriters are kept because one takes far more memory than the body that it writes.
 var gzipWriters = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // fails for an unknown level only
 	return w
