@@ -176,7 +176,7 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
-// tellOfLogin holds that those who have no token are told that they can log in,
+// tellOfLogin checks that those who have no token are told that they can log in,
 // and where.
 func (w *walk) tellOfLogin() {
 	const command = "terraform login registry.example.com"

@@ -63,7 +63,7 @@ func pack(source, folder string) (string, error) {
 	return string(out), err
 }
 
-// checkZip holds that a zip has a function's binary and nothing else, for Lambda to start.
+// checkZip checks that a zip has a function's binary and nothing else, for Lambda to start.
 func checkZip(t *testing.T, function string, zipped, binary []byte) {
 	t.Helper()
 	archive, err := zip.NewReader(bytes.NewReader(zipped), int64(len(zipped)))
@@ -82,7 +82,7 @@ func checkZip(t *testing.T, function string, zipped, binary []byte) {
 	}
 }
 
-// TestPackNothing holds that a folder in which nothing was built is not taken for one without functions.
+// TestPackNothing checks that a folder in which nothing was built is not taken for one without functions.
 func TestPackNothing(t *testing.T) {
 	folder := t.TempDir()
 	out, err := pack(root, folder)

@@ -240,7 +240,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestRequestsAreClosed holds that reading wants a token unless it was opened.
+// TestRequestsAreClosed checks that reading wants a token unless it was opened.
 func TestRequestsAreClosed(t *testing.T) {
 	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
 	fill(t, table)

@@ -342,7 +342,7 @@ func inboxKey(platform string) string {
 	return "mirror/" + originHost + "/acme/widget/" + widgetPackage + platform + ".zip"
 }
 
-// checkAllowed holds that the template's policies allow fetch what it has asked.
+// checkAllowed checks that the template's policies allow fetch what it has asked.
 func (p *pulling) checkAllowed(action, resource string) {
 	p.Helper()
 	if !p.deployment.Allows("fetch", action, resource, nil) {
@@ -454,7 +454,7 @@ func (p *pulling) checkMirrored(m *pullmirror.Function, platforms ...string) {
 	}
 }
 
-// TestAllPlatforms holds that what the origin has for all platforms is offered and
+// TestAllPlatforms checks that what the origin has for all platforms is offered and
 // fetched where that is the setting, and nowhere else.
 func TestAllPlatforms(t *testing.T) {
 	p := startPulling(t)
@@ -487,7 +487,7 @@ func TestAllPlatforms(t *testing.T) {
 	}
 }
 
-// TestLiesAreNotFetched holds that other bytes than the origin has signed never
+// TestLiesAreNotFetched checks that other bytes than the origin has signed never
 // come into the inbox, and that the queue is told when to try again.
 func TestLiesAreNotFetched(t *testing.T) {
 	p := startPulling(t)

@@ -237,7 +237,7 @@ func (o *older) put(folder oldertest.Folder) {
 	}
 }
 
-// TestOlderDeployments holds that a bucket and a table of older versions are read as
+// TestOlderDeployments checks that a bucket and a table of older versions are read as
 // they are, that the table's catalog can be made from the records alone, and that
 // today's uploads find their place in them.
 func TestOlderDeployments(t *testing.T) {

@@ -114,7 +114,7 @@ func BenchmarkColdStart(b *testing.B) {
 	}
 }
 
-// TestStartFails holds that a function which is not told what it needs does not
+// TestStartFails checks that a function which is not told what it needs does not
 // start, and names what is missing.
 func TestStartFails(t *testing.T) {
 	for function, missing := range map[string][]string{

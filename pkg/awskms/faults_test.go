@@ -91,7 +91,7 @@ func TestNewFaults(t *testing.T) {
 	}
 }
 
-// TestSignFaults holds that KMS's own error comes out of an OpenPGP key, which
+// TestSignFaults checks that KMS's own error comes out of an OpenPGP key, which
 // go-crypto alone would lose.
 func TestSignFaults(t *testing.T) {
 	public := newKey(t, kmstest.Start(t, 4096)).PublicKey()
@@ -131,7 +131,7 @@ func openKey(t *testing.T, cfg awskms.Config, public signing.PublicKey) *signing
 	return key
 }
 
-// TestSignTriesAgain holds that a fault which goes by is not seen, and that the
+// TestSignTriesAgain checks that a fault which goes by is not seen, and that the
 // signature is the one that a lost answer held.
 func TestSignTriesAgain(t *testing.T) {
 	first := newKey(t, kmstest.Start(t, 4096))
@@ -155,7 +155,7 @@ func TestSignTriesAgain(t *testing.T) {
 	}
 }
 
-// TestSlow holds that an answer which does not come is asked for again.
+// TestSlow checks that an answer which does not come is asked for again.
 func TestSlow(t *testing.T) {
 	public := newKey(t, kmstest.Start(t, 4096)).PublicKey()
 	server := kmstest.Start(t, 4096)
@@ -173,7 +173,7 @@ func TestSlow(t *testing.T) {
 	checkRequests(t, server, map[string]int{"Sign": 2})
 }
 
-// TestContext holds that nobody waits longer for KMS than they want to.
+// TestContext checks that nobody waits longer for KMS than they want to.
 func TestContext(t *testing.T) {
 	public := newKey(t, kmstest.Start(t, 4096)).PublicKey()
 	server := kmstest.Start(t, 4096)
@@ -195,7 +195,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestCredentials holds that credentials which cannot be had are not taken for
+// TestCredentials checks that credentials which cannot be had are not taken for
 // a KMS that does not answer.
 func TestCredentials(t *testing.T) {
 	server := kmstest.Start(t, 4096)
@@ -209,7 +209,7 @@ func TestCredentials(t *testing.T) {
 	checkRequests(t, server, map[string]int{})
 }
 
-// TestPublicKeyThatIsNone holds that what KMS says is checked.
+// TestPublicKeyThatIsNone checks that what KMS says is checked.
 func TestPublicKeyThatIsNone(t *testing.T) {
 	short, err := x509.MarshalPKIXPublicKey(kmstest.RSAKey(t, 2048).Public())
 	if err != nil {

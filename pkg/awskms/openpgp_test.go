@@ -15,7 +15,7 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// TestOpenPGP holds that a key of KMS is the same OpenPGP key in every process,
+// TestOpenPGP checks that a key of KMS is the same OpenPGP key in every process,
 // made anew or opened from what was stored, and that it signs the same.
 func TestOpenPGP(t *testing.T) {
 	server := kmstest.Start(t, 4096)
@@ -41,7 +41,7 @@ func TestOpenPGP(t *testing.T) {
 	}
 }
 
-// TestAnotherKey holds that a stored public key never goes with the signatures
+// TestAnotherKey checks that a stored public key never goes with the signatures
 // of another key.
 func TestAnotherKey(t *testing.T) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -10,7 +10,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// FuzzParseKeyFile holds that a key, once accepted, is a fixed point: its own
+// FuzzParseKeyFile checks that a key, once accepted, is a fixed point: its own
 // armor reads as the same key, and clients read it as one public key.
 func FuzzParseKeyFile(f *testing.F) {
 	entity := author(f, at(created, lifetime(2*365*24*time.Hour)))
@@ -68,7 +68,7 @@ func checkKeyFile(t *testing.T, data []byte) {
 	}
 }
 
-// checkForms holds that what is stored of a key reads as the same form of it
+// checkForms checks that what is stored of a key reads as the same form of it
 // again, and that the newest of them is one of them.
 func checkForms(t *testing.T, file KeyFile, err error) {
 	if err != nil {
@@ -97,7 +97,7 @@ func checkForms(t *testing.T, file KeyFile, err error) {
 	}
 }
 
-// FuzzOpenKey holds that whatever opens is the registry's own form of a key,
+// FuzzOpenKey checks that whatever opens is the registry's own form of a key,
 // which clients can use.
 func FuzzOpenKey(f *testing.F) {
 	good := fixedKey(f).PublicKey().ASCIIArmor
@@ -119,7 +119,7 @@ func FuzzOpenKey(f *testing.F) {
 	})
 }
 
-// FuzzVerify holds that no signature but the true one verifies, and that
+// FuzzVerify checks that no signature but the true one verifies, and that
 // InspectSignature lets nothing through but what Verify reads as a signature.
 func FuzzVerify(f *testing.F) {
 	entity := author(f, at(created))

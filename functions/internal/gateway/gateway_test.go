@@ -47,7 +47,7 @@ func seen(t *testing.T, event events.APIGatewayV2HTTPRequest) *http.Request {
 	return got
 }
 
-// checkPath holds that a handler sees the path that the gateway saw, and
+// checkPath checks that a handler sees the path that the gateway saw, and
 // nothing of it anywhere else.
 func checkPath(t *testing.T, rawPath string) {
 	t.Helper()
@@ -129,7 +129,7 @@ func form(query, body string) events.APIGatewayV2HTTPRequest {
 	return event
 }
 
-// TestWhole holds that queries, cookies and bodies come through, and cookies
+// TestWhole checks that queries, cookies and bodies come through, and cookies
 // come back, one by one.
 func TestWhole(t *testing.T) {
 	var got *http.Request
@@ -160,7 +160,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestReadersSeeNoCookies holds that a reader knows nobody but by a header.
+// TestReadersSeeNoCookies checks that a reader knows nobody but by a header.
 func TestReadersSeeNoCookies(t *testing.T) {
 	if r := seen(t, form("a=b", "c=d")); len(r.Cookies()) > 0 || r.URL.RawQuery != "" || r.ContentLength > 0 {
 		t.Errorf("a reader sees %s, %v", r.URL, r.Cookies())
@@ -199,7 +199,7 @@ func FuzzQueries(f *testing.F) {
 	f.Fuzz(checkQuery)
 }
 
-// TestLargeBody holds that a handler gets no more than it may.
+// TestLargeBody checks that a handler gets no more than it may.
 func TestLargeBody(t *testing.T) {
 	for size, ok := range map[int]bool{maxBody: true, maxBody + 1: false} {
 		var err error

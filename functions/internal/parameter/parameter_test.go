@@ -59,7 +59,7 @@ func start(t *testing.T) (*store, *Parameter, *time.Time) {
 	return s, p, &now
 }
 
-// TestValue holds that a value is kept for a while, and then read again.
+// TestValue checks that a value is kept for a while, and then read again.
 func TestValue(t *testing.T) {
 	s, p, now := start(t)
 	s.set("one\n")
@@ -81,7 +81,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// TestValueFails holds that an error names the parameter, and that the next one
+// TestValueFails checks that an error names the parameter, and that the next one
 // who needs the value asks again.
 func TestValueFails(t *testing.T) {
 	s, p, _ := start(t)

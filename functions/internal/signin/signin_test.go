@@ -12,7 +12,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access/admin"
 )
 
-// TestHandle holds that events are told apart, and what each is answered with.
+// TestHandle checks that events are told apart, and what each is answered with.
 func TestHandle(t *testing.T) {
 	f := New(Config{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -77,7 +77,7 @@ func (w *world) expectRequests(when string, want map[string]int) {
 	}
 }
 
-// TestOpen holds that the public key is made once, by whoever is first, and is
+// TestOpen checks that the public key is made once, by whoever is first, and is
 // the same for all.
 func TestOpen(t *testing.T) {
 	w := newWorld(t)
@@ -123,7 +123,7 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-// TestOpenAfterDeath holds that one who died between two steps is made good.
+// TestOpenAfterDeath checks that one who died between two steps is made good.
 func TestOpenAfterDeath(t *testing.T) {
 	for name, alive := range map[string]int{"before the first": 0, "between them": 1} {
 		t.Run(name, func(t *testing.T) {

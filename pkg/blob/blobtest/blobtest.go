@@ -64,7 +64,7 @@ type suite struct {
 	user   User
 }
 
-// missing holds that whatever is not there is said to be so.
+// missing checks that whatever is not there is said to be so.
 func (s *suite) missing(t *testing.T) {
 	ctx := t.Context()
 	s.put(t, "missing/other", "other")
@@ -96,7 +96,7 @@ func (s *suite) missing(t *testing.T) {
 	}
 }
 
-// putAndOpen holds that bodies come back as they went in, described rightly.
+// putAndOpen checks that bodies come back as they went in, described rightly.
 func (s *suite) putAndOpen(t *testing.T) {
 	for name, body := range map[string]string{
 		"empty": "", "small": "body", "large": strings.Repeat("0123456789abcdef", 1<<18),
@@ -126,7 +126,7 @@ var trickyKeys = []string{
 	"plus+sign", "blank space", "percent%2Fcode", "question?mark=1&x", "hash#tag", "quote\"'<>&", "umlaut-ü-☃", "tilde~(paren)*!$,;:@=",
 }
 
-// keys holds that a key is never read as anything but itself.
+// keys checks that a key is never read as anything but itself.
 func (s *suite) keys(t *testing.T) {
 	for i, name := range trickyKeys {
 		key := "keys/" + name
@@ -156,7 +156,7 @@ func (s *suite) keys(t *testing.T) {
 	}
 }
 
-// inTheWay holds that of two objects, one of whose keys is the folder of the other
+// inTheWay checks that of two objects, one of whose keys is the folder of the other
 // where keys are paths, the second is written, or has [blob.ErrInTheWay].
 func (s *suite) inTheWay(t *testing.T) {
 	for first, second := range map[string]string{"way/a": "way/a/b", "way/c/d/e": "way/c"} {
@@ -180,7 +180,7 @@ func (s *suite) inTheWay(t *testing.T) {
 	}
 }
 
-// create holds that a creation replaces nothing, also after a deletion.
+// create checks that a creation replaces nothing, also after a deletion.
 func (s *suite) create(t *testing.T) {
 	ctx := t.Context()
 	if err := s.bucket.Create(ctx, "create/a", []byte("first")); err != nil {
@@ -199,7 +199,7 @@ func (s *suite) create(t *testing.T) {
 	}
 }
 
-// createAtOnce holds that of many creations at once exactly one wins, and that
+// createAtOnce checks that of many creations at once exactly one wins, and that
 // what it wrote stays.
 func (s *suite) createAtOnce(t *testing.T) {
 	const writers, rounds = 20, 5
@@ -229,7 +229,7 @@ func (s *suite) createAtOnce(t *testing.T) {
 	}
 }
 
-// versions holds that every version stays readable, whatever came after it.
+// versions checks that every version stays readable, whatever came after it.
 func (s *suite) versions(t *testing.T) {
 	var want []blob.Object
 	for _, body := range []string{"1", "22", "333"} {
@@ -262,7 +262,7 @@ func (s *suite) versions(t *testing.T) {
 	}
 }
 
-// source holds that what an object's metadata says of its source is told of each
+// source checks that what an object's metadata says of its source is told of each
 // version, as it was written, and of a copy no more.
 func (s *suite) source(t *testing.T) {
 	const old, source = "https://example.com/old", "https://example.com/~acme/-/network+x%20y?a=b&c=d,e;f"
@@ -292,7 +292,7 @@ func (s *suite) source(t *testing.T) {
 	}
 }
 
-// copy holds that the bytes of one version are copied, and nothing else of it.
+// copy checks that the bytes of one version are copied, and nothing else of it.
 func (s *suite) copy(t *testing.T) {
 	ctx := t.Context()
 	old := s.user.Upload(t, "copy/from", []byte("old"), map[string]string{"owner": "somebody"})
@@ -315,7 +315,7 @@ func (s *suite) copy(t *testing.T) {
 	}
 }
 
-// tag holds that tags are set on one version, beside those that it has.
+// tag checks that tags are set on one version, beside those that it has.
 func (s *suite) tag(t *testing.T) {
 	old := s.user.Upload(t, "tag/a", []byte("1"), map[string]string{"owner": "somebody", "empty": ""})
 	current := s.user.Upload(t, "tag/a", []byte("2"), nil)
@@ -339,7 +339,7 @@ func (s *suite) tag(t *testing.T) {
 	}
 }
 
-// tagsFull holds that tags which do not fit change nothing.
+// tagsFull checks that tags which do not fit change nothing.
 func (s *suite) tagsFull(t *testing.T) {
 	const most = 10
 	own := map[string]string{}
@@ -361,7 +361,7 @@ func (s *suite) tagsFull(t *testing.T) {
 	}
 }
 
-// order holds that listings follow the bytes of keys, not folders. No key here
+// order checks that listings follow the bytes of keys, not folders. No key here
 // is a folder of another one: a server over a file system has no room for both.
 func (s *suite) order(t *testing.T) {
 	want := []string{"order/a-b", "order/a.zip", "order/a/b-1", "order/a/b.json", "order/a/b/c", "order/a0", "order/aa"}
@@ -379,7 +379,7 @@ func (s *suite) order(t *testing.T) {
 	}
 }
 
-// after holds that listings go on after a key, whether or not there is one, and
+// after checks that listings go on after a key, whether or not there is one, and
 // that none of its versions comes again.
 func (s *suite) after(t *testing.T) {
 	for _, key := range []string{"after/a", "after/b c+d", "after/b c+d", "after/d/e", "after/f"} {
@@ -406,7 +406,7 @@ func (s *suite) after(t *testing.T) {
 	}
 }
 
-// pages holds that listings of more than a page are whole, can be left early
+// pages checks that listings of more than a page are whole, can be left early
 // and can be read again. Their first page ends among the versions of one key.
 func (s *suite) pages(t *testing.T) {
 	const objects, split = 1100, 998 // S3's pages have 1,000
@@ -440,7 +440,7 @@ func (s *suite) pages(t *testing.T) {
 	}
 }
 
-// cancelled holds that nothing is done for a context that is over.
+// cancelled checks that nothing is done for a context that is over.
 func (s *suite) cancelled(t *testing.T) {
 	s.put(t, "cancelled/a", "before")
 	version := s.head(t, "cancelled/a").Version

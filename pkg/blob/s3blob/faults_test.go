@@ -39,7 +39,7 @@ func scripted(t *testing.T, answers ...answer) (*s3blob.Bucket, *atomic.Int64) {
 	return newBucket(t, configAt(server.URL)), &count
 }
 
-// TestCreateConflict holds that S3's "another conditional write is under way"
+// TestCreateConflict checks that S3's "another conditional write is under way"
 // is asked again.
 func TestCreateConflict(t *testing.T) {
 	conflict := answer{http.StatusConflict, "ConditionalRequestConflict"}
@@ -60,7 +60,7 @@ func TestCreateConflict(t *testing.T) {
 	}
 }
 
-// TestNoRoomForTags holds that tags which a file cannot have are too many, too, and
+// TestNoRoomForTags checks that tags which a file cannot have are too many, too, and
 // that other refusals are not.
 func TestNoRoomForTags(t *testing.T) {
 	for code, full := range map[string]bool{"MetadataTooLarge": true, "InvalidTag": false} {
@@ -118,7 +118,7 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.Join(io.ErrUnexpectedEOF, response.Body.Close())
 }
 
-// TestCreateAnswerLost holds that a creation whose answer was lost finds its
+// TestCreateAnswerLost checks that a creation whose answer was lost finds its
 // own object, and says that there is one.
 func TestCreateAnswerLost(t *testing.T) {
 	cfg := configFor(s3test.Start(t))
@@ -132,7 +132,7 @@ func TestCreateAnswerLost(t *testing.T) {
 	}
 }
 
-// TestPutStreams holds that a body is sent as it is, without the chunks and
+// TestPutStreams checks that a body is sent as it is, without the chunks and
 // trailers that other servers than Amazon's may not know.
 func TestPutStreams(t *testing.T) {
 	var got http.Header
@@ -151,7 +151,7 @@ func TestPutStreams(t *testing.T) {
 	}
 }
 
-// TestListEncoded holds that keys which XML cannot carry are listed as Amazon
+// TestListEncoded checks that keys which XML cannot carry are listed as Amazon
 // encodes them, over page boundaries, too.
 func TestListEncoded(t *testing.T) {
 	const versionsPage = `<ListVersionsResult><EncodingType>url</EncodingType>

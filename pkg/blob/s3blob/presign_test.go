@@ -29,7 +29,7 @@ func get(t *testing.T, address string) (status int, header http.Header, body str
 	return response.StatusCode, response.Header, string(content)
 }
 
-// TestPresignGet holds that a URL leads to the key with the headers of its kind.
+// TestPresignGet checks that a URL leads to the key with the headers of its kind.
 func TestPresignGet(t *testing.T) {
 	server := s3test.Start(t)
 	cfg := configFor(server)
@@ -72,7 +72,7 @@ func TestPresignGet(t *testing.T) {
 	}
 }
 
-// TestPresignGetCopyAndCreate holds that objects get their headers however they
+// TestPresignGetCopyAndCreate checks that objects get their headers however they
 // are written, and not those of what was copied.
 func TestPresignGetCopyAndCreate(t *testing.T) {
 	server := s3test.Start(t)
@@ -97,7 +97,7 @@ func TestPresignGetCopyAndCreate(t *testing.T) {
 	}
 }
 
-// TestPresignGetRefused holds that a URL opens one key and no other, and says
+// TestPresignGetRefused checks that a URL opens one key and no other, and says
 // what is missing when the object is.
 func TestPresignGetRefused(t *testing.T) {
 	bucket := newBucket(t, configFor(s3test.Start(t)))
