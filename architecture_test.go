@@ -18,6 +18,7 @@ const module = "github.com/larder-registry/larder/"
 // ends in a slash is all below a folder. A room that is not listed may not exist.
 var mayImport = map[string][]string{
 	"pkg/archive":               {},
+	"pkg/registry/registrytest": {"pkg/registry"},
 	"pkg/shasums":               {},
 	"pkg/signing":               {},
 	"pkg/access":                {},
@@ -93,7 +94,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/enginetest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/oldertest", "internal/awstest", "internal/node/disk/disktest"},
+	"testing":                                         {"pkg/registry/registrytest", "pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/enginetest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/oldertest", "internal/awstest", "internal/node/disk/disktest"},
 }
 
 // mayLink says, for each function, all of our own packages that may be in its binary:

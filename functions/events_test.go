@@ -22,6 +22,7 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // golden is an event of the folder events.
@@ -147,7 +148,7 @@ func fill(t *testing.T, table string) {
 	t.Helper()
 	catalog := newCatalog(t, table)
 	module := registry.ModuleVersion{Address: registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, Revision: 1}
-	module.Version = version(t, "1.0.0")
+	module.Version = registrytest.Version(t, "1.0.0")
 	module.Archive = registry.ModuleArchive{Format: "zip", SHA256: hash, UploadSHA256: hash, Source: source}
 	if err := catalog.Put(t.Context(), &module); err != nil {
 		t.Fatal(err)
@@ -155,7 +156,7 @@ func fill(t *testing.T, table string) {
 	for _, v := range []string{"1.0.0", "1.1.0+build.5"} {
 		if err := catalog.Put(t.Context(), &registry.ProviderVersion{
 			Address:  registry.ProviderAddress{Namespace: "acme", Type: "widget"},
-			Version:  version(t, v),
+			Version:  registrytest.Version(t, v),
 			Revision: 2,
 			Packages: []registry.Package{{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: hash, H1: "h1:own=", Sequence: 1, Source: source}},
 			Release:  &registry.Release{SHA256: hash, Signature: hash, Keys: []registry.SigningKey{{KeyID: "K", ASCIIArmor: "A"}}, Sequence: 2},
@@ -165,21 +166,12 @@ func fill(t *testing.T, table string) {
 	}
 	if err := catalog.Put(t.Context(), &registry.ProviderVersion{
 		Address:  registry.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "hashicorp", Type: "time"},
-		Version:  version(t, "0.14.2"),
+		Version:  registrytest.Version(t, "0.14.2"),
 		Revision: 1,
 		Packages: []registry.Package{{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, SHA256: hash, H1: "h1:time=", Sequence: 1}},
 	}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func version(t *testing.T, s string) registry.Version {
-	t.Helper()
-	v, err := registry.ParseVersion(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 // ask replays a golden event of the gateway.

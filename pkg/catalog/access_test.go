@@ -12,6 +12,7 @@ import (
 	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // withTokens is a catalog that has tokens, too, and notes how it is asked.
@@ -97,7 +98,7 @@ type gate struct {
 func newGate(t *testing.T, remember time.Duration) *gate {
 	t.Helper()
 	g := &gate{withTokens: &withTokens{issued: map[access.ID]access.Token{}}, at: time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)}
-	g.version = version(t, "1.0.0")
+	g.version = registrytest.Version(t, "1.0.0")
 	g.Reader = NewReader(ReaderConfig{Catalog: g.withTokens, TokenUses: g.withTokens, Remember: remember, Logger: logtest.Timeless(&g.log)})
 	g.Reader.now = func() time.Time { return g.at }
 	return g

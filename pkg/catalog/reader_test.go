@@ -8,16 +8,8 @@ import (
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
-
-func version(t testing.TB, text string) registry.Version {
-	t.Helper()
-	v, err := registry.ParseVersion(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // oneVersion is a catalog that holds one version, and counts what is asked.
 type oneVersion struct {
@@ -57,7 +49,7 @@ func questions(r *Reader, caller access.Caller, v registry.Version) map[string]e
 }
 
 func TestReaderRefusesNobody(t *testing.T) {
-	catalog := &oneVersion{version: version(t, "1.0.0")}
+	catalog := &oneVersion{version: registrytest.Version(t, "1.0.0")}
 	for question, err := range questions(NewReader(ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}), access.Caller{}, catalog.version) {
 		if !errors.Is(err, ErrUnauthorized) {
 			t.Errorf("%s: %v, want ErrUnauthorized", question, err)
@@ -69,7 +61,7 @@ func TestReaderRefusesNobody(t *testing.T) {
 }
 
 func TestReaderReadsOncePerQuestion(t *testing.T) {
-	catalog := &oneVersion{version: version(t, "1.0.0+b")}
+	catalog := &oneVersion{version: registrytest.Version(t, "1.0.0+b")}
 	answers := questions(NewReader(ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}), access.Anyone, catalog.version)
 	for question, err := range answers {
 		if err != nil {
@@ -82,9 +74,9 @@ func TestReaderReadsOncePerQuestion(t *testing.T) {
 }
 
 func TestReaderTellsBuildMetadataApart(t *testing.T) {
-	catalog := &oneVersion{version: version(t, "1.0.0+b")}
+	catalog := &oneVersion{version: registrytest.Version(t, "1.0.0+b")}
 	for _, other := range []string{"1.0.0", "1.0.0+c"} {
-		answers := questions(NewReader(ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}), access.Anyone, version(t, other))
+		answers := questions(NewReader(ReaderConfig{Catalog: catalog, Logger: slog.New(slog.DiscardHandler)}), access.Anyone, registrytest.Version(t, other))
 		if err := answers["ModuleVersion"]; !errors.Is(err, registry.ErrNotFound) || !errors.Is(err, ErrOtherBuild) {
 			t.Errorf("module %s: %v", other, err)
 		}

@@ -11,15 +11,13 @@ import (
 
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 	"github.com/larder-registry/larder/pkg/upkeep"
 )
 
 func heldVersions(t *testing.T) []upkeep.Held {
 	t.Helper()
-	v, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := registrytest.Version(t, "1.0.0")
 	listed := registry.Listed{Version: v, Revision: 1}
 	withdrawn := registry.Listed{Version: v, Revision: 2, Standing: registry.Standing{State: registry.Withdrawn, Message: "why"}, Source: "https://example.com"}
 	provider := listed

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // origins have versions, and each of them for linux and darwin. They count what
@@ -47,8 +48,8 @@ func TestOrigins(t *testing.T) {
 		m.providerVersions[1].Standing.State = registry.Withdrawn
 	}
 	build := func(m *memory) {
-		m.provider.Version = version(t, "1.0.0+here")
-		m.providerVersions[1].Version = version(t, "1.0.0+here")
+		m.provider.Version = registrytest.Version(t, "1.0.0+here")
+		m.providerVersions[1].Version = registrytest.Version(t, "1.0.0+here")
 	}
 	empty := func(m *memory) { m.err = registry.ErrNotFound }
 	for name, test := range map[string]struct {
@@ -78,7 +79,7 @@ func TestOrigins(t *testing.T) {
 			test.catalog(m)
 		}
 		if test.origin != "" {
-			o.versions = []registry.Version{version(t, test.origin)}
+			o.versions = []registry.Version{registrytest.Version(t, test.origin)}
 		}
 		config := open(m)
 		config.Origins = o

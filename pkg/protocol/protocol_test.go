@@ -25,6 +25,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // memory is a catalog of one module and one provider that counts its reads.
@@ -106,20 +107,20 @@ var everyRoute = []string{
 func newMemory(tb testing.TB) *memory {
 	return &memory{
 		moduleVersions: registry.Listing{
-			{Version: version(tb, "1.0.0-rc.1"), Revision: 1},
-			{Version: version(tb, "1.0.0"), Revision: 1},
-			{Version: version(tb, "1.2.0+build.5"), Revision: 1},
+			{Version: registrytest.Version(tb, "1.0.0-rc.1"), Revision: 1},
+			{Version: registrytest.Version(tb, "1.0.0"), Revision: 1},
+			{Version: registrytest.Version(tb, "1.2.0+build.5"), Revision: 1},
 		},
 		module: registry.ModuleVersion{
-			Address: module, Version: version(tb, "1.2.0+build.5"), Revision: 1,
+			Address: module, Version: registrytest.Version(tb, "1.2.0+build.5"), Revision: 1,
 			Archive: registry.ModuleArchive{Format: "tar.gz", SHA256: "a1c4e5"},
 		},
 		providerVersions: registry.Listing{
-			{Version: version(tb, "0.9.0"), Revision: 2, Protocols: []string{"5.1", "6.0"}, Platforms: []registry.Platform{darwin, linux}},
-			{Version: version(tb, "1.0.0"), Revision: 4, Protocols: []string{"5.0"}, Platforms: []registry.Platform{linux}},
+			{Version: registrytest.Version(tb, "0.9.0"), Revision: 2, Protocols: []string{"5.1", "6.0"}, Platforms: []registry.Platform{darwin, linux}},
+			{Version: registrytest.Version(tb, "1.0.0"), Revision: 4, Protocols: []string{"5.0"}, Platforms: []registry.Platform{linux}},
 		},
 		provider: registry.ProviderVersion{
-			Address: provider, Version: version(tb, "1.0.0"), Revision: 4,
+			Address: provider, Version: registrytest.Version(tb, "1.0.0"), Revision: 4,
 			Packages: []registry.Package{
 				{Platform: linux, SHA256: "b2d6f7", H1: "h1:c0ffee=", Size: 251, Sequence: 1, Protocols: []string{"5.0", "6.1", "5.3"}},
 				{Platform: windows, SHA256: "c3", Sequence: 4}, // no SHA256SUMS covers it yet
@@ -268,7 +269,7 @@ func TestModuleDownload(t *testing.T) {
 // pre-release, however far behind a pre-release it is.
 func TestModuleNewest(t *testing.T) {
 	listed := func(text string, state registry.StandingState) registry.Listed {
-		return registry.Listed{Version: version(t, text), Revision: 1, Standing: registry.Standing{State: state}}
+		return registry.Listed{Version: registrytest.Version(t, text), Revision: 1, Standing: registry.Standing{State: state}}
 	}
 	const none = "module acme/vpc/aws has no version that is listed and no pre-release"
 	for name, tt := range map[string]struct {
@@ -334,7 +335,7 @@ func TestPackages(t *testing.T) {
 func TestEmptyListsAreNotNull(t *testing.T) {
 	index := newMemory(t)
 	index.moduleVersions = nil
-	index.providerVersions = registry.Listing{{Version: version(t, "1.0.0")}}
+	index.providerVersions = registry.Listing{{Version: registrytest.Version(t, "1.0.0")}}
 	for path, want := range map[string]string{
 		everyRoute[1]: `{"modules": [{"versions": []}]}`,
 		everyRoute[3]: `{"versions": [{"version": "1.0.0", "protocols": [], "platforms": []}]}`,
@@ -993,7 +994,7 @@ func large(tb testing.TB, versions, platforms int) *memory {
 	index := newMemory(tb)
 	index.providerVersions, index.moduleVersions = nil, nil
 	for i := range versions {
-		listed := registry.Listed{Version: version(tb, fmt.Sprintf("%d.%d.%d", i/100, i/10%10, i%10)), Revision: 1}
+		listed := registry.Listed{Version: registrytest.Version(tb, fmt.Sprintf("%d.%d.%d", i/100, i/10%10, i%10)), Revision: 1}
 		index.moduleVersions = append(index.moduleVersions, listed)
 		listed.Protocols = []string{"5.0", "6.0"}
 		for j := range platforms {

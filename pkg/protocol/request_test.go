@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 func TestParse(t *testing.T) {
@@ -19,19 +20,19 @@ func TestParse(t *testing.T) {
 		"/v1/modules/Acme/VPC/AWS/versions":                 {Route: ModuleVersions, Module: module},
 		"/v1/modules/acme/vpc/aws/download":                 {Route: ModuleNewest, Module: module},
 		"/v1/modules/%61cme/v%70c/aws/versions":             {Route: ModuleVersions, Module: module},
-		"/v1/modules/acme/vpc/aws/1.2.0/download":           {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/v1.2/download":            {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/1.2/download":             {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/01.2.0/download":          {Route: ModuleDownload, Module: module, Version: version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/1.0.0+build.5/download":   {Route: ModuleDownload, Module: module, Version: version(t, "1.0.0+build.5")},
-		"/v1/modules/acme/vpc/aws/1.0.0%2Bbuild.5/download": {Route: ModuleDownload, Module: module, Version: version(t, "1.0.0+build.5")},
-		"/v1/modules/acme/vpc/aws/1.0.0%2bbuild.5/download": {Route: ModuleDownload, Module: module, Version: version(t, "1.0.0+build.5")},
-		"/v1/modules/acme/vpc/aws/1.2.0":                    {Route: ModuleDetails, Module: module, Version: version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/v1.2+build.5":             {Route: ModuleDetails, Module: module, Version: version(t, "1.2.0+build.5")},
-		"/v1/providers/acme/widget/1.2.0":                   {Route: ProviderDetails, Provider: provider, Version: version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/1.2.0/download":           {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/v1.2/download":            {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/1.2/download":             {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/01.2.0/download":          {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/1.0.0+build.5/download":   {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.0.0+build.5")},
+		"/v1/modules/acme/vpc/aws/1.0.0%2Bbuild.5/download": {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.0.0+build.5")},
+		"/v1/modules/acme/vpc/aws/1.0.0%2bbuild.5/download": {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.0.0+build.5")},
+		"/v1/modules/acme/vpc/aws/1.2.0":                    {Route: ModuleDetails, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/v1.2+build.5":             {Route: ModuleDetails, Module: module, Version: registrytest.Version(t, "1.2.0+build.5")},
+		"/v1/providers/acme/widget/1.2.0":                   {Route: ProviderDetails, Provider: provider, Version: registrytest.Version(t, "1.2.0")},
 		"/v1/providers/acme/widget/versions":                {Route: ProviderVersions, Provider: provider},
 		"/v1/providers/acme/widget/1.2.0-rc.1/download/linux/amd64": {
-			Route: ProviderDownload, Provider: provider, Version: version(t, "1.2.0-rc.1"), Platform: linux},
+			Route: ProviderDownload, Provider: provider, Version: registrytest.Version(t, "1.2.0-rc.1"), Platform: linux},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			if got, err := Parse(method, path); err != nil || got != want {
@@ -141,7 +142,7 @@ func canonical(t *testing.T, r Request) string {
 		}
 	}
 	if r.Version != (registry.Version{}) {
-		version(t, r.Version.String())
+		registrytest.Version(t, r.Version.String())
 	}
 	switch r.Route {
 	case Discovery:
@@ -170,13 +171,4 @@ func canonical(t *testing.T, r Request) string {
 	}
 	t.Fatalf("no such route: %d", r.Route)
 	return ""
-}
-
-func version(tb testing.TB, s string) registry.Version {
-	tb.Helper()
-	v, err := registry.ParseVersion(s)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return v
 }

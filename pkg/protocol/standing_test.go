@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // withStandings is newMemory with other words on its versions.
@@ -69,7 +70,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	m.providerVersions = nil
 	for minor := range maxWarnings + 3 {
 		m.providerVersions = append(m.providerVersions, registry.Listed{
-			Version: version(t, fmt.Sprintf("1.%d.0", minor)), Platforms: []registry.Platform{linux},
+			Version: registrytest.Version(t, fmt.Sprintf("1.%d.0", minor)), Platforms: []registry.Platform{linux},
 			Standing: registry.Standing{State: registry.Deprecated, Message: "too old"},
 		})
 	}

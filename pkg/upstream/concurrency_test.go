@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // witness remembers every request and body of another transport.
@@ -58,7 +59,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []string{"2.0.0", "3.0.0"} { // broken, and missing
-		if _, err := c.Packages(t.Context(), widget, version(t, v), []registry.Platform{linux}); err == nil {
+		if _, err := c.Packages(t.Context(), widget, registrytest.Version(t, v), []registry.Platform{linux}); err == nil {
 			t.Errorf("there is a version %s", v)
 		}
 	}

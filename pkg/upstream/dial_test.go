@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 func TestPrivateAddressesAreRefused(t *testing.T) {
@@ -182,7 +183,7 @@ func everything(t *testing.T, c *Client) (size int64, err error) {
 	if _, err := c.Versions(t.Context(), widget); err != nil {
 		return 0, err
 	}
-	packages, err := c.Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{linux})
+	packages, err := c.Packages(t.Context(), widget, registrytest.Version(t, "1.0.0"), []registry.Platform{linux})
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 func parseURL(t testing.TB, text string) *url.URL {
@@ -83,7 +84,7 @@ func FuzzReadPackageDocument(f *testing.F) {
 	f.Add([]byte(`{"os":"linux","arch":"amd64","filename":"terraform-provider-widget_1.0.0_linux_amd64.zip","download_url":"a.zip","shasums_url":"/s","shasums_signature_url":"//example.com/g","shasum":"00","signing_keys":{"gpg_public_keys":[{"key_id":"A","ascii_armor":"-----BEGIN"}]}}`))
 	f.Add([]byte(`{"download_url":"https:x","shasums_url":"https://a@b","shasums_signature_url":"data:,","signing_keys":{"gpg_public_keys":[null]}}`))
 	f.Add([]byte(`{"download_url":"?","shasums_url":".","shasums_signature_url":"..","signing_keys":null}`))
-	p := Package{Address: widget, Version: version(f, "1.0.0"), Platform: linux}
+	p := Package{Address: widget, Version: registrytest.Version(f, "1.0.0"), Platform: linux}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		d, err := readPackageDocument(parseURL(t, documentURL(linux)), body)
 		fit(t, err)

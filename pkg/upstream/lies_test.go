@@ -16,6 +16,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 	"github.com/larder-registry/larder/pkg/shasums"
 	"github.com/larder-registry/larder/pkg/signing"
 )
@@ -161,7 +162,7 @@ func TestExpiredAndRevokedKeys(t *testing.T) {
 				author.revoke()
 			}
 			o.describe(linux, map[string]any{"signing_keys": keysOf(author.armor())})
-			_, err := o.client().Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{linux})
+			_, err := o.client().Packages(t.Context(), widget, registrytest.Version(t, "1.0.0"), []registry.Platform{linux})
 			if _, ok := errors.AsType[*Untrusted](err); !ok || !errors.Is(err, test.want) {
 				t.Errorf("the error is %v, want one of kind %v", err, test.want)
 			}
@@ -319,7 +320,7 @@ func TestOversizedAnswers(t *testing.T) {
 				_, _ = w.Write(bytes.Repeat([]byte(" "), limit+1))
 			})
 			c := o.client()
-			_, err := c.Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{linux})
+			_, err := c.Packages(t.Context(), widget, registrytest.Version(t, "1.0.0"), []registry.Platform{linux})
 			if url == listURL {
 				_, err = c.Versions(t.Context(), widget)
 			}

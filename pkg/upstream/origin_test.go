@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
@@ -37,15 +38,6 @@ var (
 	darwin  = registry.Platform{OS: "darwin", Arch: "arm64"}
 	windows = registry.Platform{OS: "windows", Arch: "amd64"}
 )
-
-func version(t testing.TB, text string) registry.Version {
-	t.Helper()
-	v, err := registry.ParseVersion(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // documentURL is where the origin describes the package of widget 1.0.0.
 func documentURL(p registry.Platform) string {
@@ -183,12 +175,12 @@ func (o *origin) client() *Client {
 // packages asks for both packages.
 func (o *origin) packages() ([]Package, error) {
 	o.Helper()
-	return o.client().Packages(o.Context(), widget, version(o, "1.0.0"), []registry.Platform{linux, darwin})
+	return o.client().Packages(o.Context(), widget, registrytest.Version(o, "1.0.0"), []registry.Platform{linux, darwin})
 }
 
 // pkg is the linux package.
 func (o *origin) pkg() Package {
-	return Package{Address: widget, Version: version(o, "1.0.0"), Platform: linux, URL: filesURL + filename(linux), SHA256: checksum(o.archives[linux])}
+	return Package{Address: widget, Version: registrytest.Version(o, "1.0.0"), Platform: linux, URL: filesURL + filename(linux), SHA256: checksum(o.archives[linux])}
 }
 
 func keysOf(armor ...string) map[string]any {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // slowAnswer answers a request with this context, in its time.
@@ -94,7 +95,7 @@ func TestSlowDocuments(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := New(Config{Transport: bubble{o, slowPages{url: answer}}})
 					began := time.Now()
-					_, err := c.Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{linux})
+					_, err := c.Packages(t.Context(), widget, registrytest.Version(t, "1.0.0"), []registry.Platform{linux})
 					if url == listURL {
 						_, err = c.Versions(t.Context(), widget)
 					}
@@ -248,7 +249,7 @@ func TestFewRequestsAtOnce(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var all crowd
-		_, err := New(Config{Transport: &all}).Packages(t.Context(), widget, version(t, "1.0.0"), asked)
+		_, err := New(Config{Transport: &all}).Packages(t.Context(), widget, registrytest.Version(t, "1.0.0"), asked)
 		if !errors.Is(err, registry.ErrNotFound) || all.most != maxAtOnce {
 			t.Errorf("%d requests at once, want %d; error %v", all.most, maxAtOnce, err)
 		}

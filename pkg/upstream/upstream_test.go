@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 func TestVersions(t *testing.T) {
@@ -27,9 +28,9 @@ func TestVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Version{
-		{Version: version(t, "1.9.0")},
-		{Version: version(t, "1.10.0"), Platforms: []registry.Platform{linux, darwin}},
-		{Version: version(t, "2.0.0-rc.1")},
+		{Version: registrytest.Version(t, "1.9.0")},
+		{Version: registrytest.Version(t, "1.10.0"), Platforms: []registry.Platform{linux, darwin}},
+		{Version: registrytest.Version(t, "2.0.0-rc.1")},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the versions are %v, want %v", got, want)
@@ -53,7 +54,7 @@ func TestFewPlatformsOfAVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := []Version{{version(t, "1.0.0"), want[:got]}, {version(t, "1.1.0"), want[:1]}}; !reflect.DeepEqual(versions, want) {
+		if want := []Version{{registrytest.Version(t, "1.0.0"), want[:got]}, {registrytest.Version(t, "1.1.0"), want[:1]}}; !reflect.DeepEqual(versions, want) {
 			t.Errorf("of %d platforms there are %v, want %v", listed, versions, want)
 		}
 	}
@@ -72,7 +73,7 @@ func TestNoVersions(t *testing.T) {
 func TestPackages(t *testing.T) {
 	o := newOrigin(t)
 	c := o.client()
-	packages, err := c.Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{darwin, windows, linux})
+	packages, err := c.Packages(t.Context(), widget, registrytest.Version(t, "1.0.0"), []registry.Platform{darwin, windows, linux})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestPackagesOfAVersionWithBuildMetadata(t *testing.T) {
 	o.sign(sum + "  " + name + "\n")
 	o.describe(linux, map[string]any{"filename": name, "shasum": sum})
 	o.json(providerURL+"1.0.0+b.5/download/linux/amd64", o.documents[linux])
-	packages, err := o.client().Packages(t.Context(), widget, version(t, "1.0.0+b.5"), []registry.Platform{linux})
+	packages, err := o.client().Packages(t.Context(), widget, registrytest.Version(t, "1.0.0+b.5"), []registry.Platform{linux})
 	if err != nil || len(packages) != 1 || packages[0].SHA256 != sum {
 		t.Errorf("%v, %v", packages, err)
 	}
@@ -137,7 +138,7 @@ func TestRelativeURLs(t *testing.T) {
 	o.json("https://cdn.example.com/docs/linux.json", o.documents[linux])
 	o.body("https://cdn.example.com/sums", []byte(o.sums))
 	o.body("https://sig.example.com/sig", signature(t, o.key, o.sums))
-	packages, err := o.client().Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{linux})
+	packages, err := o.client().Packages(t.Context(), widget, registrytest.Version(t, "1.0.0"), []registry.Platform{linux})
 	if err != nil || len(packages) != 1 || packages[0].URL != "https://cdn.example.com/docs/a.zip" {
 		t.Errorf("%v, %v", packages, err)
 	}
@@ -162,15 +163,15 @@ func TestNotFound(t *testing.T) {
 		t.Errorf("versions of a missing provider: %v", err)
 	}
 	says(t, err, "registry.example.com/acme/gone: not found")
-	if _, err := c.Packages(t.Context(), gone, version(t, "1.0.0"), []registry.Platform{linux}); !errors.Is(err, registry.ErrNotFound) {
+	if _, err := c.Packages(t.Context(), gone, registrytest.Version(t, "1.0.0"), []registry.Platform{linux}); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("packages of a missing provider: %v", err)
 	}
-	_, err = c.Packages(t.Context(), widget, version(t, "2.0.0"), []registry.Platform{linux})
+	_, err = c.Packages(t.Context(), widget, registrytest.Version(t, "2.0.0"), []registry.Platform{linux})
 	if !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("packages of a missing version: %v", err)
 	}
 	says(t, err, "registry.example.com/acme/widget 2.0.0: not found")
-	packages, err := c.Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{windows})
+	packages, err := c.Packages(t.Context(), widget, registrytest.Version(t, "1.0.0"), []registry.Platform{windows})
 	if err != nil || len(packages) != 0 {
 		t.Errorf("a missing platform: %v, %v", packages, err)
 	}
@@ -193,14 +194,14 @@ func TestEachRequestFails(t *testing.T) {
 		},
 		"packages": {
 			func(ctx context.Context, c *Client) (int, error) {
-				packages, err := c.Packages(ctx, widget, version(t, "1.0.0"), []registry.Platform{linux})
+				packages, err := c.Packages(ctx, widget, registrytest.Version(t, "1.0.0"), []registry.Platform{linux})
 				return len(packages), err
 			},
 			[]string{discoveryURL, documentURL(linux), sumsURL, signatureURL}, 1,
 		},
 		"packages of a platform that is not there": {
 			func(ctx context.Context, c *Client) (int, error) {
-				packages, err := c.Packages(ctx, widget, version(t, "1.0.0"), []registry.Platform{windows})
+				packages, err := c.Packages(ctx, widget, registrytest.Version(t, "1.0.0"), []registry.Platform{windows})
 				return len(packages), err
 			},
 			[]string{discoveryURL, documentURL(windows), listURL}, 0,
@@ -284,7 +285,7 @@ func TestRequestsTellNothing(t *testing.T) {
 	})
 	o.body("https://cdn.example.com/a.zip", o.archives[linux])
 	c := o.client()
-	if _, err := c.Packages(t.Context(), widget, version(t, "1.0.0"), []registry.Platform{linux}); err != nil {
+	if _, err := c.Packages(t.Context(), widget, registrytest.Version(t, "1.0.0"), []registry.Platform{linux}); err != nil {
 		t.Fatal(err)
 	}
 	p := o.pkg()

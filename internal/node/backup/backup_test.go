@@ -25,6 +25,7 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 	"github.com/versity/versitygw/backend/meta"
 )
 
@@ -302,15 +303,6 @@ func (b *busyBucket) List(ctx context.Context, prefix, after string) iter.Seq2[b
 			}
 		}
 	}
-}
-
-func mustVersion(t *testing.T, version string) registry.Version {
-	t.Helper()
-	v, err := registry.ParseVersion(version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 // What is wrong with a backup is said, with its place, and nothing is made of it.
@@ -596,7 +588,7 @@ func TestRestorePlain(t *testing.T) {
 		t.Error(strings.Join(d, "\n"))
 	}
 	w := open(t, again)
-	if m, err := catalogtest.ModuleVersion(t.Context(), w.catalog, registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}, mustVersion(t, "1.0.0")); err != nil || m.Archive.Size == 0 {
+	if m, err := catalogtest.ModuleVersion(t.Context(), w.catalog, registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}, registrytest.Version(t, "1.0.0")); err != nil || m.Archive.Size == 0 {
 		t.Errorf("the catalog has %+v, %v", m, err)
 	}
 	w.close(t)

@@ -21,6 +21,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/pullthrough"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // clientPatience is how long the clients wait for a document of a mirror.
@@ -256,10 +257,7 @@ func withdrawn(t *testing.T, o *origin, p *pulling) {
 		t.Errorf("%+v: what is not here yet is not offered any more", document)
 	}
 	a := registry.ProviderAddress{Hostname: originHostname, Namespace: "hashicorp", Type: "withdrawn"}
-	v, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := registrytest.Version(t, "1.0.0")
 	if _, _, err := p.node.publisher.Log.SetStanding(t.Context(), registry.Subject{Address: a, Version: v}, registry.Standing{State: registry.Withdrawn}); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // release is a version with packages for platforms, in files.
@@ -28,11 +29,7 @@ func release(tb testing.TB, hostname, namespace, typ, version string, platforms 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	v, err := registry.ParseVersion(version)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r := Release{Address: a, Version: v}
+	r := Release{Address: a, Version: registrytest.Version(tb, version)}
 	for _, text := range platforms {
 		data := archivetest.Provider(tb, "terraform-provider-"+typ, version+text)
 		checked, err := archive.CheckProvider(tb.Context(), bytes.NewReader(data), int64(len(data)), archive.Provider{Type: typ})

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 func TestParseBase(t *testing.T) {
@@ -91,11 +92,7 @@ func address(t *testing.T) (registry.ProviderAddress, registry.Version) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a, v
+	return a, registrytest.Version(t, "1.0.0")
 }
 
 const folder = "/m/registry.terraform.io/hashicorp/time/"

@@ -16,6 +16,7 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 var made = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -236,7 +237,7 @@ func TestForeignAccess(t *testing.T) {
 			_, tokenErr := c.Token(t.Context(), id)
 			_, _, tokensErr := c.Tokens(t.Context(), "")
 			_, listErr := c.Listing(t.Context(), vpc, &lookup)
-			_, stateErr := catalogtest.Load(t.Context(), c, registry.ModuleVersion{Address: vpc, Version: version(t, "1.0.0")}, &lookup)
+			_, stateErr := catalogtest.Load(t.Context(), c, registry.ModuleVersion{Address: vpc, Version: registrytest.Version(t, "1.0.0")}, &lookup)
 			for call, err := range map[string]error{"Token": tokenErr, "Tokens": tokensErr, "listing": listErr, "version": stateErr} {
 				if err == nil || !strings.Contains(err.Error(), "upgrade larder") || !strings.Contains(err.Error(), id.Short()) {
 					t.Errorf("%s: %v, want advice", call, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 // besides is a table with a token, a version of a provider, and a version of a
@@ -92,7 +93,7 @@ func TestOneRequestBeside(t *testing.T) {
 		unknown := registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aw"}
 		_, listErr := c.Listing(t.Context(), unknown, &lookup)
 		listFound := lookup.Token != nil
-		_, stateErr := catalogtest.Load(t.Context(), c, registry.ModuleVersion{Address: vpc, Version: version(t, "9.9.9")}, &lookup)
+		_, stateErr := catalogtest.Load(t.Context(), c, registry.ModuleVersion{Address: vpc, Version: registrytest.Version(t, "9.9.9")}, &lookup)
 		for _, err := range []error{listErr, stateErr} {
 			if !errors.Is(err, registry.ErrNotFound) {
 				t.Errorf("unknown: %v, want ErrNotFound", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -47,7 +48,7 @@ func long(t testing.TB, versions int) registry.Listing {
 	t.Helper()
 	var listing registry.Listing
 	for n := range versions {
-		v := version(t, fmt.Sprintf("1.%d.0-x%s", n, noise(100, letters[:62])))
+		v := registrytest.Version(t, fmt.Sprintf("1.%d.0-x%s", n, noise(100, letters[:62])))
 		listing = append(listing, registry.Listed{Version: v, Revision: 1, Platforms: []registry.Platform{{OS: "linux", Arch: "amd64"}}})
 	}
 	return listing

@@ -20,6 +20,7 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Run(m)) }
@@ -92,19 +93,10 @@ func size(i map[string]types.AttributeValue) int {
 	return total
 }
 
-func version(t testing.TB, text string) registry.Version {
-	t.Helper()
-	v, err := registry.ParseVersion(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 func vpcVersion(t testing.TB, v string, revision int) registry.ModuleVersion {
 	t.Helper()
 	return registry.ModuleVersion{
-		Address: vpc, Version: version(t, v), Revision: revision,
+		Address: vpc, Version: registrytest.Version(t, v), Revision: revision,
 		Archive: registry.ModuleArchive{Format: "zip", SHA256: strings.Repeat("ab", 32)},
 	}
 }
@@ -135,7 +127,7 @@ func TestOneRequestPerRead(t *testing.T) {
 	if err := errors.Join(c.Fill(ctx, widget, 0, listing[:999]), catalogtest.Put(ctx, c, newest), catalogtest.Put(ctx, c, m)); err != nil {
 		t.Fatal(err)
 	}
-	unknown := version(t, "9.9.9")
+	unknown := registrytest.Version(t, "9.9.9")
 	for name, ask := range map[string]func() (got, want any, err error){
 		"Query: 1,000 versions": func() (any, any, error) { l, err := c.Listing(ctx, widget, nil); return l, listing, err },
 		"GetItem: provider": func() (any, any, error) {
@@ -329,7 +321,7 @@ func TestNoTable(t *testing.T) {
 	b.name += "-another"
 	c := b.open(t, nil)
 	_, listErr := c.Listing(t.Context(), vpc, nil)
-	_, stateErr := catalogtest.ModuleVersion(t.Context(), c, vpc, version(t, "1.0.0"))
+	_, stateErr := catalogtest.ModuleVersion(t.Context(), c, vpc, registrytest.Version(t, "1.0.0"))
 	for name, err := range map[string]error{
 		"listing": listErr, "state": stateErr, "put": catalogtest.Put(t.Context(), c, vpcVersion(t, "1.0.0", 1)),
 	} {
@@ -370,7 +362,7 @@ func TestForeignItems(t *testing.T) {
 			}
 			c := b.open(t, nil)
 			_, listErr := c.Listing(t.Context(), vpc, nil)
-			_, stateErr := catalogtest.ModuleVersion(t.Context(), c, vpc, version(t, "1.0.0"))
+			_, stateErr := catalogtest.ModuleVersion(t.Context(), c, vpc, registrytest.Version(t, "1.0.0"))
 			errs := []error{stateErr}
 			if strings.HasPrefix(tt.sk, "LIST") {
 				errs = []error{listErr, catalogtest.Put(t.Context(), c, vpcVersion(t, "1.0.0", 1))}

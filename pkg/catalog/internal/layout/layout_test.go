@@ -10,26 +10,18 @@ import (
 
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
-
-func version(t testing.TB, text string) registry.Version {
-	t.Helper()
-	v, err := registry.ParseVersion(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // TestListing holds the stored form: that of a version which nothing was said
 // of has no standing and no source, as from before there were any.
 func TestListing(t *testing.T) {
 	linux := []registry.Platform{{OS: "linux", Arch: "amd64"}}
 	listing := registry.Listing{
-		{Version: version(t, "1.0.0"), Revision: 3, Protocols: []string{"5.0"}, Platforms: linux},
-		{Version: version(t, "1.1.0+b"), Revision: 4, Protocols: []string{"5.0"}, Platforms: linux, Standing: registry.Standing{State: registry.Deprecated, Message: "use 2.0.0"}, Source: "https://example.com/b"},
-		{Version: version(t, "1.2.0"), Revision: 1, Standing: registry.Standing{State: registry.Withdrawn}, Source: "https://example.com/a"},
-		{Version: version(t, "1.3.0"), Revision: 1, Source: "https://example.com/b"},
+		{Version: registrytest.Version(t, "1.0.0"), Revision: 3, Protocols: []string{"5.0"}, Platforms: linux},
+		{Version: registrytest.Version(t, "1.1.0+b"), Revision: 4, Protocols: []string{"5.0"}, Platforms: linux, Standing: registry.Standing{State: registry.Deprecated, Message: "use 2.0.0"}, Source: "https://example.com/b"},
+		{Version: registrytest.Version(t, "1.2.0"), Revision: 1, Standing: registry.Standing{State: registry.Withdrawn}, Source: "https://example.com/a"},
+		{Version: registrytest.Version(t, "1.3.0"), Revision: 1, Source: "https://example.com/b"},
 	}
 	const want = `{"sets":[{"protocols":["5.0"],"platforms":["linux_amd64"]},{}],"sources":["https://example.com/b","https://example.com/a"],"versions":[` +
 		`{"version":"1.0.0","revision":3,"set":0},` +
@@ -63,7 +55,7 @@ func TestListingSizes(t *testing.T) {
 	} {
 		var listing registry.Listing
 		for n := range c.versions {
-			entry := registry.Listed{Version: version(t, fmt.Sprintf("1.%d.0-x", n)), Revision: 100 + n, Protocols: []string{"5.0", "6.0"}}
+			entry := registry.Listed{Version: registrytest.Version(t, fmt.Sprintf("1.%d.0-x", n)), Revision: 100 + n, Protocols: []string{"5.0", "6.0"}}
 			for p := range c.platforms {
 				entry.Platforms = append(entry.Platforms, registry.Platform{OS: fmt.Sprint("os", n%c.sets), Arch: fmt.Sprint("arch", p)})
 			}
@@ -88,7 +80,7 @@ func TestListingSizes(t *testing.T) {
 // TestEntries holds what of a partition is met, where both of its sides may
 // lack what the other one has.
 func TestEntries(t *testing.T) {
-	listing := registry.Listing{{Version: version(t, "1.0.0"), Revision: 2}, {Version: version(t, "1.2.0+b"), Revision: 1}, {Version: version(t, "1.10.0"), Revision: 7}}
+	listing := registry.Listing{{Version: registrytest.Version(t, "1.0.0"), Revision: 2}, {Version: registrytest.Version(t, "1.2.0+b"), Revision: 1}, {Version: registrytest.Version(t, "1.10.0"), Revision: 7}}
 	damage := errors.New("damaged")
 	states := map[string]layout.State{
 		"V#1.0.0": {Revision: 2}, "V#1.1.0": {Revision: 1}, "V#1.10.0": {Revision: 8}, "V#1.3.0": {Err: damage},
