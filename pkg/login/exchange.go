@@ -27,56 +27,56 @@ func (h *handler) exchange(r *http.Request, f fields) (tokenDocument, error) {
 	if err != nil {
 		return tokenDocument{}, err
 	}
-	return h.give(r.Context(), p)
+	return h.giveToken(r.Context(), p)
 }
 
-// wish is what somebody wants for an identity.
+// wish is what a pipeline asks for with its identity.
 type wish struct {
-	what      string                 // for the audit
-	isGivenBy func(access.Rule) bool // in part at least
+	what     string                 // for the audit
+	servedBy func(access.Rule) bool // whether a rule gives it, or a part of it
 }
 
 // identified is a pipeline that has shown who it is.
 type identified struct {
 	wish
 	subject, issuer string
-	access.Grant    // what the rules give that fit it
+	access.Grant    // of the rules that fit it
 }
 
 func (p identified) who() string { return "pipeline " + p.subject + " of " + p.issuer }
 
-// identify finds out who a pipeline is, by its identity token, and what rules give
-// it. Nothing is asked of an issuer that no rule names.
+// identify finds out who a pipeline is, by its identity token, and what the rules give
+// it. It asks only issuers that a rule names.
 func (h *handler) identify(r *http.Request, raw string, wanted wish) (identified, error) {
 	ctx := r.Context()
-	raw = strings.TrimRight(raw, "\r\n") // with which a file ends
+	raw = strings.TrimRight(raw, "\r\n") // a file ends with it
 	issuer, err := identity.Issuer(raw)
-	if err != nil { // it is no identity that anything is decided of
+	if err != nil { // not an identity: there is nothing to decide
 		return identified{}, err
 	}
 	if err := h.admit(r); err != nil {
 		return identified{}, err
 	}
 	rules, err := h.rules(ctx, func(rule access.Rule) bool {
-		return rule.Use == access.ForPipelines && rule.Issuer == issuer && wanted.isGivenBy(rule)
+		return rule.Use == access.ForPipelines && rule.Issuer == issuer && wanted.servedBy(rule)
 	})
 	if err != nil {
 		return identified{}, err
 	}
-	who := "a pipeline of " + shown(issuer, access.MaxName) // as it says itself, so far
+	who := "a pipeline of " + shown(issuer, access.MaxName) // not verified yet
 	if len(rules) == 0 {
 		h.decide(ctx, who, wanted.what, false, "no rule trusts the issuer")
 		return identified{}, refuse(http.StatusBadRequest, invalidGrant, "no rule of this registry trusts the issuer of the identity token")
 	}
 	claims, err := h.Identities.Verify(ctx, raw, issuer, audiences(rules))
 	if err != nil {
-		h.decide(ctx, who, wanted.what, false, whyNot(err))
+		h.decide(ctx, who, wanted.what, false, auditReason(err))
 		return identified{}, err
 	}
 	return h.match(ctx, identified{wish: wanted, issuer: issuer}, rules, trusted(claims))
 }
 
-// checkExchange refuses what would be asked in vain.
+// checkExchange refuses a request that cannot succeed.
 func checkExchange(f fields) error {
 	wrong := ""
 	switch {
@@ -105,8 +105,8 @@ func audiences(rules []access.Rule) []string {
 	return all
 }
 
-// whyNot is what of an error with an identity is for the audit.
-func whyNot(err error) string {
+// auditReason is why an identity was refused, for the audit. It hides internal errors.
+func auditReason(err error) string {
 	for _, kind := range []error{identity.ErrInvalid, identity.ErrUnavailable, identity.ErrTooSoon} {
 		if errors.Is(err, kind) {
 			return err.Error()
@@ -115,15 +115,15 @@ func whyNot(err error) string {
 	return "who it is could not be found out"
 }
 
-// match finds what those rules give that fit what an issuer said, and to whom.
+// match adds to a pipeline its subject, and the grant of the rules that fit its claims.
 func (h *handler) match(ctx context.Context, p identified, rules []access.Rule, claims access.Claims) (identified, error) {
 	p.subject = shown(claims["sub"], access.MaxName)
 	if p.subject == "" {
 		h.decide(ctx, "a pipeline of "+p.issuer, p.what, false, errNoSubject.text)
 		return p, errNoSubject
 	}
-	told := identity.Audiences(claims)
-	p.Grant = access.Granted(slices.DeleteFunc(rules, func(rule access.Rule) bool { return !slices.Contains(told, rule.Audience) }), claims)
+	audiences := identity.Audiences(claims)
+	p.Grant = access.Granted(slices.DeleteFunc(rules, func(rule access.Rule) bool { return !slices.Contains(audiences, rule.Audience) }), claims)
 	if len(p.Rules) == 0 {
 		h.decide(ctx, p.who(), p.what, false, "no rule fits its claims")
 		return p, refuse(http.StatusBadRequest, invalidGrant,
@@ -132,8 +132,8 @@ func (h *handler) match(ctx context.Context, p identified, rules []access.Rule, 
 	return p, nil
 }
 
-// give gives a pipeline a token.
-func (h *handler) give(ctx context.Context, p identified) (tokenDocument, error) {
+// giveToken makes a token for a pipeline.
+func (h *handler) giveToken(ctx context.Context, p identified) (tokenDocument, error) {
 	if len(p.Scopes) > access.MaxScopes {
 		h.decide(ctx, p.who(), p.what, false, errTooMuch.text)
 		return tokenDocument{}, errTooMuch

@@ -1,23 +1,23 @@
-// Package login gives tokens to those who can say who they are: to people, whom
-// "terraform login" and "tofu login" send here with a browser, and to pipelines,
-// which bring an identity token of their own. With that, pipelines get access keys
-// for uploads, too, where the registry keeps the bucket itself ([NewSTS]).
+// Package login gives tokens to those who prove who they are: to people, whom
+// "terraform login" and "tofu login" send here with a browser, and to pipelines, which
+// send an identity token. With that, pipelines also get access keys for uploads, where
+// the registry has the bucket itself ([NewSTS]).
 //
 // A person comes from the client (GET /v1/login), is sent on to the company's
 // provider of identities and comes back (GET /v1/login/callback), sees what the
 // client would get and allows it (POST /v1/login/consent), and is sent to the
 // client, on the same computer, with a code. The client exchanges that for a
-// token (POST /v1/token). Each of these steps hands on a ticket, which is taken
+// token (POST /v1/token). Each of these steps makes a ticket, which the next one takes
 // once. The first three are bound to one browser by a cookie, the last to the
 // client by PKCE.
 //
-// The clients wait for ever when they are sent back with an error. So nobody is:
-// whatever goes wrong ends on a page for the person, who can end the client.
+// The clients do not understand an error that a browser brings back: they wait for ever.
+// So every error ends on a page for the person, who can end the client.
 //
-// What people may do is for the rules for people to say, of the claims that the
-// provider makes. An email address, also that of a pipeline, counts only if the
-// provider says, with email_verified, that it is theirs: where anybody can enter
-// any address, a rule for one would be a rule for everybody.
+// The rules for people say what a person may do, by the claims of the provider. An email
+// address, also of a pipeline, counts only if the provider says, with email_verified,
+// that it belongs to them: where anybody can enter any address, a rule for one address
+// would be a rule for everybody.
 package login
 
 import (
@@ -34,24 +34,23 @@ import (
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
-// Identities verifies what issuers say of pipelines: an [identity.Verifier].
+// Identities verifies the identity tokens of pipelines: an [identity.Verifier].
 type Identities interface {
-	// Verify is what an issuer says in an identity token, which must be for
-	// one of the audiences.
+	// Verify is the claims in an identity token, which must be for one of the
+	// audiences.
 	//
 	// Errors: [identity.ErrInvalid], [identity.ErrUnavailable], [identity.ErrTooSoon].
 	Verify(ctx context.Context, raw, issuer string, audiences []string) (access.Claims, error)
 }
 
-// Provider is what knows people: an [identity.Provider].
+// Provider identifies people: an [identity.Provider].
 type Provider interface {
 	// AuthURL is where a person goes to log in.
 	//
 	// Errors: [identity.ErrUnavailable].
 	AuthURL(ctx context.Context, state, nonce, verifier string) (string, error)
 
-	// Exchange is what the provider says of the person who came back with a
-	// code.
+	// Exchange is the claims of the person who came back with a code.
 	//
 	// Errors: [identity.ErrInvalid], [identity.ErrUnavailable], [identity.ErrTooSoon].
 	Exchange(ctx context.Context, code, verifier, nonce string) (access.Claims, error)
@@ -65,24 +64,24 @@ type Config struct {
 	// Identities verifies the identity tokens of pipelines. Required.
 	Identities Identities
 
-	// Provider is the company's own. Nil: nobody logs in, and pipelines alone
-	// get tokens.
+	// Provider is the company's own. Nil: nobody logs in, and only pipelines get
+	// tokens.
 	Provider Provider
 
-	// ProviderName is how pages and the log name it: by the host of its issuer.
+	// ProviderName is its name on pages and in the log: the host of its issuer.
 	ProviderName string
 
-	// Host is the registry's, with its port unless that is 443, as browsers
-	// send it: in lower case and in punycode.
+	// Host is the registry's own, as browsers send it: in lower case and in
+	// punycode, with its port unless that is 443.
 	Host string
 
-	// Admit says that there is room for a request that costs something: one that
-	// is well formed, and makes the registry keep a ticket, look for one, or read
-	// rules and ask an issuer. Nil: there always is, or others see to it.
+	// Admit says whether there is room for a request that costs something. It is
+	// asked for well-formed requests that keep or take a ticket, or read rules and
+	// ask an issuer. Nil: always, or something else limits requests.
 	Admit func(*http.Request) bool
 
-	// Logger gets a line for every decision, and one for an internal error. No
-	// secret is ever in them. Required.
+	// Logger gets a line for every decision, and one for an internal error. They
+	// never have a secret. Required.
 	Logger *slog.Logger
 }
 
@@ -118,13 +117,13 @@ func (h *handler) page(step func(*http.Request) (answer, error)) http.HandlerFun
 	}
 }
 
-// refusal is an error in words that are meant for the user. Of other errors,
-// those of [identity] alone are answered in their own words.
+// refusal is an error with a text for the user. Of other errors, only those of package
+// identity are answered with their own text.
 type refusal struct {
 	status int
 	code   string // RFC 6749, section 5.2
 	text   string
-	again  time.Duration // when the client may come again, where that helps; 0 is soon
+	again  time.Duration // after which the client may try again, where that helps; 0 is soon
 }
 
 func refuse(status int, code, text string) *refusal {
@@ -142,11 +141,11 @@ const (
 	serverError      = "server_error"
 )
 
-// errTooOften is of a request for which there is no room just now.
+// errTooOften refuses a request for which there is no room at the moment.
 var errTooOften = refuse(http.StatusTooManyRequests, unavailable, "too many ask for this at the same time: try again in some seconds")
 
-// admit finds room for a request that is well formed. What is not is refused
-// before that, so that it takes room from nobody.
+// admit finds room for a well-formed request. Malformed ones are refused before, so that
+// they do not take room.
 func (h *handler) admit(r *http.Request) error {
 	if h.Admit != nil && !h.Admit(r) {
 		return errTooOften
@@ -154,15 +153,14 @@ func (h *handler) admit(r *http.Request) error {
 	return nil
 }
 
-// tellWhen tells the client when to come again, where that helps.
-func tellWhen(header http.Header, status int, again time.Duration) {
+// setRetryAfter tells the client when to try again, where that helps.
+func setRetryAfter(header http.Header, status int, again time.Duration) {
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		header.Set("Retry-After", strconv.Itoa(int(cmp.Or(again, soon).Seconds())))
 	}
 }
 
-// refusal is what an error is answered with. One that is nobody's but ours is
-// logged.
+// refusal is the answer to an error. It logs internal errors.
 func (h *handler) refusal(r *http.Request, err error) *refusal {
 	var refused *refusal
 	switch {
@@ -173,7 +171,7 @@ func (h *handler) refusal(r *http.Request, err error) *refusal {
 	case errors.Is(err, identity.ErrUnavailable):
 		h.log(r, slog.LevelWarn, "an issuer cannot be asked", err)
 		return refuse(http.StatusServiceUnavailable, unavailable, err.Error())
-	case errors.Is(err, identity.ErrTooSoon): // no fault of the registry's: strangers could make it one
+	case errors.Is(err, identity.ErrTooSoon): // not logged: strangers can cause it
 		return &refusal{http.StatusTooManyRequests, unavailable, err.Error(), identity.Rest}
 	case errors.Is(err, access.ErrFull):
 		h.log(r, slog.LevelWarn, "no more tickets can be kept", err)
@@ -186,12 +184,12 @@ func (h *handler) refusal(r *http.Request, err error) *refusal {
 
 func (h *handler) log(r *http.Request, level slog.Level, message string, err error) {
 	if errors.Is(r.Context().Err(), context.Canceled) {
-		return // the client is gone: of that come errors that say nothing
+		return // the client has gone, which causes errors of no interest
 	}
 	h.Logger.LogAttrs(r.Context(), level, message, slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("error", err))
 }
 
-// decide tells the audit.
+// decide reports a decision to the audit.
 func (h *handler) decide(ctx context.Context, who, what string, allowed bool, why string) {
 	h.audit(ctx, access.Decision{Who: who, What: what, Allowed: allowed, Why: why})
 }

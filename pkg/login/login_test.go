@@ -239,7 +239,7 @@ func TestLasting(t *testing.T) {
 		48 * time.Hour:    "2 days, until",
 		60 * time.Hour:    "60 hours from",
 	} {
-		if got := lasting(lifetime); !strings.HasPrefix(got, want) {
+		if got := describeLifetime(lifetime); !strings.HasPrefix(got, want) {
 			t.Errorf("%v: %s, want %s", lifetime, got, want)
 		}
 	}

@@ -25,7 +25,7 @@ type answer struct {
 	location string // of a redirect, which has no page
 	cookie   *http.Cookie
 	page     page
-	again    time.Duration // as of a refusal
+	again    time.Duration // as in a refusal
 }
 
 // page is a page for a person.
@@ -51,7 +51,7 @@ func failure(r *refusal) answer {
 	return answer{status: r.status, again: r.again, page: page{Title: "This did not work", Text: []string{sentence(r.text)}, Interrupt: true}}
 }
 
-// sentence is an error's text as it stands on a page.
+// sentence is an error's text as a sentence for a page.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:] + "."
@@ -84,13 +84,13 @@ func (p page) render(host string) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// soon is when to come again. The clients wait as long as they are told.
+// soon is when to try again. The clients wait for that long.
 const soon = 5 * time.Second
 
 // write sends an answer, to HEAD without its page.
 func (h *handler) write(w http.ResponseWriter, r *http.Request, a answer) {
 	secure(w.Header(), a.page)
-	if !strings.Contains(h.Host, ":") { // it would hold for all ports of the host, whatever is there
+	if !strings.Contains(h.Host, ":") { // it would apply to all ports of the host
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	if a.cookie != nil {
@@ -106,19 +106,18 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, a answer) {
 		h.log(r, slog.LevelError, "a page cannot be written", err)
 		a.status, body = http.StatusInternalServerError, nil
 	}
-	tellWhen(w.Header(), a.status, a.again)
+	setRetryAfter(w.Header(), a.status, a.again)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // fails when the person is gone: then there is nobody to tell
+		_, _ = w.Write(body) // fails only when the browser has gone
 	}
 }
 
-// secure lets a page do nothing but what it is there for. Its address has codes
-// in it, which no other site is told. A browser that is to tell nobody anything,
-// though, sends a form with the origin null, so the page with the form has it
-// tell the origin.
+// secure limits a page to what it needs. Its address has codes in it, which no other site
+// may see. With no-referrer, browsers send a form with the origin null; so the page with
+// the form lets them send the origin.
 //
 // https://fetch.spec.whatwg.org/#append-a-request-origin-header
 func secure(header http.Header, p page) {

@@ -9,9 +9,9 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// trusted is what of a provider's claims counts: all but an email address that it
-// does not say to be verified. If it says that it is not, the same address counts
-// as little in other claims.
+// trusted is the claims that count: all but an email address that the provider does not
+// call verified. If it says that it is not verified, the same address in other claims does
+// not count, either.
 //
 // https://openid.net/specs/openid-connect-core-1_0.html#ClaimStability
 func trusted(claims access.Claims) access.Claims {
@@ -30,28 +30,26 @@ func trusted(claims access.Claims) access.Claims {
 	return claims
 }
 
-// errNoSubject is of an identity that is nobody's: OpenID Connect Core 1.0,
-// section 2, has a sub in all of them.
+// errNoSubject refuses an identity without a sub, which all have by OpenID Connect Core
+// 1.0, section 2.
 var errNoSubject = refuse(http.StatusForbidden, invalidGrant, "the identity token does not say whose it is (sub)")
 
-// owner is whom to ask about a person's token: what people know them by, and
-// what the provider does (sub), which nobody can choose for themselves. Without
-// that, nobody owns it.
+// owner is whom to ask about a person's token: the name that people know, and the
+// provider's (sub), which nobody can choose for themselves. It is empty without a sub.
 func owner(claims access.Claims) string {
 	sub := shown(claims["sub"], access.MaxName/2)
 	if sub == "" {
 		return ""
 	}
 	for _, name := range []string{"email", "preferred_username", "name"} {
-		if known := shown(claims[name], access.MaxName/2-len(" ()")); known != "" && known != sub {
-			return known + " (" + sub + ")"
+		if familiar := shown(claims[name], access.MaxName/2-len(" ()")); familiar != "" && familiar != sub {
+			return familiar + " (" + sub + ")"
 		}
 	}
 	return sub
 }
 
-// shown is what [access.CheckName] lets through of a claim: empty if that is
-// nothing.
+// shown is a claim as [access.CheckName] accepts it, or empty.
 func shown(claim any, most int) string {
 	text, _ := claim.(string)
 	text = strings.TrimSpace(printable.Replace(strings.ToValidUTF8(text, ""), -1))

@@ -18,17 +18,17 @@ const (
 	maxState = 512      // bytes
 )
 
-// Where the clients listen, between which is their port.
+// The URL at which the clients listen is these two, with a port between them.
 const (
 	clientHost = "http://localhost:"
 	clientPath = "/login"
 )
 
-// fields are parameters of which each was given once.
+// fields are parameters, each of which was given once.
 type fields map[string]string
 
-// readFields reads a query or a form. RFC 6749, section 3.1, has no parameter
-// twice: of two, others might read the other one.
+// readFields reads a query or a form. RFC 6749, section 3.1, forbids a parameter that is
+// given twice: other software could read the other value.
 func readFields(encoded string) (fields, error) {
 	values, err := url.ParseQuery(encoded)
 	if err != nil {
@@ -64,8 +64,8 @@ func readForm(r *http.Request) (fields, error) {
 	return readFields(string(body))
 }
 
-// readAuthorization reads with what a client sends a person here, and takes
-// nothing but what the clients send.
+// readAuthorization reads the query with which a client sends a person here. It accepts
+// only what the clients send.
 //
 // https://developer.hashicorp.com/terraform/internals/login-protocol
 func readAuthorization(query string) (login, error) {
@@ -74,7 +74,7 @@ func readAuthorization(query string) (login, error) {
 		return login{}, err
 	}
 	port, ok := clientPort(f["redirect_uri"])
-	_, challengeError := challenged(f["code_challenge"])
+	_, challengeError := decodeChallenge(f["code_challenge"])
 	wrong := ""
 	switch {
 	case f["client_id"] != protocol.LoginClientID:
@@ -96,12 +96,12 @@ func readAuthorization(query string) (login, error) {
 	return login{Port: port, State: f["state"], Challenge: f["code_challenge"]}, nil
 }
 
-// clientPort is the port of exactly http://localhost:PORT/login, with one of the
-// ports that discovery names. A person is sent nowhere else.
+// clientPort is the port of exactly http://localhost:PORT/login, with one of the ports
+// that discovery names. A person is never sent anywhere else.
 func clientPort(uri string) (port int, ok bool) {
 	text, hasHost := strings.CutPrefix(uri, clientHost)
 	text, hasPath := strings.CutSuffix(text, clientPath)
-	port, _ = strconv.Atoi(text) // what is no number is not written so
+	port, _ = strconv.Atoi(text) // 0 if it is not a number, which the comparison below refuses
 	return port, hasHost && hasPath && strconv.Itoa(port) == text &&
 		port >= protocol.LoginFirstPort && port <= protocol.LoginLastPort
 }
@@ -111,8 +111,8 @@ func isState(state string) bool {
 	return state != "" && len(state) <= maxState && !strings.ContainsFunc(state, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
-// challenged is the SHA-256 in a challenge: RFC 7636, section 4.2.
-func challenged(challenge string) ([]byte, error) {
+// decodeChallenge is the SHA-256 in a challenge: RFC 7636, section 4.2.
+func decodeChallenge(challenge string) ([]byte, error) {
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(challenge)
 	if len(challenge) != 43 { // newlines are skipped
 		err = errors.New("it is not 43 characters long")

@@ -14,8 +14,8 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// begin sends a person whom a client sent here on to the provider. It does the
-// same for HEAD, but nobody can come back from there.
+// begin sends a person, who comes from a client, on to the provider. For HEAD it keeps
+// no ticket, so that nobody can come back.
 func (h *handler) begin(r *http.Request) (answer, error) {
 	l, err := readAuthorization(r.URL.RawQuery)
 	if err != nil {
@@ -40,8 +40,9 @@ func (h *handler) begin(r *http.Request) (answer, error) {
 	return answer{status: http.StatusFound, location: location, cookie: cookie}, nil
 }
 
-// callback asks the person whom the provider sent back to allow the client what
-// rules give. To HEAD it does nothing: a link that is looked at stays good.
+// callback asks the person, who comes back from the provider, to allow the client what
+// the rules give. For HEAD it does nothing: a program that checks the link does not use it
+// up.
 func (h *handler) callback(r *http.Request) (answer, error) {
 	if r.Method == http.MethodHead {
 		return answer{status: http.StatusOK, page: page{Title: "Log in"}}, nil
@@ -59,7 +60,7 @@ func (h *handler) callback(r *http.Request) (answer, error) {
 	}
 	claims, err := h.Provider.Exchange(r.Context(), f["code"], l.Verifier, l.Nonce)
 	if err != nil {
-		h.decide(r.Context(), "nobody", "log in", false, whyNot(err))
+		h.decide(r.Context(), "nobody", "log in", false, auditReason(err))
 		return answer{}, err
 	}
 	return h.welcome(r, l, trusted(claims))
@@ -80,8 +81,8 @@ func (h *handler) resume(r *http.Request, purpose, secret string) (login, error)
 	return l, nil
 }
 
-// refusedByProvider shows what the provider said. That is shown only to who
-// began a login, so that nobody can make a link that says anything here.
+// refusedByProvider shows the provider's error. Only the browser that began the login
+// sees it, so that nobody can make a link that shows a text of their own here.
 func (h *handler) refusedByProvider(r *http.Request, f fields) answer {
 	code := bounded(cmp.Or(f["error"], "no code"))
 	h.decide(r.Context(), "nobody", "log in", false, fmt.Sprintf("%s answered with the error %q", h.ProviderName, code))
@@ -97,7 +98,7 @@ func (h *handler) refusedByProvider(r *http.Request, f fields) answer {
 	return answer{status: http.StatusForbidden, page: p}
 }
 
-// bounded is a text of others, as much of it as is fit to be shown.
+// bounded is a foreign text in one line, cut to a length for a page or a log.
 func bounded(text string) string {
 	const most = 300
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
@@ -123,7 +124,7 @@ func (h *handler) welcome(r *http.Request, l login, claims access.Claims) (answe
 		return h.stranger(l), nil
 	}
 	l.Rules, l.Scopes, l.Lifetime = given.Rules, given.Scopes, access.Duration(given.Lifetime)
-	if l.Terms, err = terms(rules, given.Rules); err != nil {
+	if l.RulesHash, err = hashRules(rules, given.Rules); err != nil {
 		return answer{}, err
 	}
 	secret, id := access.NewTicket(forConsent)
@@ -136,7 +137,7 @@ func (h *handler) welcome(r *http.Request, l login, claims access.Claims) (answe
 	}
 	return answer{status: http.StatusOK, page: page{
 		Title:   "Allow access?",
-		Consent: &consent{Owner: l.Owner, Scopes: l.Scopes, Lasts: lasting(given.Lifetime), Ticket: secret, client: l.origin()},
+		Consent: &consent{Owner: l.Owner, Scopes: l.Scopes, Lasts: describeLifetime(given.Lifetime), Ticket: secret, client: l.origin()},
 	}}, nil
 }
 
@@ -180,8 +181,8 @@ func (h *handler) consent(r *http.Request) (answer, error) {
 	return answer{status: http.StatusSeeOther, location: l.redirectURI() + "?" + back.Encode()}, nil
 }
 
-// isOwnForm says that no other site sent a form. Browsers that tell where it
-// comes from are believed; the cookie and the ticket hold for all of them.
+// isOwnForm says whether a form comes from the registry's own page, as far as the browser
+// says. For browsers that do not say it, there are the cookie and the ticket.
 func (h *handler) isOwnForm(r *http.Request) bool {
 	for _, origin := range r.Header.Values("Origin") {
 		if origin != "https://"+h.Host {
@@ -192,8 +193,8 @@ func (h *handler) isOwnForm(r *http.Request) bool {
 	return site == "" || site == "same-origin"
 }
 
-// lasting says how long a token will be good, and nothing shorter than that.
-func lasting(d time.Duration) string {
+// describeLifetime says how long a token will be good, rounded up to minutes.
+func describeLifetime(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d >= 2*day && d%day == 0:

@@ -16,27 +16,27 @@ import (
 
 // Sessions makes access keys of a bucket that are good for a while.
 type Sessions interface {
-	// NewSession makes one for uploads to some namespaces, by which they are known
-	// by a name.
+	// NewSession makes one for uploads to some namespaces. The uploads have the
+	// given name as theirs.
 	NewSession(name string, namespaces []string, expires time.Time) (Session, error)
 }
 
 // Session is an access key that is good for a while, with the token that goes with it.
 type Session struct{ AccessKeyID, SecretAccessKey, SessionToken string }
 
-// How long a key may be good, as on AWS, and how long it is if nobody says.
+// How long a key may be good, as on AWS. Without a wish it is maxSession.
 const (
 	minSession = 15 * time.Minute
 	maxSession = time.Hour
 )
 
-// maxWriter is how long the name of who uploads may be, in bytes.
+// maxWriter is the longest name of a pipeline that uploads, in bytes.
 const maxWriter = 240
 
-// NewSTS answers a request for access keys in the shape of AWS's
-// AssumeRoleWithWebIdentity, which AWS's own clients make of themselves: an identity
-// token for keys of sessions, by the rules for pipelines that say what they may
-// upload. A role is named in it, and means nothing: the rules say who may what.
+// NewSTS answers AssumeRoleWithWebIdentity, as AWS's STS does. AWS's own clients send this
+// request without being asked: it has an identity token, and its answer has the keys of a
+// session. The rules for pipelines say what these may upload. The role in the request is
+// ignored.
 //
 // https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
 func NewSTS(config Config, sessions Sessions) http.Handler {
@@ -51,7 +51,7 @@ func NewSTS(config Config, sessions Sessions) http.Handler {
 	})
 }
 
-// assumed is the answer.
+// assumed is the answer with the keys.
 type assumed struct {
 	XMLName     xml.Name `xml:"https://sts.amazonaws.com/doc/2011-06-15/ AssumeRoleWithWebIdentityResponse"`
 	Subject     string   `xml:"AssumeRoleWithWebIdentityResult>SubjectFromWebIdentityToken"`
@@ -96,8 +96,8 @@ func (h *handler) assume(r *http.Request, sessions Sessions) (assumed, error) {
 	}, nil
 }
 
-// checkAssume refuses what would be asked in vain, and what would be given more than
-// it asks for. It returns how long the keys are wanted at most.
+// checkAssume refuses a request that cannot succeed, and one for fewer rights than the
+// rules give. It returns how long the keys shall be good at most.
 func checkAssume(f fields) (most time.Duration, err error) {
 	wrong := ""
 	switch {
@@ -127,15 +127,15 @@ func checkAssume(f fields) (most time.Duration, err error) {
 	return min(most, maxSession), nil
 }
 
-// writer is by which name the uploads of a pipeline are known: after the rules that
-// it fits, what its issuer says it is. No uploader's name has a space.
+// writer is the name on the uploads of a pipeline: the rules that it fits, and its
+// subject. It has a space, which no uploader's name has.
 func writer(p identified) string {
 	name := description(strings.Join(p.Rules, ",") + " " + p.subject)
 	return name[:min(len(name), maxWriter)]
 }
 
-// refuseAssume answers an error in the shape of AWS's, with the codes by which its
-// clients know whether to try again.
+// refuseAssume answers an error as AWS does, with the codes by which clients know whether
+// to try again.
 func (h *handler) refuseAssume(w http.ResponseWriter, r *http.Request, err error) {
 	refused := h.refusal(r, err)
 	status, code := refused.status, "InvalidIdentityToken"
@@ -150,10 +150,10 @@ func (h *handler) refuseAssume(w http.ResponseWriter, r *http.Request, err error
 		code = "InternalFailure"
 	case errors.Is(err, identity.ErrInvalid):
 		status = http.StatusBadRequest
-	default: // no rule gives it
+	default: // no rule allows it
 		status, code = http.StatusForbidden, "AccessDenied"
 	}
-	tellWhen(w.Header(), status, refused.again)
+	setRetryAfter(w.Header(), status, refused.again)
 	kind := "Sender"
 	if status >= http.StatusInternalServerError {
 		kind = "Receiver"
@@ -169,7 +169,7 @@ func (h *handler) refuseAssume(w http.ResponseWriter, r *http.Request, err error
 
 func writeXML(w http.ResponseWriter, status int, document any) {
 	body, err := xml.Marshal(document)
-	if err != nil { // never: all of it is texts
+	if err != nil { // never: it has only texts
 		status, body = http.StatusInternalServerError, nil
 	}
 	header := w.Header()
@@ -177,5 +177,5 @@ func writeXML(w http.ResponseWriter, status int, document any) {
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // fails when the client is gone: then there is nobody to tell
+	_, _ = w.Write(body) // fails only when the client has gone
 }

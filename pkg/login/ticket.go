@@ -16,36 +16,36 @@ import (
 
 // What tickets are for.
 const (
-	forLogin   = "login"   // whoever comes back from the provider of identities
-	forConsent = "consent" // whoever allows, or does not
-	forCode    = "code"    // the client
-	forBrowser = "browser" // no ticket: the cookie
+	forLogin   = "login"   // for the way to the provider of identities and back
+	forConsent = "consent" // for the page that asks for consent
+	forCode    = "code"    // for the client
+	forBrowser = "browser" // not a ticket: the cookie
 )
 
 const (
-	loginTime = 10 * time.Minute // that a person has for each step
-	codeTime  = time.Minute      // that a client has to bring its code
+	loginTime = 10 * time.Minute // for each step of a person
+	codeTime  = time.Minute      // for the client to send its code
 )
 
-// login is what is known of a person's login on its way.
+// login is the state of a login between its steps.
 type login struct {
-	// What the client asked with.
+	// From the client's request.
 	Port      int    `json:"port"` // of localhost
 	State     string `json:"state"`
 	Challenge string `json:"challenge"`
 
 	Browser access.ID `json:"browser"` // of the cookie
 
-	// What the provider was asked with.
+	// For the request to the provider.
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"`
 
-	// What the person gets, once it is known who that is.
-	Owner    string          `json:"owner,omitempty"`
-	Rules    []string        `json:"rules,omitempty"`
-	Scopes   access.Scopes   `json:"scopes,omitempty"`
-	Lifetime access.Duration `json:"lifetime,omitempty"`
-	Terms    access.ID       `json:"terms"` // of those rules
+	// What the person gets, once it is known who they are.
+	Owner     string          `json:"owner,omitempty"`
+	Rules     []string        `json:"rules,omitempty"`
+	Scopes    access.Scopes   `json:"scopes,omitempty"`
+	Lifetime  access.Duration `json:"lifetime,omitempty"`
+	RulesHash access.ID       `json:"terms"` // of those rules, see hashRules
 }
 
 // redirectURI is where the client listens.
@@ -56,12 +56,12 @@ func (l login) origin() string { return fmt.Sprintf("%s%d", clientHost, l.Port) 
 // who is the person in a [access.Decision].
 func (h *handler) who(l login) string { return fmt.Sprintf("person %s of %s", l.Owner, h.ProviderName) }
 
-// byRules is why somebody is allowed what they are.
+// byRules is the reason of a decision that rules allow.
 func byRules(rules []string) string { return "by rule " + strings.Join(rules, ", ") }
 
-// terms stands for all that some of the rules say, by their names: it is another
-// one when one of them is removed, or is another rule by then.
-func terms(rules []access.Rule, names []string) (access.ID, error) {
+// hashRules is a hash of the rules with some names. It changes when one of them is removed
+// or replaced.
+func hashRules(rules []access.Rule, names []string) (access.ID, error) {
 	rules = slices.DeleteFunc(slices.Clone(rules), func(rule access.Rule) bool { return !slices.Contains(names, rule.Name) })
 	data, err := json.Marshal(rules)
 	if err != nil {
@@ -70,11 +70,11 @@ func terms(rules []access.Rule, names []string) (access.ID, error) {
 	return sha256.Sum256(data), nil
 }
 
-// errTooMuch is of rules that fit the same person, or pipeline.
+// errTooMuch refuses a person or pipeline whom rules with too many scopes fit.
 var errTooMuch = refuse(http.StatusBadRequest, invalidGrant,
 	"the rules that fit give more scopes than a token can have: ask those who run the registry for fewer, wider ones")
 
-// keep keeps what is known of a login for whoever has a ticket's secret.
+// keep keeps a login in a ticket.
 //
 // Errors: [access.ErrFull], errTooMuch.
 func (h *handler) keep(ctx context.Context, id access.ID, l login, lasts time.Duration) error {
@@ -88,7 +88,7 @@ func (h *handler) keep(ctx context.Context, id access.ID, l login, lasts time.Du
 	return h.Store.KeepTicket(ctx, id, data, time.Now().Add(lasts))
 }
 
-// take is the login that a secret is for, once.
+// take takes the login out of the ticket with a secret.
 //
 // Errors: [access.ErrNotFound].
 func (h *handler) take(ctx context.Context, purpose, secret string) (l login, err error) {

@@ -32,7 +32,7 @@ type tokenDocument struct {
 	ExpiresIn       int64  `json:"expires_in"` // seconds
 }
 
-// errorDocument is OAuth's and the registry's own in one.
+// errorDocument has the fields of OAuth's errors and of the registry's own.
 type errorDocument struct {
 	Error       string   `json:"error"`
 	Description string   `json:"error_description"`
@@ -48,10 +48,10 @@ func (h *handler) token(w http.ResponseWriter, r *http.Request) {
 	}
 	refused := h.refusal(r, err)
 	status := refused.status
-	if status == http.StatusForbidden { // which to the clients is something else
+	if status == http.StatusForbidden { // OAuth's clients expect 400
 		status = http.StatusBadRequest
 	}
-	tellWhen(w.Header(), status, refused.again)
+	setRetryAfter(w.Header(), status, refused.again)
 	writeJSON(w, status, errorDocument{refused.code, description(refused.text), []string{refused.text}})
 }
 
@@ -72,8 +72,8 @@ func (h *handler) issue(r *http.Request) (tokenDocument, error) {
 	}
 }
 
-// redeem gives a token for the code of a login. The code is used up by whoever
-// brings it, whatever else is wrong.
+// redeem gives a token for the code of a login. The code is used up, even if something
+// else in the request is wrong.
 func (h *handler) redeem(r *http.Request, f fields) (tokenDocument, error) {
 	if f["code"] == "" {
 		return tokenDocument{}, refuse(http.StatusBadRequest, invalidRequest, "there is no code")
@@ -93,7 +93,7 @@ func (h *handler) redeem(r *http.Request, f fields) (tokenDocument, error) {
 	what := "token for " + l.Scopes.String()
 	wrong := l.check(f)
 	if wrong == nil {
-		wrong, err = h.outdated(ctx, l)
+		wrong, err = h.checkRules(ctx, l)
 	}
 	if err != nil {
 		return tokenDocument{}, err
@@ -112,13 +112,13 @@ func (h *handler) redeem(r *http.Request, f fields) (tokenDocument, error) {
 // verifierText is RFC 7636, section 4.1.
 var verifierText = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
-// check says what is wrong with who brings a code. It must be who asked for it.
+// check says whether a code comes from the client that began the login.
 func (l login) check(f fields) *refusal {
 	if !verifierText.MatchString(f["code_verifier"]) {
 		return refuse(http.StatusBadRequest, invalidRequest, "the code_verifier is missing, or is none: log in again")
 	}
 	sum := sha256.Sum256([]byte(f["code_verifier"]))
-	want, err := challenged(l.Challenge)
+	want, err := decodeChallenge(l.Challenge)
 	switch {
 	case f["client_id"] != protocol.LoginClientID:
 		return refuse(http.StatusBadRequest, invalidGrant, "the client_id is not that of Terraform and OpenTofu: log in again")
@@ -130,15 +130,15 @@ func (l login) check(f fields) *refusal {
 	return nil
 }
 
-// outdated says that a login is one by rules that are not there any more as they
-// were: whoever removes a rule counts on nobody getting a token by it after that.
-func (h *handler) outdated(ctx context.Context, l login) (*refusal, error) {
+// checkRules refuses a login whose rules were removed or changed since: nobody may get a
+// token by a rule that is removed.
+func (h *handler) checkRules(ctx context.Context, l login) (*refusal, error) {
 	rules, err := h.rules(ctx, isForPeople)
 	if err != nil {
 		return nil, err
 	}
-	now, err := terms(rules, l.Rules)
-	if err != nil || now == l.Terms {
+	hash, err := hashRules(rules, l.Rules)
+	if err != nil || hash == l.RulesHash {
 		return nil, err
 	}
 	return refuse(http.StatusBadRequest, invalidGrant, "a rule that gave the access was removed or changed meanwhile: log in again"), nil
@@ -158,14 +158,14 @@ func (h *handler) create(ctx context.Context, t access.Token, lasts time.Duratio
 	return tokenDocument{AccessToken: secret, TokenType: "Bearer", ExpiresIn: int64(lasts / time.Second)}, id, nil
 }
 
-// rules is those that are for something. They are read whenever they are needed,
-// which is seldom: so a rule that is removed gives nothing any more.
-func (h *handler) rules(ctx context.Context, are func(access.Rule) bool) ([]access.Rule, error) {
+// rules is the rules that fit a condition. They are read each time, which is seldom: so a
+// removed rule has no effect any more.
+func (h *handler) rules(ctx context.Context, condition func(access.Rule) bool) ([]access.Rule, error) {
 	rules, err := h.Store.Rules(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(rules, func(rule access.Rule) bool { return !are(rule) }), nil
+	return slices.DeleteFunc(rules, func(rule access.Rule) bool { return !condition(rule) }), nil
 }
 
 func isForPeople(rule access.Rule) bool { return rule.Use == access.ForPeople }
@@ -187,7 +187,7 @@ func description(text string) string {
 
 func writeJSON(w http.ResponseWriter, status int, document any) {
 	body, err := json.Marshal(document)
-	if err != nil { // never: all of it is texts and numbers
+	if err != nil { // never: it has only texts and numbers
 		status, body = http.StatusInternalServerError, []byte(`{"errors":["internal error"]}`)
 	}
 	header := w.Header()
@@ -196,5 +196,5 @@ func writeJSON(w http.ResponseWriter, status int, document any) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // fails when the client is gone: then there is nobody to tell
+	_, _ = w.Write(body) // fails only when the client has gone
 }
