@@ -10,23 +10,23 @@ const (
 	// freshFor is how long an answer is used without asking again.
 	freshFor = time.Hour
 
-	// staleFor is how long it is used if asking again fails.
+	// staleFor is how long it is used if another request fails.
 	staleFor = 24 * time.Hour
 
-	// failRest is how long an issuer is left alone that did not answer.
+	// failRest is how long an issuer is not asked again after a failed request.
 	failRest = 10 * time.Second
 )
 
-// cached is an issuer's answer. Of many who want it at once, one asks, and the
-// others wait.
+// cached is an issuer's answer. If many want it at the same time, one of them asks, and
+// the others wait.
 type cached[T any] struct {
 	now  func() time.Time
 	ask  func(context.Context) (*T, error)
-	turn chan struct{} // has one element while somebody asks
+	turn chan struct{} // holds one element while somebody asks
 
 	mu      sync.Mutex
-	value   *T        // nil as long as there is none
-	got     time.Time // when it was answered
+	value   *T        // nil before the first answer
+	got     time.Time // when it arrived
 	failed  error     // why the last request failed, if it did
 	rest    time.Time // after a failure, nobody asks before then
 	renewed time.Time // when renew last asked
@@ -36,40 +36,40 @@ func newCached[T any](now func() time.Time, ask func(context.Context) (*T, error
 	return &cached[T]{now: now, ask: ask, turn: make(chan struct{}, 1)}
 }
 
-// get is an answer that is fresh, or the best that can be had. It says whether
-// the issuer gave it just now.
+// get is a fresh answer, or the best there is. It says whether the issuer was asked for it
+// just now.
 func (c *cached[T]) get(ctx context.Context) (value *T, asked bool, err error) {
-	if value, err := c.known(); value != nil || err != nil {
+	if value, err := c.current(); value != nil || err != nil {
 		return value, false, err
 	}
-	if err := c.enter(ctx); err != nil {
+	if err := c.lock(ctx); err != nil {
 		return nil, false, err
 	}
-	defer c.leave()
-	if value, err := c.known(); value != nil || err != nil {
+	defer c.unlock()
+	if value, err := c.current(); value != nil || err != nil {
 		return value, true, err
 	}
 	if value, err := c.fetch(ctx); err == nil {
 		return value, true, nil
 	}
-	value, err = c.known() // a stale one, or the failure
+	value, err = c.current() // a stale one, or the failure
 	return value, false, err
 }
 
-// renew is an answer that is newer than the one that was seen, or that one where
-// there is none and the issuer may not be asked.
+// renew is an answer newer than the one that was seen. It is the seen one if there is no
+// newer one and the issuer may not be asked now.
 func (c *cached[T]) renew(ctx context.Context, seen *T) (*T, error) {
-	if err := c.enter(ctx); err != nil {
+	if err := c.lock(ctx); err != nil {
 		return nil, err
 	}
-	defer c.leave()
-	if value, err, ok := c.mayNotRenew(seen); ok {
+	defer c.unlock()
+	if value, err, ok := c.withoutRenewal(seen); ok {
 		return value, err
 	}
 	return c.fetch(ctx)
 }
 
-func (c *cached[T]) enter(ctx context.Context) error {
+func (c *cached[T]) lock(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -83,10 +83,11 @@ func (c *cached[T]) enter(ctx context.Context) error {
 	}
 }
 
-func (c *cached[T]) leave() { <-c.turn }
+func (c *cached[T]) unlock() { <-c.turn }
 
-// known is what can be said without asking: both are nil if it is time to ask.
-func (c *cached[T]) known() (*T, error) {
+// current is the answer, or the failure, without a request. Both are nil if it is time to
+// ask.
+func (c *cached[T]) current() (*T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
@@ -103,7 +104,9 @@ func (c *cached[T]) known() (*T, error) {
 	}
 }
 
-func (c *cached[T]) mayNotRenew(seen *T) (*T, error, bool) {
+// withoutRenewal is the result of renew if no request is needed or allowed; ok says so.
+// Else it notes the time of the request that follows.
+func (c *cached[T]) withoutRenewal(seen *T) (value *T, err error, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.value != seen {
@@ -117,9 +120,9 @@ func (c *cached[T]) mayNotRenew(seen *T) (*T, error, bool) {
 	return nil, nil, false
 }
 
-// fetch asks. It is for whoever has entered.
+// fetch asks. The caller has locked c.
 func (c *cached[T]) fetch(ctx context.Context) (*T, error) {
-	ctx, cancel := detached(ctx)
+	ctx, cancel := withoutCancel(ctx)
 	defer cancel()
 	value, err := c.ask(ctx)
 	c.mu.Lock()
@@ -132,10 +135,10 @@ func (c *cached[T]) fetch(ctx context.Context) (*T, error) {
 	return value, nil
 }
 
-// detached has a context's deadline, and is not canceled with it. A deadline is
-// ours; but whoever hangs up must neither make a failure for those who wait, nor
-// be able to have the issuer asked as often as they like.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+// withoutCancel is a context with the same deadline that is not canceled with it. The
+// registry sets deadlines; but a client that hangs up must not fail the others who wait,
+// nor cause any number of requests to the issuer.
+func withoutCancel(ctx context.Context) (context.Context, context.CancelFunc) {
 	free := context.WithoutCancel(ctx)
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithDeadline(free, deadline)

@@ -16,7 +16,7 @@ const (
 	maxWaiting = 10 * time.Second // for a whole answer
 )
 
-// newClient is a client that asks as the package comment says.
+// newClient is a client with the limits of the package comment.
 func newClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		production := http.DefaultTransport.(*http.Transport).Clone()
@@ -30,7 +30,7 @@ func newClient(transport http.RoundTripper) *http.Client {
 	}
 }
 
-// bounded asks by https alone, and reads no answer beyond maxAnswer.
+// bounded sends requests by https alone, and reads at most maxAnswer of an answer.
 type bounded struct{ transport http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -55,7 +55,7 @@ func (v *Verifier) get(ctx context.Context, issuer, url string) ([]byte, error) 
 	request.Header.Set("Accept", "application/json")
 	response, err := v.http.Do(request)
 	if err != nil {
-		return nil, unavailable(issuer, "%s", because(err))
+		return nil, unavailable(issuer, "%s", explain(err))
 	}
 	defer response.Body.Close() //nolint:errcheck // read only
 	if response.StatusCode != http.StatusOK {
@@ -63,12 +63,12 @@ func (v *Verifier) get(ctx context.Context, issuer, url string) ([]byte, error) 
 	}
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, unavailable(issuer, "%s", because(err))
+		return nil, unavailable(issuer, "%s", explain(err))
 	}
 	return data, nil
 }
 
-// status is what a status other than 200 says to users.
+// status describes a status other than 200 to users.
 func status(code int) string {
 	if code >= 300 && code < 400 {
 		return fmt.Sprintf("it answers with a redirect (status %d), which the registry does not follow", code)
@@ -76,9 +76,9 @@ func status(code int) string {
 	return fmt.Sprintf("it answers with status %d", code)
 }
 
-// because is why there is no answer, as far as it is for users: neither addresses
-// nor what else errors of connections tell.
-func because(err error) string {
+// explain says to users why there is no answer. It leaves out addresses and the other
+// details of connection errors.
+func explain(err error) string {
 	var (
 		tooLarge    *http.MaxBytesError
 		name        *net.DNSError

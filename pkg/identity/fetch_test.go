@@ -90,7 +90,7 @@ func TestBecause(t *testing.T) {
 		{context.Canceled, "nobody waits for the answer"},
 		{errors.New("secret"), "there is no connection to it, or none that lasts"},
 	} {
-		if got := because(fmt.Errorf("get: %w", c.err)); got != c.want {
+		if got := explain(fmt.Errorf("get: %w", c.err)); got != c.want {
 			t.Errorf("%v: %s, want %s", c.err, got, c.want)
 		}
 	}

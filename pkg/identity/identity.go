@@ -1,23 +1,22 @@
-// Package identity finds out who somebody is from what OpenID Connect providers
-// say.
+// Package identity finds out who somebody is from the identity tokens of OpenID Connect
+// providers.
 //
-// What an issuer says is an identity token: a JWT that it signs with a key that
-// it publishes. It is believed if
+// An identity token is a JWT that its issuer signs with a key that it publishes. It is
+// valid if
 //
 //   - it is a compact JWS of at most [MaxToken] bytes, signed with RS256, RS384,
 //     RS512, PS256, PS384, PS512, ES256, ES384 or EdDSA, without critical headers;
 //   - its issuer is, letter by letter, the one that the caller names;
 //   - the signature is by a key from that issuer's own documents, of the type that
-//     the algorithm needs. What a token says of keys counts as the name of one
-//     among them (kid), and jwk, jku, x5c and x5u for nothing;
+//     the algorithm needs. The token's kid only chooses one of these keys; its jwk, jku,
+//     x5c and x5u are ignored;
 //   - it is for one of the caller's audiences;
-//   - it expires, and has not yet, and is not from the future, give or take [Skew].
+//   - it expires, has not expired yet, and is not from the future, give or take [Skew].
 //
-// An issuer is asked by https alone, at addresses that it names itself in its
-// discovery document. No redirect is followed, and every answer is bounded in
-// size and in time. What it answers is kept in memory, so it is asked about once
-// an hour; and for its keys at most every half minute while tokens come in its name
-// with a key that is not known, which anybody can send.
+// An issuer is asked by https alone, at addresses from its discovery document. No
+// redirect is followed, and every answer is bounded in size and in time. Answers are kept
+// in memory, so an issuer is asked about once an hour. Tokens with an unknown key, which
+// anybody can send, cause a request for its keys at most every half minute.
 //
 // Sources: OpenID Connect Core 1.0 and Discovery 1.0; RFC 7515, 7517, 7519 and
 // 8725.
@@ -35,27 +34,27 @@ import (
 )
 
 var (
-	// ErrInvalid says that somebody did not prove who they are. The text of an
-	// error that wraps it is for them, and says why.
+	// ErrInvalid says that somebody did not prove who they are. An error that wraps
+	// it says why, in a text for them.
 	ErrInvalid = errors.New("the identity token is not good")
 
-	// ErrUnavailable says that an issuer could not be asked, or that what it
-	// answers is of no use. It may help to try again later. The text of an error
-	// that wraps it is for users: it names the issuer.
+	// ErrUnavailable says that an issuer could not be asked, or that its answer
+	// cannot be used. It may help to try again later. An error that wraps it has a
+	// text for users, which names the issuer.
 	ErrUnavailable = errors.New("the issuer cannot be asked")
 
-	// ErrTooSoon says that an identity token is signed with a key that is not known,
-	// and that its issuer has been asked for its keys less than [Rest] ago. It helps to
-	// try again after that, if the issuer has just changed them. Whoever sends tokens
-	// can bring it about. The text of an error that wraps it is for users.
+	// ErrTooSoon says that an identity token is signed with an unknown key, and that
+	// its issuer was asked for its keys less than [Rest] ago. If the issuer has just
+	// changed them, it helps to try again after that. Anybody who sends a token can
+	// cause this error. An error that wraps it has a text for users.
 	ErrTooSoon = errors.New("the issuer may not be asked again yet")
 )
 
-// Rest is the time between two requests for the keys of an issuer that are made
-// because of a token.
+// Rest is the time between two requests for an issuer's keys because of unknown keys in
+// tokens.
 const Rest = 30 * time.Second
 
-// fault is an error of one of these kinds, whose text stands for itself.
+// fault is an error of one of these kinds, with a text of its own.
 type fault struct {
 	kind error
 	text string
@@ -79,11 +78,11 @@ func tooSoon(issuer string) error {
 
 // Config is what a [Verifier] needs.
 type Config struct {
-	// Transport carries the requests to issuers. If it is nil, they go as other
-	// requests of Go programs do, by a proxy if the environment names one.
+	// Transport carries the requests to issuers. Nil: Go's default transport, with
+	// the proxy that the environment names.
 	Transport http.RoundTripper
 
-	// Now is the clock. If it is nil, it is time.Now.
+	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
 }
 
@@ -101,7 +100,7 @@ type Verifier struct {
 	issuers map[string]*issuer // by URL
 }
 
-// NewVerifier is a verifier that has asked nobody yet.
+// NewVerifier is a verifier that has not asked any issuer yet.
 func NewVerifier(c Config) *Verifier {
 	v := &Verifier{http: newClient(c.Transport), now: c.Now, issuers: map[string]*issuer{}}
 	if v.now == nil {
@@ -110,11 +109,11 @@ func NewVerifier(c Config) *Verifier {
 	return v
 }
 
-// Verify is what an issuer that the registry trusts says in an identity token
-// for one of the audiences. Nobody is asked but that issuer.
+// Verify is the claims of an identity token, which must be by the issuer and for one of
+// the audiences. Only that issuer is asked.
 //
-// A request to the issuer goes on, for some seconds, when the context is
-// canceled, though not beyond its deadline: others may wait for the answer.
+// When the context is canceled, a request to the issuer goes on for some seconds, until
+// the context's deadline at most: others may wait for the answer.
 //
 // Errors: [ErrInvalid], [ErrUnavailable], [ErrTooSoon].
 func (v *Verifier) Verify(ctx context.Context, raw, issuer string, audiences []string) (access.Claims, error) {
@@ -122,8 +121,8 @@ func (v *Verifier) Verify(ctx context.Context, raw, issuer string, audiences []s
 	if err != nil {
 		return nil, err
 	}
-	if t.said.Issuer != issuer {
-		return nil, invalid("the identity token is of the issuer %.200q, and must be of %.200q, letter by letter", t.said.Issuer, issuer)
+	if t.standard.Issuer != issuer {
+		return nil, invalid("the identity token is of the issuer %.200q, and must be of %.200q, letter by letter", t.standard.Issuer, issuer)
 	}
 	if err := v.issuer(issuer).verify(ctx, t.jws); err != nil {
 		return nil, err
@@ -139,7 +138,7 @@ func (v *Verifier) issuer(url string) *issuer {
 	defer v.mu.Unlock()
 	i, ok := v.issuers[url]
 	if !ok {
-		if len(v.issuers) >= maxIssuers { // who is forgotten is asked again
+		if len(v.issuers) >= maxIssuers { // a forgotten issuer is asked again
 			clear(v.issuers)
 		}
 		i = newIssuer(v, url)

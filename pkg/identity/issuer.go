@@ -10,7 +10,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// issuer is an issuer, and what is remembered of it.
+// issuer is an issuer with its cached answers.
 type issuer struct {
 	verifier  *Verifier
 	url       string
@@ -25,7 +25,7 @@ func newIssuer(v *Verifier, url string) *issuer {
 	return i
 }
 
-// discovery is what we need of an issuer's discovery document (OpenID Connect
+// discovery has the fields of a discovery document that are needed (OpenID Connect
 // Discovery 1.0, section 3).
 type discovery struct {
 	Issuer        string   `json:"issuer"`
@@ -79,7 +79,7 @@ func (i *issuer) verify(ctx context.Context, jws *jose.JSONWebSignature) error {
 		return i.fault(err)
 	}
 	signed, known := keys.verify(jws)
-	if !known && !asked { // a key that is newer than what we know
+	if !known && !asked { // perhaps a newer key
 		newer, err := i.keys.renew(ctx, keys)
 		switch {
 		case err != nil:
@@ -99,15 +99,15 @@ func (i *issuer) verify(ctx context.Context, jws *jose.JSONWebSignature) error {
 	}
 }
 
-// fault is an error with a text for users: that a context ended has none.
+// fault is an error with a text for users, also if a context ended.
 func (i *issuer) fault(err error) error {
 	if errors.Is(err, ErrUnavailable) {
 		return err
 	}
-	return unavailable(i.url, "%s", because(err))
+	return unavailable(i.url, "%s", explain(err))
 }
 
-// checkURL says why a URL must not be asked.
+// checkURL says why no request may be sent to a URL.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

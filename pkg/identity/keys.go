@@ -21,11 +21,11 @@ const maxKeys = 50
 // 3.3). The library refuses those of more than 4096.
 const minRSA = 2048
 
-// keySet is those keys of an issuer that may sign.
+// keySet is the keys of an issuer that may sign.
 type keySet []jose.JSONWebKey
 
 // parseKeys reads a JWK Set. Keys that cannot be read or may not sign are left
-// out (RFC 7517, 5); a set without any is a set.
+// out (RFC 7517, 5); the set may be empty.
 func parseKeys(data []byte) (*keySet, error) {
 	var document struct {
 		Keys *[]json.RawMessage `json:"keys"`
@@ -46,8 +46,8 @@ func parseKeys(data []byte) (*keySet, error) {
 	return &keys, nil
 }
 
-// maySign says that a key is a public one for signatures. A private or symmetric
-// key that is published is one that everybody can sign with.
+// maySign says whether a key is a public one for signatures. Everybody can sign with a
+// private or symmetric key that is published.
 func maySign(key jose.JSONWebKey) bool {
 	if k, ok := key.Key.(*rsa.PublicKey); ok && k.N.BitLen() < minRSA {
 		return false
@@ -55,8 +55,8 @@ func maySign(key jose.JSONWebKey) bool {
 	return key.IsPublic() && key.Valid() && (key.Use == "" || key.Use == "sig")
 }
 
-// fits says that a key is of the type that an algorithm needs, and not meant for
-// another one.
+// fits says whether a key has the type that an algorithm needs, and is not for another
+// algorithm.
 func fits(key jose.JSONWebKey, algorithm string) bool {
 	if key.Algorithm != "" && key.Algorithm != algorithm {
 		return false
@@ -73,8 +73,8 @@ func fits(key jose.JSONWebKey, algorithm string) bool {
 	}
 }
 
-// verify says whether one of the keys has signed a token, and whether the key
-// that the token names is known at all. A token may name none.
+// verify says whether one of the keys has signed a token, and whether the set has the key
+// that the token names. A token need not name its key.
 func (s keySet) verify(jws *jose.JSONWebSignature) (signed, known bool) {
 	header := jws.Signatures[0].Header
 	for _, key := range s {

@@ -14,12 +14,11 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// ProviderConfig is how a registry is known to the provider that people log in
-// with.
+// ProviderConfig is the registry's registration at the provider that people log in with.
 type ProviderConfig struct {
 	Issuer      string
 	ClientID    string
-	RedirectURL string   // where the provider sends people back to; registered there
+	RedirectURL string   // to which the provider sends people back; registered there
 	Scopes      []string // what to ask for; openid is always among it
 
 	// Secret is the client's secret, asked for at each login. It is nil for a
@@ -34,8 +33,8 @@ type Provider struct {
 	config   ProviderConfig
 }
 
-// Provider is a provider that has not been asked yet. It shares what the verifier
-// remembers of the issuer.
+// Provider is a provider that has not been asked yet. It shares the verifier's cache of
+// the issuer.
 func (v *Verifier) Provider(c ProviderConfig) *Provider {
 	c.Scopes = slices.Clone(c.Scopes)
 	if !slices.Contains(c.Scopes, "openid") {
@@ -65,10 +64,9 @@ func (p *Provider) client(ctx context.Context) (*oauth2.Config, error) {
 	}, nil
 }
 
-// authStyle is how the client authenticates. Were it left to the library, a
-// secret that is refused would be sent twice, and so would a code, which is good
-// once. Without a word of the provider it is HTTP Basic (Discovery 1.0, section
-// 3).
+// authStyle is how the client authenticates. The library, if it chose, would send a
+// refused secret twice, and with it a code, which is good once. If the provider does not
+// say, it is HTTP Basic (Discovery 1.0, section 3).
 func (p *Provider) authStyle(d *discovery) oauth2.AuthStyle {
 	post := slices.Contains(d.TokenAuth, "client_secret_post") && !slices.Contains(d.TokenAuth, "client_secret_basic")
 	if p.config.Secret != nil && !post {
@@ -77,10 +75,10 @@ func (p *Provider) authStyle(d *discovery) oauth2.AuthStyle {
 	return oauth2.AuthStyleInParams
 }
 
-// AuthURL is where to send somebody to log in. State, nonce and verifier are new
-// secrets for each login: the provider brings back the state, the identity token
-// holds the nonce, and the provider is told a hash of the verifier (PKCE, S256),
-// which itself is for [Provider.Exchange] alone.
+// AuthURL is where to send somebody to log in. State, nonce and verifier are new secrets
+// for each login. The provider sends back the state, and puts the nonce into the identity
+// token. It gets a hash of the verifier (PKCE, S256); only [Provider.Exchange] sends the
+// verifier itself.
 //
 // Errors: [ErrUnavailable].
 func (p *Provider) AuthURL(ctx context.Context, state, nonce, verifier string) (string, error) {
@@ -91,9 +89,8 @@ func (p *Provider) AuthURL(ctx context.Context, state, nonce, verifier string) (
 	return client.AuthCodeURL(state, oauth2.SetAuthURLParam("nonce", nonce), oauth2.S256ChallengeOption(verifier)), nil
 }
 
-// Exchange is who has logged in: what the provider says for the code that
-// somebody brings from there. Verifier and nonce are those of the
-// [Provider.AuthURL] that they were sent to.
+// Exchange is the claims of the person who has logged in and came back with a code.
+// Verifier and nonce are those of the [Provider.AuthURL] to which they were sent.
 //
 // Errors: [ErrInvalid], [ErrUnavailable], [ErrTooSoon], and those of Secret.
 func (p *Provider) Exchange(ctx context.Context, code, verifier, nonce string) (access.Claims, error) {
@@ -124,11 +121,11 @@ func (p *Provider) Exchange(ctx context.Context, code, verifier, nonce string) (
 	return claims, nil
 }
 
-// check checks that verified claims are the answer to a login of ours (Core 1.0,
+// check checks that verified claims are for this login at this registry (Core 1.0,
 // 3.1.3.7).
 func (p *Provider) check(claims access.Claims, nonce string) error {
-	said, _ := claims["nonce"].(string)
-	if nonce == "" || subtle.ConstantTimeCompare([]byte(said), []byte(nonce)) != 1 {
+	got, _ := claims["nonce"].(string)
+	if nonce == "" || subtle.ConstantTimeCompare([]byte(got), []byte(nonce)) != 1 {
 		return invalid("the identity token is for another login (nonce): log in again")
 	}
 	if party, ok := claims["azp"]; party != any(p.config.ClientID) && (ok || len(Audiences(claims)) > 1) {
@@ -137,15 +134,15 @@ func (p *Provider) check(claims access.Claims, nonce string) error {
 	return nil
 }
 
-// errorCode is what a provider's error codes look like (RFC 6749, 5.2, and its
-// extensions). Nothing else of an answer is told.
+// errorCode is the form of a provider's error codes (RFC 6749, 5.2, and its extensions).
+// Nothing else of an answer is shown.
 var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
-// refusal is why there was no identity token for a code. The library's errors
-// hold whole answers.
+// refusal says why there was no identity token for a code. It does not wrap the library's
+// errors, which hold whole answers.
 func (p *Provider) refusal(err error) error {
-	if lost, ok := errors.AsType[*url.Error](err); ok {
-		return unavailable(p.config.Issuer, "%s", because(lost))
+	if unanswered, ok := errors.AsType[*url.Error](err); ok {
+		return unavailable(p.config.Issuer, "%s", explain(unanswered))
 	}
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {

@@ -15,14 +15,14 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// MaxToken is the longest identity token that is looked at, in bytes.
+// MaxToken is the longest identity token that is read, in bytes.
 const MaxToken = 16 << 10
 
 // Skew is how far an issuer's clock may be from ours, in either direction.
 const Skew = time.Minute
 
-// algorithms are those of asymmetric signatures that issuers use. There is none
-// among them that a published key could be the secret of.
+// algorithms are the asymmetric ones that issuers use. With a symmetric one, everybody
+// could sign with a published key.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512,
 	jose.PS256, jose.PS384, jose.PS512,
@@ -30,11 +30,11 @@ var algorithms = []jose.SignatureAlgorithm{
 	jose.EdDSA,
 }
 
-// token is an identity token that has been read. Nothing of it is verified.
+// token is an identity token that has been read and not verified.
 type token struct {
-	jws    *jose.JSONWebSignature
-	said   jwt.Claims
-	claims access.Claims // all of them
+	jws      *jose.JSONWebSignature
+	standard jwt.Claims    // the registered claims
+	claims   access.Claims // all of them
 }
 
 func parse(raw string) (*token, error) {
@@ -55,7 +55,7 @@ func parse(raw string) (*token, error) {
 	if err != nil || len(jws.Signatures) != 1 {
 		return nil, invalid("the identity token cannot be read; was it copied whole?")
 	}
-	for _, name := range []jose.HeaderKey{"crit", "b64"} { // extensions, of which we know none (RFC 7515, 4.1.11)
+	for _, name := range []jose.HeaderKey{"crit", "b64"} { // extensions, none of which is supported (RFC 7515, 4.1.11)
 		if _, ok := jws.Signatures[0].Header.ExtraHeaders[name]; ok {
 			return nil, invalid("the identity token has the header %s, which the registry does not understand", name)
 		}
@@ -67,14 +67,14 @@ func parse(raw string) (*token, error) {
 	return t, nil
 }
 
-// foreign says that a character is none of base64url, and no dot.
+// foreign says whether a character is neither of base64url nor a dot.
 func foreign(c rune) bool {
 	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
 }
 
 func (t *token) readClaims(payload []byte) error {
-	// This refuses claims that come twice, and text after them.
-	if err := strictjson.Unmarshal(payload, &t.said); err != nil {
+	// The strict parser refuses claims that come twice, and text after them.
+	if err := strictjson.Unmarshal(payload, &t.standard); err != nil {
 		return err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(payload))
@@ -82,26 +82,26 @@ func (t *token) readClaims(payload []byte) error {
 	return decoder.Decode(&t.claims)
 }
 
-// check checks what a token of an issuer says of itself.
+// check checks issuer, audience and times of a token.
 func (t *token) check(issuer string, audiences []string, now time.Time) error {
 	named := slices.DeleteFunc(slices.Clone(audiences), func(a string) bool { return a == "" })
-	if len(named) == 0 { // which the library would take for any
+	if len(named) == 0 { // to the library that would be any audience
 		return invalid("the registry expects no identity token of %.200s", issuer)
 	}
-	if t.said.Expiry == nil {
+	if t.standard.Expiry == nil {
 		return invalid("the identity token does not say when it expires (exp)")
 	}
-	switch err := t.said.ValidateWithLeeway(jwt.Expected{Issuer: issuer, AnyAudience: named, Time: now}, Skew); {
+	switch err := t.standard.ValidateWithLeeway(jwt.Expected{Issuer: issuer, AnyAudience: named, Time: now}, Skew); {
 	case err == nil:
 		return nil
 	case errors.Is(err, jwt.ErrInvalidAudience):
-		return invalid("the identity token is for %.200q, and must be for %.200q", strings.Join(t.said.Audience, ", "), strings.Join(named, ", "))
+		return invalid("the identity token is for %.200q, and must be for %.200q", strings.Join(t.standard.Audience, ", "), strings.Join(named, ", "))
 	case errors.Is(err, jwt.ErrExpired):
-		return invalid("the identity token expired at %s: ask for a new one", at(t.said.Expiry))
+		return invalid("the identity token expired at %s: ask for a new one", at(t.standard.Expiry))
 	case errors.Is(err, jwt.ErrNotValidYet):
-		return invalid("the identity token is not good before %s (nbf)", at(t.said.NotBefore))
+		return invalid("the identity token is not good before %s (nbf)", at(t.standard.NotBefore))
 	case errors.Is(err, jwt.ErrIssuedInTheFuture):
-		return invalid("the identity token was made at %s (iat), which is in the future", at(t.said.IssuedAt))
+		return invalid("the identity token was made at %s (iat), which is in the future", at(t.standard.IssuedAt))
 	default:
 		return invalid("the identity token does not say what it must")
 	}
@@ -109,8 +109,8 @@ func (t *token) check(issuer string, audiences []string, now time.Time) error {
 
 func at(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RFC3339) }
 
-// Issuer is who has made an identity token, as the token itself says (iss).
-// Nothing of that is verified: it says whom to ask whether it is so.
+// Issuer is who has made an identity token, as the token itself says (iss). That is not
+// verified yet.
 //
 // Errors: [ErrInvalid].
 func Issuer(raw string) (string, error) {
@@ -118,13 +118,13 @@ func Issuer(raw string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case t.said.Issuer == "":
+	case t.standard.Issuer == "":
 		return "", invalid("the identity token does not say who made it (iss)")
 	}
-	return t.said.Issuer, nil
+	return t.standard.Issuer, nil
 }
 
-// Audiences is whom claims are for (aud), which is one or several.
+// Audiences is for whom claims are (aud): one or several.
 func Audiences(claims access.Claims) []string {
 	switch aud := claims["aud"].(type) {
 	case string:
