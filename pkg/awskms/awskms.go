@@ -1,19 +1,18 @@
 // Package awskms signs with a key that never leaves AWS KMS.
 //
-// The key is an asymmetric one, of the key spec RSA_4096 and the key usage
-// SIGN_VERIFY. It is named by its ARN and never by an alias: an alias can be
-// moved to another key, and then nothing that was stored about it is true.
+// The key has the key spec RSA_4096 and the key usage SIGN_VERIFY. It is named by its ARN
+// and never by an alias: an alias can be moved to another key, and then the stored public
+// key would be the wrong one.
 //
 // # Requests and permissions
 //
 // [New] calls DescribeKey and GetPublicKey once each, every signature is one
-// call of Sign, and [Open] calls nothing. So a process that finds the public
-// key where it was stored needs KMS, and the permission kms:Sign, only when it
-// signs; kms:DescribeKey and kms:GetPublicKey are for whoever makes what is
-// stored.
+// call of Sign, and [Open] sends no request. So a process that has stored the public key
+// needs KMS, and the permission kms:Sign, only when it signs. It needs kms:DescribeKey
+// and kms:GetPublicKey only to get the public key the first time.
 //
-// Signatures are RSASSA-PKCS1-v1_5, and with it deterministic: one that is asked
-// for again, because its answer was lost, is the same.
+// Signatures are RSASSA-PKCS1-v1_5, which is deterministic: if an answer is lost and the
+// request sent again, the signature is the same.
 package awskms
 
 import (
@@ -37,7 +36,7 @@ import (
 
 const keyBits = 4096 // of types.KeySpecRsa4096
 
-// algorithms are what KMS calls RSASSA-PKCS1-v1_5 with a hash.
+// algorithms are KMS's names of RSASSA-PKCS1-v1_5 with a hash.
 var algorithms = map[crypto.Hash]types.SigningAlgorithmSpec{
 	crypto.SHA256: types.SigningAlgorithmSpecRsassaPkcs1V15Sha256,
 	crypto.SHA384: types.SigningAlgorithmSpecRsassaPkcs1V15Sha384,
@@ -46,15 +45,15 @@ var algorithms = map[crypto.Hash]types.SigningAlgorithmSpec{
 
 // Config says which key, and as whom to use it.
 type Config struct {
-	// KeyARN is the ARN of the key, which says its region, too:
+	// KeyARN is the ARN of the key, which names its region:
 	// arn:aws:kms:<region>:<account>:key/<key ID>. Required.
 	KeyARN string
 
 	// Credentials sign requests. Required.
 	Credentials aws.CredentialsProvider
 
-	// Endpoint is the URL of a KMS other than Amazon's. Empty: Amazon's for
-	// the region.
+	// Endpoint is the URL of a KMS that is not Amazon's. Empty: Amazon's for the
+	// region.
 	Endpoint string
 
 	// Transport carries the requests. Nil: [NewTransport].
@@ -66,13 +65,12 @@ type Signer struct {
 	client  *kms.Client
 	arn     string
 	keyID   string
-	public  *rsa.PublicKey // nil: not asked for
+	public  *rsa.PublicKey // nil after Open
 	created time.Time
 }
 
-// Open uses a key. It sends no request, and so knows no more of the key than
-// its name: [Signer.Public] is nil and [Signer.Created] zero. The error says
-// which setting is wrong.
+// Open uses a key without a request: [Signer.Public] is nil and [Signer.Created] zero. The
+// error says which setting is wrong.
 func Open(cfg Config) (*Signer, error) {
 	name, err := arn.Parse(cfg.KeyARN)
 	keyID, isKey := strings.CutPrefix(name.Resource, "key/")
@@ -87,8 +85,8 @@ func Open(cfg Config) (*Signer, error) {
 	return &Signer{client: cfg.client(name.Region), arn: cfg.KeyARN, keyID: keyID}, nil
 }
 
-// New uses a key, and asks KMS for its public half and its creation date. It
-// fails if the key cannot sign as it is.
+// New uses a key, and asks KMS for its public half and its creation date. It fails if the
+// key cannot sign now.
 func New(ctx context.Context, cfg Config) (*Signer, error) {
 	s, err := Open(cfg)
 	if err != nil {
@@ -112,7 +110,7 @@ func New(ctx context.Context, cfg Config) (*Signer, error) {
 	return s, nil
 }
 
-// check says what keeps a key from signing.
+// check says why a key cannot sign.
 func check(key *types.KeyMetadata) error {
 	switch {
 	case key == nil || key.CreationDate == nil:

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxAttempts is how often a request is sent, the first time included.
+	// maxAttempts is how often a request is sent at most, including the first time.
 	maxAttempts = 4
 
 	// maxBackoff is the longest wait between two of them.
@@ -53,8 +53,8 @@ func (c Config) client(region string) *kms.Client {
 
 var backoff retry.BackoffDelayer = retry.NewExponentialJitterBackoff(maxBackoff)
 
-// newRetryer retries what the SDK's standard mode does, and an answer that was
-// cut short: no request here changes anything.
+// newRetryer retries as the SDK's standard mode, and also after a truncated answer: no
+// request here changes anything.
 func newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = maxAttempts

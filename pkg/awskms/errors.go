@@ -18,7 +18,7 @@ const (
 		"(aws kms cancel-key-deletion, aws kms enable-key)"
 )
 
-// failed says what could not be done with the key, and what to do about it.
+// failed adds to an error which key it is about, and what to do.
 func (s *Signer) failed(operation string, err error) error {
 	if reason := explain(operation, err); reason != "" {
 		return fmt.Errorf("signing key %s: %s: %w", s.arn, reason, err)
@@ -26,11 +26,11 @@ func (s *Signer) failed(operation string, err error) error {
 	return fmt.Errorf("signing key %s: %w", s.arn, err)
 }
 
-// explain says in an operator's words why KMS did not do an operation, or ""
-// where the error does so itself.
+// explain says to an operator why KMS did not do an operation. It is empty if the error
+// itself says that.
 func explain(operation string, err error) string {
 	var refusal smithy.APIError
-	var unsent *smithyhttp.RequestSendError // its answer may be what was lost
+	var unsent *smithyhttp.RequestSendError // perhaps only its answer was lost
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return ""
@@ -45,7 +45,7 @@ func explain(operation string, err error) string {
 	}
 	switch code {
 	case "DisabledException", "KMSInvalidStateException":
-		// Either says that a key is to be deleted.
+		// Both codes are used for a key that is scheduled for deletion.
 		if strings.Contains(refusal.ErrorMessage(), "is pending deletion") {
 			return pendingDeletion
 		}
