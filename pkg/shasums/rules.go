@@ -33,7 +33,7 @@ func (v *Violations) add(format string, args ...any) {
 	}
 }
 
-// addDocument adds what is wrong with a document of size bytes as a whole.
+// addDocument adds what is wrong with the size of a document, in bytes.
 func (v *Violations) addDocument(size int) {
 	switch {
 	case size == 0:
@@ -43,8 +43,7 @@ func (v *Violations) addDocument(size int) {
 	}
 }
 
-// parseLine splits a line, which has lost its line feed, and returns what is
-// wrong with it.
+// parseLine splits a line, without its line feed, and returns what is wrong with it.
 func parseLine(line string) (hash, name string, problems []string) {
 	line, carriageReturn := strings.CutSuffix(line, "\r")
 	if carriageReturn {

@@ -2,21 +2,21 @@
 // version: one line per package, the SHA-256 of the file and its name, in the
 // format of sha256sum's text mode.
 //
-// The document is signed and served byte for byte, and its readers forgive
-// little, so it is held to one exact form:
+// The document is signed and served byte for byte, and clients are strict, so it must have
+// one exact form:
 //
 //   - every line is 64 lower-case hexadecimal digits, two spaces, a file name
 //     and a line feed, the last line included;
 //   - no blank line: Terraform and OpenTofu crash on one;
-//   - no carriage return, and no "*" of binary mode before the name: both
-//     clients compare the second field with the file name, as it stands;
+//   - no carriage return, and no "*" of binary mode before the name: both clients
+//     compare the whole second field with the file name;
 //   - no upper-case digits: OpenTofu compares hashes case-sensitively;
 //   - a name is a plain file name of at most 255 bytes of UTF-8, without
-//     slashes, white space, control or invisible characters, and stands once;
+//     slashes, white space, control or invisible characters, and is there once;
 //   - at least one line, and at most [MaxSize] bytes.
 //
-// One odd line makes the clients record no hash of any line in their lock
-// files, which is why it is refused rather than passed over.
+// One wrong line is refused and not ignored: because of it the clients would record no
+// hash at all in their lock files.
 package shasums
 
 import (
@@ -59,8 +59,8 @@ func New(sums map[string]string) (Sums, error) {
 	return Sums{names: names, sha256: maps.Clone(sums)}, nil
 }
 
-// Parse reads a document. The error is a [Violations] that names every line at
-// fault. Parse keeps no reference to data.
+// Parse reads a document. The error is a [Violations] that names every wrong
+// line. Parse keeps no reference to data.
 func Parse(data []byte) (Sums, error) {
 	var found Violations
 	found.addDocument(len(data))

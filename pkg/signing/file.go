@@ -24,14 +24,13 @@ const (
 )
 
 // LoadOrCreate returns the RSA key kept in the file at path and the time it was
-// created, which [NewKey] needs beside it. Where there is no such file, it makes
-// a key of 4096 bits and stores it there, with mode 0600, in a folder that must
-// exist; a crash leaves the whole file or none. Of several callers at once, the
-// first to store its key decides the key for all.
+// created; [NewKey] needs both. Without such a file, it makes a key of 4096 bits and
+// stores it there, with mode 0600, in a folder that must exist. A crash leaves the whole
+// file or no file. If several callers do so at once, all get the key that was stored
+// first.
 //
-// The file is PKCS #8 in PEM, with the creation time as a header. One that is
-// damaged, or that others than its owner may access, is an error; no file is
-// ever overwritten.
+// The file is PKCS #8 in PEM, with the creation time as a header. A damaged file, or one
+// that others than its owner may access, is an error. No file is ever overwritten.
 func LoadOrCreate(path string) (crypto.Signer, time.Time, error) {
 	key, created, err := load(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -85,8 +84,8 @@ func create(path string) error {
 	return writeNew(path, data)
 }
 
-// writeNew writes a file that appears at path whole, and never in place of
-// another: hence a link and not a rename.
+// writeNew writes a file that appears at path whole. It never replaces another file: so it
+// makes a link and does not rename.
 func writeNew(path string, data []byte) error {
 	folder := filepath.Dir(path)
 	file, err := os.CreateTemp(folder, ".new-*") // mode 0600

@@ -1,14 +1,14 @@
-// Package signing makes and checks the OpenPGP signatures that stand beside
-// SHA256SUMS documents, and reads the armored public keys that go with them.
+// Package signing makes and checks the OpenPGP signatures of SHA256SUMS documents, and
+// reads the armored public keys that go with them.
 //
 //   - A [Key] signs for the registry, with any RSA crypto.Signer: a key file on
 //     one machine ([LoadOrCreate]), or a key that never leaves its hardware.
-//     [NewKey] makes it, and [OpenKey] has it again from its public half.
+//     [NewKey] makes it, and [OpenKey] opens it again with its stored public half.
 //   - [ParseKeyFile] reads the public keys that an author uploads, and says in
 //     plain words what is wrong with them.
 //   - [InspectSignature] and [Verify] check an author's signature.
 //
-// Whatever this package lets through, the Terraform and OpenTofu CLIs can use:
+// The Terraform and OpenTofu CLIs can use all that this package accepts:
 // version 4 keys and signatures, RSA, ECDSA over the NIST curves or Ed25519,
 // and detached signatures in binary form.
 package signing
@@ -47,9 +47,8 @@ type Key struct {
 
 // NewKey returns the OpenPGP key made of signer, its creation time (cut to
 // seconds) and a name, which becomes the key's user ID and must not contain
-// "(", ")", "<", ">" or NUL. The three decide the fingerprint and every byte of
-// the armored public key, so a signer that comes back after a restart must come
-// with the same time and name.
+// "(", ")", "<", ">" or NUL. These three determine the fingerprint and every byte of the
+// armored public key: after a restart the signer must come with the same time and name.
 //
 // NewKey signs once, over the name. It fails if signer is not RSA of at least
 // 2048 bits with PKCS #1 v1.5 signatures, and wraps the signer's own error.
@@ -87,9 +86,9 @@ func (k *Key) PublicKey() PublicKey { return k.public }
 
 // Sign returns a detached binary signature over document, made with SHA-512.
 //
-// It is dated to the creation of the key, whenever it is made. So a document has
-// one signature, however often it is signed, and no client whose clock is late
-// refuses a fresh signature because it comes from the future.
+// Its date is always that of the key's creation. So a document has the same signature
+// however often it is signed, and a client whose clock is late does not refuse a new
+// signature as one from the future.
 //
 // The signer's own error is wrapped.
 func (k *Key) Sign(ctx context.Context, document []byte) ([]byte, error) {
@@ -102,8 +101,8 @@ func (k *Key) Sign(ctx context.Context, document []byte) ([]byte, error) {
 	return signature.Bytes(), nil
 }
 
-// entity returns the key in go-crypto's form, for one signature, together with
-// the recorder that stands in for its signer.
+// entity returns the key in go-crypto's form, for one signature, together with the
+// recorder that it has as its signer.
 func (k *Key) entity(ctx context.Context) (*openpgp.Entity, *signRecorder) {
 	recorder := &signRecorder{ctx: ctx, signer: k.signer, public: k.rsa}
 	return &openpgp.Entity{
@@ -114,9 +113,8 @@ func (k *Key) entity(ctx context.Context) (*openpgp.Entity, *signRecorder) {
 	}, recorder
 }
 
-// config makes signatures depend on what is signed and on the time alone. The
-// algorithms are stated because the key's preferences, and so its bytes, name
-// them.
+// config makes signatures depend only on the document and the time. It sets the
+// algorithms, since the key's preferences name them, and so the key's bytes depend on them.
 func config(at time.Time) *packet.Config {
 	randomized := false
 	return &packet.Config{
@@ -128,10 +126,10 @@ func config(at time.Time) *packet.Config {
 	}
 }
 
-// A signRecorder hands one signature through to its signer and keeps the
-// outcome: go-crypto drops the error of an RSA signer, and knows no contexts.
+// A signRecorder passes the request for one signature to its signer and keeps the error:
+// go-crypto drops the error of an RSA signer, and has no contexts.
 type signRecorder struct {
-	ctx    context.Context // of the one call that the recorder lives for
+	ctx    context.Context // of the one call that uses the recorder
 	signer crypto.Signer
 	public *rsa.PublicKey
 	err    error
@@ -158,8 +156,8 @@ func (r *signRecorder) sign(rand io.Reader, digest []byte, opts crypto.SignerOpt
 	return r.signer.Sign(rand, digest, opts)
 }
 
-// check keeps a signature that nobody can verify from being published, such as
-// one of a signer that hashes the digest once more, or that has another key.
+// check refuses a signature that nobody could verify, such as that of a signer that hashes
+// the digest once more, or that has another key.
 func (r *signRecorder) check(digest []byte, opts crypto.SignerOpts, signature []byte) error {
 	if rsa.VerifyPKCS1v15(r.public, opts.HashFunc(), digest, signature) != nil {
 		return errors.New("the signer returned a signature that the public key does not verify: " +

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// MaxKeyFile is the size, in bytes, of the largest file of public keys, and of the
-// largest PublicKey.ASCIIArmor: a version that the key has signed is stored with it,
-// for which DynamoDB has 400 KiB.
+// MaxKeyFile is the size, in bytes, of the largest file of public keys, and of the largest
+// PublicKey.ASCIIArmor. A signed version is stored with its key, in an item of DynamoDB of
+// at most 400 KiB.
 const MaxKeyFile = 256 << 10
 
 const maxViolations = 100
@@ -41,9 +41,9 @@ func (v *Violations) add(format string, args ...any) {
 // A KeyFile is what an author uploads.
 type KeyFile struct {
 	// Keys are the public keys, in the file's order, each checked and armored
-	// alone. What keeps one from being used now, its Problem says.
+	// alone. [PublicKey.Problem] says whether one can be used now.
 	Keys []PublicKey
-	// Revocations are the revocation certificates that stand without a key.
+	// Revocations are the revocation certificates without a key.
 	Revocations []Revocation
 }
 
@@ -54,17 +54,15 @@ type KeyFile struct {
 // the one that GnuPG makes with a key. Encryption subkeys, images and other people's
 // signatures are left out.
 //
-// A file is taken whole or not at all: a private key, one that cannot be read,
-// or one of a kind that clients cannot use, spoils the file. The error is a
-// [Violations]. Whether a key has expired or is revoked is another question, for
-// [PublicKey.Problem].
+// A file is accepted as a whole or not at all. It is refused for a private key, for a key
+// that cannot be read, and for a key of a kind that clients cannot use. The error is a
+// [Violations]. [PublicKey.Problem] says whether a key has expired or is revoked.
 func ReadKeyFile(data []byte) (KeyFile, error) {
 	return readKeyFile(data, func(PublicKey) string { return "" })
 }
 
-// ParseKeyFile is [ReadKeyFile] for keys that have to be fit for use: one of
-// which [PublicKey.Problem] says something spoils the file, and so does a
-// revocation certificate.
+// ParseKeyFile is [ReadKeyFile] for keys that must be usable. It also refuses a file for a
+// key with a [PublicKey.Problem], and for a revocation certificate.
 func ParseKeyFile(data []byte) ([]PublicKey, error) {
 	return parseKeyFileAt(time.Now(), data)
 }
@@ -162,7 +160,7 @@ var privateArmor = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY`)
 // checkFile says what is wrong with a file that is not armored text at all.
 func checkFile(data []byte) string {
 	const advice = "upload the output of gpg --armor --export"
-	unpadded := bytes.ReplaceAll(data, []byte{0}, nil) // what UTF-16 makes of ASCII
+	unpadded := bytes.ReplaceAll(data, []byte{0}, nil) // ASCII in UTF-16 has these zeros
 	switch {
 	case len(data) == 0:
 		return "the file is empty: " + advice
@@ -198,8 +196,8 @@ type block struct {
 	lines []string
 }
 
-// splitBlocks finds the blocks of public keys, and what stands around them. Other
-// blocks, and blocks that are cut short, are added to found.
+// splitBlocks finds the blocks of public keys, and the text around them. For other blocks,
+// and for truncated ones, it adds to found.
 func splitBlocks(text string, found *Violations) blockScanner {
 	s := blockScanner{found: found}
 	for i, line := range strings.Split(text, "\n") {
@@ -213,7 +211,7 @@ type blockScanner struct {
 	blocks  []block
 	foreign []int  // the first line of each run of foreign ones
 	damaged bool   // a foreign line looks like the first or the last of a block
-	open    *block // the block that has begun and not ended
+	open    *block // which has begun and not ended
 	inJunk  bool
 	found   *Violations
 }
@@ -260,7 +258,7 @@ func (s *blockScanner) cutShort() {
 var armorHeader = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*:`)
 
 // decode returns the data of the block. Its checksum is optional and not
-// compared (RFC 9580, section 6.1): self-signatures tell damage better.
+// compared (RFC 9580, section 6.1): self-signatures show damage better.
 func (b block) decode() ([]byte, error) {
 	blank := slices.Index(b.lines, "")
 	if blank < 0 || slices.ContainsFunc(b.lines[:blank], func(line string) bool { return !armorHeader.MatchString(line) }) {

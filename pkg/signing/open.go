@@ -9,13 +9,12 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// OpenKey returns a key that [NewKey] made, from the ASCIIArmor of its
-// [PublicKey] and the signer that it was made of. Its public key and signatures
-// are the same, byte for byte. OpenKey does not sign.
+// OpenKey returns a key that [NewKey] made, from the ASCIIArmor of its [PublicKey] and its
+// signer. Its public key and signatures are the same, byte for byte. OpenKey does not
+// sign.
 //
-// The signer's Public method may return nil, where knowing the public key would
-// cost a request. Either way no signature of another key gets out: [Key.Sign]
-// checks every one.
+// The signer's Public method may return nil, if it would have to send a request. [Key.Sign]
+// checks every signature, so that none of another key is returned.
 //
 // It fails if armored is not as NewKey wrote it, or is not the signer's.
 func OpenKey(signer crypto.Signer, armored string) (*Key, error) {
@@ -23,7 +22,7 @@ func OpenKey(signer crypto.Signer, armored string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stored public key: %w", err)
 	}
-	own := entity.PrimaryKey.PublicKey.(*rsa.PublicKey) // as readOwnKey has seen
+	own := entity.PrimaryKey.PublicKey.(*rsa.PublicKey) // readOwnKey has checked the type
 	if known := signer.Public(); known != nil && !own.Equal(known) {
 		return nil, fmt.Errorf("stored public key %s: it belongs to another signing key than the one in use", public.KeyID)
 	}

@@ -28,12 +28,11 @@ const (
 var errPrivateKey = errors.New("holds a private key")
 
 // A keyGroup is the packets of one key: the section of the primary key, then
-// those of its user IDs, images and subkeys. A signature that stands before any
-// key, as a revocation certificate does, is a group of its own, whose section has
-// no head.
+// those of its user IDs, images and subkeys. A signature before the first key, such as a
+// revocation certificate, is a group of its own, whose section has no head.
 type keyGroup []section
 
-// isRevocation reports whether the group is no key, but a signature alone.
+// isRevocation reports whether the group is not a key, but a signature alone.
 func (g keyGroup) isRevocation() bool { return g[0].head == nil }
 
 // A section is a packet and the signatures that follow it.
@@ -42,9 +41,9 @@ type section struct {
 	signatures []*packet.OpaquePacket
 }
 
-// splitPackets reads a sequence of public keys without judging them, so that
-// a packet which go-crypto cannot read stays with the key that it belongs to.
-// It returns errPrivateKey if there is a private key among them.
+// splitPackets reads a sequence of public keys without parsing their packets, so that a
+// packet which go-crypto cannot parse stays with its key. It returns errPrivateKey if
+// there is a private key among them.
 func splitPackets(body []byte) (groups []keyGroup, err error) {
 	reader := packet.NewOpaqueReader(bytes.NewReader(body))
 	for {
@@ -64,12 +63,12 @@ func splitPackets(body []byte) (groups []keyGroup, err error) {
 	}
 }
 
-// isPrivateKey recognises private keys that were cut short, too.
+// isPrivateKey recognises truncated private keys, too.
 func isPrivateKey(p *packet.OpaquePacket) bool {
 	if p == nil || p.Tag != tagPrivateKey && p.Tag != tagPrivateSubkey {
 		return false
 	}
-	return len(p.Contents) > 0 && p.Contents[0] >= 2 && p.Contents[0] <= 6 // the versions there are
+	return len(p.Contents) > 0 && p.Contents[0] >= 2 && p.Contents[0] <= 6 // all versions that exist
 }
 
 func appendPacket(groups []keyGroup, p *packet.OpaquePacket) ([]keyGroup, error) {
@@ -106,7 +105,7 @@ func (g keyGroup) label(number int) string {
 	return fmt.Sprintf("key number %d", number)
 }
 
-// read returns the key for publication, or what keeps it from being used at all.
+// read returns the key for publication, or says why nobody can use it.
 func (g keyGroup) read() (PublicKey, []string) {
 	primary, revocation, problem := g.primary()
 	if problem != "" {
@@ -149,8 +148,8 @@ func (g keyGroup) primary() (*packet.PublicKey, *packet.Signature, string) {
 	return primary, revocation, problem
 }
 
-// entity verifies the self-signatures and returns the key in go-crypto's form,
-// without what does not serve to verify documents.
+// entity verifies the self-signatures and returns the key in go-crypto's form. It leaves
+// out what nobody needs to verify documents.
 func (g keyGroup) entity(primary *packet.PublicKey) (*openpgp.Entity, []string) {
 	packets := []packet.Packet{primary}
 	var problems []string
@@ -171,8 +170,8 @@ func (g keyGroup) entity(primary *packet.PublicKey) (*openpgp.Entity, []string) 
 	return entity, nil
 }
 
-// readEntity reads packets that are parsed already: reading bytes once more, as
-// go-crypto does, could find packets inside of packets.
+// readEntity reads packets that are parsed already. To parse bytes again, as go-crypto
+// would, could find packets inside of packets.
 func readEntity(packets []packet.Packet) (*openpgp.Entity, error) {
 	reader := packet.NewReader(bytes.NewReader(nil))
 	for _, p := range slices.Backward(packets) {
@@ -211,8 +210,8 @@ func (s section) parseSignatures() (signatures []*packet.Signature, complete boo
 	return signatures, complete
 }
 
-// revocation returns the revocation of the whole key that the key itself has
-// made, if there is one. One that cannot be verified must not pass for none.
+// revocation returns the revocation of the whole key by the key itself, if there is one. A
+// revocation that cannot be verified is a problem, and not ignored.
 func (s section) revocation(primary *packet.PublicKey) (*packet.Signature, string) {
 	signatures, complete := s.parseSignatures()
 	foreign := false
@@ -234,7 +233,7 @@ func (s section) revocation(primary *packet.PublicKey) (*packet.Signature, strin
 	return nil, ""
 }
 
-// keep returns what of the section serves to verify documents.
+// keep returns the packets of the section that are needed to verify documents.
 func (s section) keep(primary *packet.PublicKey) (kept []packet.Packet, problem string) {
 	switch s.head.Tag {
 	case tagUserID:

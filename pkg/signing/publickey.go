@@ -37,14 +37,14 @@ type PublicKey struct {
 	// ASCIIArmor is the key alone, in one armored block: the primary key, its
 	// user IDs and its signing subkeys, with their latest self-signatures.
 	ASCIIArmor string
-	// SelfSigned is when the owner last changed the key. Of two uploads of the
-	// same key, the one that was self-signed later holds.
+	// SelfSigned is when the owner last changed the key. Of two uploads of the same
+	// key, the later one by this time counts.
 	SelfSigned time.Time
-	// Expires is when the key stops making valid signatures, its subkeys
-	// included. Zero: never.
+	// Expires is when neither the key nor a subkey makes valid signatures any more.
+	// Zero: never.
 	Expires time.Time
 	// Revoked is when the owner has revoked the key, as the revocation says. Zero:
-	// it is not revoked. A revoked key's ASCIIArmor is the primary key and the
+	// it is not revoked. The ASCIIArmor of a revoked key is the primary key and the
 	// revocation.
 	Revoked time.Time
 	// RevokedSubkeys is whether the owner has revoked a signing subkey.
@@ -54,8 +54,8 @@ type PublicKey struct {
 	cannotSign bool // neither the primary key nor a subkey
 }
 
-// Problem says what keeps clients from verifying what the key signs at a time,
-// in plain words, or "".
+// Problem says, in plain words, why clients could not verify a signature that the key makes
+// now. It is empty if they can.
 func (k PublicKey) Problem(now time.Time) string {
 	switch {
 	case !k.Revoked.IsZero():
@@ -73,7 +73,7 @@ func (k PublicKey) Problem(now time.Time) string {
 	return ""
 }
 
-// TooLarge says that the key has no room where it is served, in plain words, or "".
+// TooLarge says in plain words that the key is too large to be served, or is empty.
 func (k PublicKey) TooLarge() string {
 	if n := len(k.ASCIIArmor); n > MaxKeyFile {
 		return fmt.Sprintf("takes %d bytes as it would be served, with its user IDs, its signing subkeys and their revocations, more than the %d that are allowed: sign with a smaller key", n, MaxKeyFile)
@@ -85,8 +85,8 @@ func (k PublicKey) TooLarge() string {
 // to verify a document, in a fixed order.
 type certificate struct {
 	primary    *packet.PublicKey
-	identities []*openpgp.Identity // the primary one first, none revoked
-	subkeys    []openpgp.Subkey    // those for signing; revoked ones stay, for clients to know
+	identities []*openpgp.Identity // the primary one first, without revoked ones
+	subkeys    []openpgp.Subkey    // those for signing, including revoked ones: clients must know
 }
 
 func newCertificate(entity *openpgp.Entity) certificate {
@@ -154,8 +154,8 @@ func (c certificate) expires() time.Time {
 	return slices.MaxFunc(ends, compareEnds)
 }
 
-// end returns when a key stops being valid by the self-signature that holds for
-// it: at the end of the key's life or of the signature's.
+// end returns when a key stops being valid by its self-signature: at the end of the key's
+// lifetime or of the signature's.
 func end(key *packet.PublicKey, sig *packet.Signature) time.Time {
 	keyEnd := lifeEnd(key.CreationTime, sig.KeyLifetimeSecs)
 	return earlier(keyEnd, lifeEnd(sig.CreationTime, sig.SigLifetimeSecs))
@@ -172,7 +172,7 @@ func earlier(a, b time.Time) time.Time {
 	return slices.MinFunc([]time.Time{a, b}, compareEnds)
 }
 
-// compareEnds orders times of expiry, of which zero is the last: never.
+// compareEnds orders times of expiry. Zero, which is never, comes last.
 func compareEnds(a, b time.Time) int {
 	switch {
 	case a.IsZero() && b.IsZero():
@@ -225,8 +225,7 @@ func (c certificate) export() (PublicKey, error) {
 	}, nil
 }
 
-// revokedKey is a key of which nothing counts any more but that its owner has
-// revoked it.
+// revokedKey is a key without anything but its revocation by its owner.
 func revokedKey(primary *packet.PublicKey, revocation *packet.Signature) (PublicKey, error) {
 	text, err := armorKey([]serializer{primary, revocation})
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 
 // A Revocation is a revocation certificate without the key that it revokes.
 type Revocation struct {
-	// KeyID is that of the key which it names: 16 upper-case hexadecimal digits.
+	// KeyID is the ID of the key that it names: 16 upper-case hexadecimal digits.
 	KeyID string
 
 	signature *packet.Signature
 }
 
-// addRevocation adds a signature that stands alone, which must be a revocation.
+// addRevocation adds a signature without a key, which must be a revocation.
 func (f *KeyFile) addRevocation(g keyGroup) error {
 	signatures, complete := g[0].parseSignatures()
 	if !complete {
@@ -36,8 +36,7 @@ func (f *KeyFile) addRevocation(g keyGroup) error {
 	return nil
 }
 
-// Revoke returns a key as the certificate revokes it, if the key itself has made
-// the certificate.
+// Revoke returns the key revoked by the certificate, which the key itself must have made.
 func (r Revocation) Revoke(key PublicKey) (PublicKey, error) {
 	ring, err := readRing(key)
 	if err != nil {
@@ -57,10 +56,10 @@ func readRing(key PublicKey) (openpgp.EntityList, error) {
 	return ring, nil
 }
 
-// Issuer returns the key, of those given, that a signature names, itself or by a
-// subkey. Whether the key made the signature, [Verify] says.
+// Issuer returns the one of the keys that a signature names, itself or by a subkey. It does
+// not verify that the key made the signature: [Verify] does.
 //
-// Errors: as of Verify.
+// Errors: those of Verify.
 func Issuer(keys []PublicKey, signature []byte) (PublicKey, error) {
 	parsed, _, err := parseSignature(signature)
 	if err != nil {
@@ -78,11 +77,11 @@ func Issuer(keys []PublicKey, signature []byte) (PublicKey, error) {
 	return PublicKey{}, &UnknownIssuerError{KeyID: keyID(*parsed.IssuerKeyId)}
 }
 
-// NewestForms returns of each key the form that its owner signed last, among
-// those that were uploaded. A subkey that the owner has revoked in any of them is
-// revoked in that one, too. The order of the forms says nothing.
+// NewestForms returns for each key the form that its owner signed last, among those that
+// were uploaded. A subkey that is revoked in any form is revoked in the result, too. The
+// forms may be in any order.
 //
-// The keys are not revoked. The error says that the armor of one cannot be read.
+// No key may be revoked. The error says that the armor of a key cannot be read.
 func NewestForms(forms []PublicKey) ([]PublicKey, error) {
 	forms = slices.Clone(forms)
 	slices.SortFunc(forms, func(a, b PublicKey) int {
@@ -107,9 +106,8 @@ func NewestForms(forms []PublicKey) ([]PublicKey, error) {
 	return newest, nil
 }
 
-// withRevokedSubkeys returns a form of a key with the revocations of subkeys that
-// stand in older ones. Whoever has extended the key elsewhere may not have had
-// them.
+// withRevokedSubkeys returns a form of a key with the revocations of subkeys from older
+// forms. The owner may have extended the key on a machine that did not have them.
 func withRevokedSubkeys(form PublicKey, older []PublicKey) (PublicKey, error) {
 	if !slices.ContainsFunc(older, func(key PublicKey) bool { return key.RevokedSubkeys }) {
 		return form, nil
@@ -129,7 +127,7 @@ func withRevokedSubkeys(form PublicKey, older []PublicKey) (PublicKey, error) {
 	return c.export()
 }
 
-// revokeSubkeys takes over the revocations of another form of the certificate.
+// revokeSubkeys adds the revocations of another form of the certificate.
 func (c certificate) revokeSubkeys(other certificate) {
 	for i := range c.subkeys {
 		mine := &c.subkeys[i]

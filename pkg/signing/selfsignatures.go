@@ -8,24 +8,24 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// Terraform before 1.6 reads keys with an older library. To that, a key is none if
-// a signature on it has something of a kind that it does not know: nothing that
-// such a key has signed could ever be installed.
+// Terraform before 1.6 reads keys with an older library. That library refuses a key if it
+// does not know something in a signature on the key. Then nothing that the key has signed
+// could be installed.
 
 var (
-	// keyHashes are those that every client knows, and that one may trust in a
-	// signature by which a key describes itself: SHA-1 and all of SHA-2.
+	// keyHashes are the hashes that every client knows, and that are safe in a
+	// self-signature: SHA-1 and all of SHA-2.
 	keyHashes = []byte{2, 8, 9, 10, 11}
 
-	// criticalKeySubpackets are those that every client knows: times, preferences,
+	// criticalKeySubpackets are the types that every client knows: times, preferences,
 	// issuer, primary user ID, key flags, reason, features, and the cross-signature.
 	criticalKeySubpackets = []byte{subpacketCreated, subpacketLifetime, 9, 11, subpacketIssuer, 21, 22, 25, 27, 29, 30, subpacketEmbedded}
 )
 
 const adviceKey = "make a key without further options (gpg --quick-generate-key), and sign with that one"
 
-// unreadable says what keeps some clients from reading the signatures that are
-// published with the key.
+// unreadable says why some clients cannot read the signatures that are published with the
+// key.
 func (c certificate) unreadable() (problems []string) {
 	add := func(on, why string) {
 		if why != "" {
@@ -44,7 +44,7 @@ func (c certificate) unreadable() (problems []string) {
 	return problems
 }
 
-// unreadableCertification is unreadableSignature for one over a user ID.
+// unreadableCertification is unreadableSignature for a signature over a user ID.
 func unreadableCertification(signature *packet.Signature) string {
 	if t := signature.SigType; t != packet.SigTypeGenericCert && t != packet.SigTypePositiveCert {
 		return fmt.Sprintf("is of type 0x%x, which Terraform before 1.6 does not take for one", byte(t))
@@ -85,8 +85,8 @@ func unreadableContents(contents []byte) string {
 	return ""
 }
 
-// contents returns the signature as it stands in its packet, and nil if it cannot
-// be written.
+// contents returns the contents of the signature's packet, and nil if it cannot be
+// written.
 func contents(signature *packet.Signature) []byte {
 	var written bytes.Buffer
 	if signature.Serialize(&written) != nil {

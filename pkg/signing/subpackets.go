@@ -20,13 +20,13 @@ const (
 )
 
 var (
-	// What a signature over a document may say within what is signed, and
-	// beside it. Of all this, clients need the time and the issuer.
+	// The subpackets that a signature over a document may have, in its signed and
+	// in its unsigned area. Clients need only the time and the issuer.
 	signedSubpackets   = []byte{subpacketCreated, subpacketIssuer, subpacketNotation, subpacketKeyserver, subpacketPolicy, subpacketSigner, subpacketFingerprint}
 	unsignedSubpackets = []byte{subpacketIssuer, subpacketFingerprint}
 
-	// criticalSubpackets are those that every client knows. One that it does
-	// not know and that is marked as critical fails it.
+	// criticalSubpackets are the types that every client knows. A client refuses a
+	// signature for a critical subpacket that it does not know.
 	criticalSubpackets = []byte{subpacketCreated, subpacketIssuer}
 )
 
@@ -36,9 +36,8 @@ type subpacket struct {
 	body     []byte
 }
 
-// checkSubpackets says why a client refuses a signature, now or at a later date,
-// for what it says of itself. The signature has been parsed already, and made by
-// a key with the ID.
+// checkSubpackets says why a client would refuse a signature, now or later, for its
+// subpackets. The signature has been parsed already. id is that of its issuer.
 func checkSubpackets(contents []byte, id uint64) error {
 	signed, unsigned, ok := splitSubpackets(contents)
 	if !ok {
@@ -91,8 +90,8 @@ func count(all []subpacket, kind byte) (n int) {
 	return n
 }
 
-// namesAnother reports whether the subpacket names an issuer, and not the key
-// with this ID: which of two a client believes is its own choice.
+// namesAnother reports whether the subpacket names an issuer that is not the key with this
+// ID. Clients do not agree on which of two issuers counts.
 func (s subpacket) namesAnother(id uint64) bool {
 	last := binary.BigEndian.AppendUint64(nil, id) // of a version 4 fingerprint
 	switch s.kind {
@@ -149,8 +148,8 @@ func readSubpackets(area []byte) (found []subpacket, ok bool) {
 	return found, true
 }
 
-// cutLength takes a subpacket's length, of one, two or five bytes. It is 0, as
-// that of no subpacket is, where it was cut short.
+// cutLength takes a subpacket's length, of one, two or five bytes. A truncated length is
+// 0, which is never the length of a subpacket.
 func cutLength(data []byte) (length uint32, rest []byte) {
 	switch {
 	case data[0] < 192:

@@ -23,7 +23,7 @@ var (
 	ErrWeakHash = errors.New("signature with a weak hash")
 	// ErrSignatureMismatch: not made over these bytes, or not by this key.
 	ErrSignatureMismatch = errors.New("signature does not match the document")
-	// ErrSignatureLifetime: it is valid for a while, and not for good.
+	// ErrSignatureLifetime: valid for a limited time only.
 	ErrSignatureLifetime = errors.New("signature with a lifetime")
 	// ErrSignatureTime: expired, or made in the future or before its key.
 	ErrSignatureTime = errors.New("signature is not valid at this time")
@@ -48,10 +48,10 @@ func invalid(kind error, format string, args ...any) error {
 	return &InvalidSignatureError{kind, fmt.Sprintf(format, args...)}
 }
 
-// An UnknownIssuerError says that none of the given keys made a signature. One
-// that arrives later may have.
+// An UnknownIssuerError says that none of the given keys made a signature. A key that is
+// uploaded later may have made it.
 type UnknownIssuerError struct {
-	// KeyID is that of the key which made the signature, perhaps a subkey: 16
+	// KeyID is the ID of the key that made the signature, perhaps a subkey: 16
 	// upper-case hexadecimal digits.
 	KeyID string
 }
@@ -60,11 +60,11 @@ func (e *UnknownIssuerError) Error() string {
 	return fmt.Sprintf("no public key for the signature: it was made with key %s", e.KeyID)
 }
 
-// InspectSignature checks the form of a signature that is to be served, and
-// returns the ID of the key that made it, perhaps a subkey: 16 upper-case
-// hexadecimal digits. It needs neither key nor document. What it lets through,
-// no client refuses, also not at a later date; [Verify] takes what clients take
-// today. The error is an *[InvalidSignatureError].
+// InspectSignature checks the form of a signature before it is served, and returns the ID
+// of the key that made it, perhaps a subkey: 16 upper-case hexadecimal digits. It needs
+// neither key nor document. No client refuses the form of a signature that it accepts, now
+// or later; [Verify] accepts what clients accept today. The error is an
+// *[InvalidSignatureError].
 func InspectSignature(signature []byte) (issuerKeyID string, err error) {
 	parsed, contents, err := parseSignature(signature)
 	if err != nil {
@@ -79,9 +79,9 @@ func InspectSignature(signature []byte) (issuerKeyID string, err error) {
 	return keyID(*parsed.IssuerKeyId), nil
 }
 
-// Verify checks a signature over a document, and returns the key, of those
-// given, that made it, itself or with a subkey. Keys and signatures must be
-// valid now; a clock that runs up to five minutes ahead is forgiven.
+// Verify checks a signature over a document, and returns the one of the keys that made it,
+// itself or with a subkey. Keys and signatures must be valid now; their times may be up to
+// five minutes in the future.
 //
 // Errors: *[InvalidSignatureError]; *[UnknownIssuerError]; any other if the
 // armor of one of the keys cannot be read.
