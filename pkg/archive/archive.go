@@ -1,10 +1,10 @@
 // Package archive states what a provider zip or a module archive may hold, and
 // computes its h1 hash.
 //
-// The clients unpack what a registry sends them with few questions asked: they
-// follow no limit, turn symbolic links into empty files, and on a file system
-// that ignores case let one file overwrite another. So an archive is judged
-// before it is published. It is accepted when it keeps these rules:
+// The clients check little when they unpack an archive: they have no limits, turn symbolic
+// links into empty files, and on a file system that ignores case let one file overwrite
+// another. So an archive is checked before it is published. It is accepted if it keeps
+// these rules:
 //
 //   - It is what its name says, a zip or a gzip-compressed tar, from its first
 //     byte on, and complete: every checksum in it is verified. After the end of
@@ -20,38 +20,36 @@
 //     zip at most [MaxDirectory], as the headers before its entries do.
 //   - Names are relative, in UTF-8, with forward slashes: no leading "/", no
 //     backslash, no empty, "." or ".." segment, at most [MaxName] bytes, and
-//     [MaxSegment] in each segment. In a module archive a leading "./" is no
+//     [MaxSegment] in each segment. In a module archive a leading "./" is not
 //     part of the name.
-//   - Names can be seen and be made on every system: no control, format or
-//     other invisible characters, none that Unicode gives no meaning, none of
-//     <>:"|?*, no dot or space at the end of a segment, no segment that Windows
-//     takes for a device (NUL, com1.txt) or that has the form of its short names
-//     (MODULE~1.TF).
-//   - No two names are equal, nor equal but for case or for how Unicode spells
-//     them, folders included, and no file is also a folder.
+//   - Names are visible and valid on every system. They have no control, format or other
+//     invisible characters, no unassigned or private ones, and none of <>:"|?*. No segment
+//     ends in a dot or a space, is a device to Windows (NUL, com1.txt) or has the form of
+//     its short names (MODULE~1.TF).
+//   - No two names, of files or folders, are equal, or differ only in case or in how
+//     Unicode writes them. No file is also a folder.
 //   - Everything is a regular file or a folder: no symbolic or hard links, no
 //     devices, no pipes, no sparse files. A pax global header, which git puts
-//     into its tarballs, is not an entry, and says nothing of what entries are.
+//     into its tarballs, is not an entry, and must not change what entries are.
 //   - No entry has a second name, in a pax header beside a GNU long name or in a
-//     zip's Unicode path field, and in a zip the header before an entry's content
-//     says the same name, compression, sizes and checksum as the directory: a scanner
-//     would see other files than the clients.
+//     zip's Unicode path field. In a zip the header before an entry's content has the same
+//     name, compression, sizes and checksum as the directory. Else a scanner could see
+//     other files than the clients.
 //   - Entries of a zip are stored or deflated, not encrypted, and share no
 //     bytes with one another.
 //   - A provider zip holds, at its top level, a non-empty file named
 //     terraform-provider-TYPE, followed by nothing, "_" or ".": the clients run
-//     the first such file in the order of names. But for Windows it is executable:
-//     the clients unpack it with the mode that the zip gives it. If it is an ELF,
-//     Mach-O or PE file, then it is one that runs on the package's platform.
+//     the first such file in the order of names. It is executable, unless it is for
+//     Windows: the clients unpack it with its mode in the zip. If it is an ELF, Mach-O or
+//     PE file, it is built for the package's platform.
 //   - A module archive holds a file that Terraform or OpenTofu reads as configuration,
-//     in whichever folder: .tf, .tofu, .tf.json or .tofu.json. Beside a file named
-//     terraform-provider-… at the top level it is a provider package, unless there is
-//     configuration there, too.
-//   - A [ManifestName] at the top level of a provider zip is one that
-//     [ParseManifest] accepts.
+//     in any folder: .tf, .tofu, .tf.json or .tofu.json. An archive with a file named
+//     terraform-provider-… at the top level must have configuration there, too: else it
+//     is a provider package.
+//   - [ParseManifest] accepts the [ManifestName] at the top level of a provider zip, if
+//     there is one.
 //
-// State files and values of variables in a module archive are no violation, and warned
-// of.
+// State files and values of variables in a module archive are accepted, with a warning.
 //
 // A module archive whose only top-level entry is a folder that itself directly
 // holds a .tf, .tofu, .tf.json or .tofu.json file is wrapped: its module is the
@@ -59,12 +57,12 @@
 // this by itself for a module that comes from a registry.
 //
 // The h1 hash is that of golang.org/x/mod/sumdb/dirhash, which the clients
-// write into their lock files: for a provider zip over its entries as they are
-// named, folders included; for a module over its files alone, so that it is the
-// same for a zip and a tar.gz of one tree, wrapped or not.
+// write into their lock files. For a provider zip it is over all entries, including
+// folders; for a module over its files alone, so that it is the same for a zip and a
+// tar.gz of one tree, wrapped or not.
 //
-// Content is streamed. What is kept in memory is the names and a checksum per
-// file, both bounded by the limits above whatever the size of the archive.
+// Content is streamed. Only the names and a checksum per file are kept in memory, both
+// bounded by the limits above.
 package archive
 
 import (
@@ -74,11 +72,9 @@ import (
 
 // The limits. Sizes are in bytes.
 const (
-	// MaxProviderExpanded is how much the files of a provider zip may hold
-	// together.
+	// MaxProviderExpanded is how large the files of a provider zip may be together.
 	MaxProviderExpanded = 8 << 30
-	// MaxModuleExpanded is how much the files of a module archive may hold
-	// together.
+	// MaxModuleExpanded is how large the files of a module archive may be together.
 	MaxModuleExpanded = 256 << 20
 	// MaxRatio is how many times larger than the archive its files may be, not
 	// counting the first RatioFree bytes.
@@ -90,12 +86,10 @@ const (
 	// MaxEntries is how many files and folders an archive may hold, counting
 	// the folders that have no entry of their own.
 	MaxEntries = 2 * MaxFiles
-	// MaxName is how long the full name of a file or folder may be. On macOS a
-	// path has room for twice as much, where clients put their own folders in
-	// front of it.
+	// MaxName is how long the full name of a file or folder may be. A path on macOS
+	// may have twice as much, and the clients put their own folders in front of it.
 	MaxName = 512
-	// MaxSegment is how long a name may be between two slashes: no file system
-	// takes more.
+	// MaxSegment is how long a segment of a name may be, as on common file systems.
 	MaxSegment = 255
 	// MaxNames is how long all names of an archive may be together.
 	MaxNames = 4 << 20
@@ -125,7 +119,7 @@ type rules struct {
 	directory int64
 	overhead  int64
 	padding   int64
-	dotSlash  bool // a leading "./" is no part of a name
+	dotSlash  bool // a leading "./" is not part of a name
 }
 
 func providerRules() rules {
@@ -153,7 +147,7 @@ func moduleRules() rules {
 // A Format is the file format of an archive.
 type Format int
 
-// The formats that module archives come in; provider packages are always Zip.
+// The formats of module archives. Provider packages are always Zip.
 const (
 	Zip Format = iota
 	TarGz
@@ -174,10 +168,9 @@ func (f Format) String() string {
 // Ext returns the file name extension of the format, ".zip" or ".tar.gz".
 func (f Format) Ext() string { return "." + f.String() }
 
-// Violations are the reasons, each a full sentence, why an archive is not
-// accepted: all of them, up to [MaxViolations]. It is the error for whatever is
-// the fault of the archive; any other error of this package means that the
-// archive could not be read, and says nothing about it.
+// Violations are the reasons, each a full sentence, why an archive is not accepted: all of
+// them, up to [MaxViolations]. Any other error of this package means that the archive
+// could not be read; the archive may be good.
 type Violations []string
 
 // Error returns the first violation and how many more there are.

@@ -13,30 +13,28 @@ import (
 	"strings"
 )
 
-// headSize is how much of an executable is looked at. What it is made for stands at
-// its beginning: the packages debug/elf, debug/macho and debug/pe would read the whole
-// of it.
+// headSize is how much of an executable is read: its platform is at its beginning. The
+// packages debug/elf, debug/macho and debug/pe would read all of it.
 const headSize = 4 << 10
 
-// checkRuns says why an executable cannot run on the platform that it is for, where
-// that is certain. What systems run beside their own is let in.
-func (in *inspection) checkRuns(f zipFile, p Provider) {
+// checkPlatform adds why an executable cannot run on the package's platform, if that is
+// certain. It accepts an executable for another platform that the system also runs.
+func (in *inspection) checkPlatform(f zipFile, p Provider) {
 	if p.OS == "" {
 		return
 	}
 	if p.OS != "windows" && f.Mode()&0o111 == 0 {
-		in.violate("%s is not executable: the zip gives it %s, with which the clients unpack it and then cannot run it; set its executable bit (chmod +x) and zip it again on Linux or macOS.", quote(f.name), modeWords(f))
+		in.violate("%s is not executable: the zip gives it %s, with which the clients unpack it and then cannot run it; set its executable bit (chmod +x) and zip it again on Linux or macOS.", quote(f.name), describeMode(f))
 	}
 	made := machinesOf(in.head(f))
 	if len(made) == 0 || slices.ContainsFunc(made, func(m machine) bool { return m.runsOn(p.OS, p.Arch) }) {
 		return
 	}
-	in.violate("%s is an executable for %s, and the package's name says %s_%s: build it for that, or name the package after what it is.", quote(f.name), names(made), p.OS, p.Arch)
+	in.violate("%s is an executable for %s, and the package's name says %s_%s: build it for that, or name the package after what it is.", quote(f.name), describeMachines(made), p.OS, p.Arch)
 }
 
-// modeWords is the mode of an entry, of which zips that were made on Windows say
-// nothing.
-func modeWords(f zipFile) string {
+// describeMode is the mode of an entry, which a zip that was made on Windows does not have.
+func describeMode(f zipFile) string {
 	const unix, macOS = 3, 19 // APPNOTE.TXT 4.4.2
 	if by := f.CreatorVersion >> 8; by != unix && by != macOS {
 		return "no mode, as on Windows"
@@ -44,8 +42,8 @@ func modeWords(f zipFile) string {
 	return fmt.Sprintf("the mode %04o", f.Mode()&fs.ModePerm)
 }
 
-// head is the first bytes of a file, or none where it cannot be read: that is said
-// elsewhere.
+// head is the first bytes of a file. It is empty if the file cannot be read, which
+// readZipFile reports.
 func (in *inspection) head(f zipFile) []byte {
 	rc, err := f.Open()
 	if err != nil {
@@ -59,16 +57,16 @@ func (in *inspection) head(f zipFile) []byte {
 	return head
 }
 
-// A machine is what an executable is made for.
+// A machine is the platform for which an executable is built.
 type machine struct {
 	format  string // "ELF", "Mach-O" or "PE"
-	os      string // where an ELF says it; of the other formats, the one that there is
-	arch    string // as Go names it; empty where this does not know it
-	unknown string // what stands in its place
+	os      string // for ELF only if the file says it; for other formats their one system
+	arch    string // as Go names it; empty if it is not known here
+	unknown string // describes an architecture that is not known
 }
 
-// names are the platforms as far as they are known.
-func names(made []machine) string {
+// describeMachines names the platforms of an executable.
+func describeMachines(made []machine) string {
 	var all []string
 	for _, m := range made {
 		arch := cmp.Or(m.arch, m.unknown)
@@ -81,22 +79,22 @@ func names(made []machine) string {
 	return strings.Join(all, " and ") + " (" + made[0].format + ")"
 }
 
-// formats are the formats of executables by the systems that run no others.
+// formats has the one format of executables that each system runs.
 var formats = map[string]string{
 	"android": "ELF", "dragonfly": "ELF", "freebsd": "ELF", "illumos": "ELF", "linux": "ELF", "netbsd": "ELF", "openbsd": "ELF", "solaris": "ELF",
 	"darwin": "Mach-O", "ios": "Mach-O",
 	"windows": "PE",
 }
 
-// alsoRuns are the architectures whose executables a system runs beside its own: 32
-// bits on 64, and by Rosetta and its like on Windows.
+// alsoRuns has, by format and architecture, the other architectures whose executables run
+// there: 32 bits on 64, and by emulation such as Rosetta.
 var alsoRuns = map[string]map[string][]string{
 	"ELF":    {"amd64": {"386"}, "mips64": {"mips"}, "mips64le": {"mipsle"}},
 	"Mach-O": {"arm64": {"amd64"}},
 	"PE":     {"amd64": {"386"}, "arm64": {"amd64", "386", "arm"}},
 }
 
-// runsOn says whether an executable may run on a platform. Of what is not known it may.
+// runsOn says whether an executable may run on a platform. On an unknown one it may.
 func (m machine) runsOn(system, arch string) bool {
 	format, known := formats[system]
 	if !known {
@@ -111,7 +109,7 @@ func (m machine) runsOn(system, arch string) bool {
 	return m.arch == arch || slices.Contains(alsoRuns[format][arch], m.arch)
 }
 
-// family is the system that runs a system's executables.
+// family is the system whose executables a system runs.
 func family(system string) string {
 	switch system {
 	case "android":
@@ -125,8 +123,8 @@ func family(system string) string {
 	}
 }
 
-// machinesOf says what an executable is made for: of a fat one several, and of what is
-// none that this knows, such as a script, nothing.
+// machinesOf is the platforms of an executable: several for a fat one, and none for a file
+// of another format, such as a script.
 func machinesOf(head []byte) []machine {
 	switch {
 	case len(head) >= 20 && string(head[:4]) == elf.ELFMAG:
@@ -146,13 +144,13 @@ func machinesOf(head []byte) []machine {
 	return nil
 }
 
-// elfSystems are the systems that an ELF executable may name. Most name none.
+// elfSystems are the systems that an ELF executable may name. Most do not name one.
 var elfSystems = map[elf.OSABI]string{
 	elf.ELFOSABI_LINUX: "linux", elf.ELFOSABI_FREEBSD: "freebsd", elf.ELFOSABI_NETBSD: "netbsd", elf.ELFOSABI_OPENBSD: "openbsd", elf.ELFOSABI_SOLARIS: "solaris",
 }
 
-// elfArchitectures are architectures by the machine of an ELF executable, whether it
-// is of 64 bits, and whether it is little-endian.
+// elfArchitectures has architectures by the machine of an ELF executable, its number of bits
+// and its byte order.
 var elfArchitectures = map[elfKind]string{
 	{elf.EM_386, false, true}: "386", {elf.EM_X86_64, true, true}: "amd64", {elf.EM_X86_64, false, true}: "amd64",
 	{elf.EM_ARM, false, true}: "arm", {elf.EM_AARCH64, true, true}: "arm64",
@@ -162,7 +160,7 @@ var elfArchitectures = map[elfKind]string{
 	{elf.EM_RISCV, true, true}: "riscv64", {elf.EM_S390, true, false}: "s390x",
 }
 
-// What Mach-O and PE call architectures.
+// The numbers of architectures in Mach-O and PE.
 var (
 	machoArchitectures = map[macho.Cpu]string{macho.Cpu386: "386", macho.CpuAmd64: "amd64", macho.CpuArm: "arm", macho.CpuArm64: "arm64"}
 	peArchitectures    = map[uint16]string{
@@ -170,7 +168,7 @@ var (
 	}
 )
 
-// knownArchitectures are those that executables are told apart by.
+// knownArchitectures are the architectures that executables can be distinguished by.
 var knownArchitectures = []string{
 	"386", "amd64", "arm", "arm64", "loong64", "mips", "mipsle", "mips64", "mips64le", "ppc64", "ppc64le", "riscv64", "s390x",
 }
@@ -199,8 +197,8 @@ func machoMachine(cpu macho.Cpu) machine {
 	return machine{format: "Mach-O", os: "darwin", arch: machoArchitectures[cpu], unknown: fmt.Sprintf("machine %d", uint32(cpu))}
 }
 
-// fatMachines are those of an executable for several. Java's class files begin with
-// the same bytes, and go on with a number that is larger than any fat file's.
+// fatMachines is the platforms of a fat executable. Java's class files begin with the same
+// bytes, but then have a number that is larger than any fat file's count.
 func fatMachines(head []byte) (all []machine) {
 	const headerLen, archLen, maxArchitectures = 8, 20, 30
 	count := binary.BigEndian.Uint32(head[4:])
@@ -213,7 +211,7 @@ func fatMachines(head []byte) (all []machine) {
 	return all
 }
 
-// peMachines is what a Windows executable is made for, which stands behind a program
+// peMachines is the platform of a Windows executable, whose header comes after a program
 // for DOS.
 func peMachines(head []byte) []machine {
 	const offsetAt, headerLen = 0x3c, 6

@@ -253,7 +253,7 @@ func FuzzMachinesOf(f *testing.F) {
 				t.Errorf("%+v", m)
 			}
 		}
-		if len(made) > 0 && names(made) == "" {
+		if len(made) > 0 && describeMachines(made) == "" {
 			t.Error("it has no name")
 		}
 	})

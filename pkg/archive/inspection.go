@@ -13,24 +13,24 @@ import (
 	"sync"
 )
 
-// An inspection is one archive being judged. Its methods note what they find
-// and carry on where they can; the verdict comes at the end.
+// An inspection is the check of one archive. Its methods note violations and go on where
+// they can; the verdict comes at the end.
 type inspection struct {
-	src        *source
-	rules      rules
-	violations Violations
-	tree       tree
-	admitted   int       // files whose names are fine
-	files      []content // files that have been read
-	folders    []string
-	headers    int64 // bytes of those before the entries of a zip
-	expanded   int64 // as the headers say, before it is read
-	exceeded   bool  // a limit is: nothing more is expanded
-	buf        []byte
-	beside     []byte // more of them, once a large file needs them
+	src         *source
+	rules       rules
+	violations  Violations
+	tree        tree
+	admitted    int       // files whose names are fine
+	files       []content // files that have been read
+	folders     []string
+	headers     int64 // bytes of the headers before the entries of a zip
+	expanded    int64 // bytes of the files' content, as the headers say
+	exceeded    bool  // whether a limit is exceeded: then nothing more is expanded
+	buf         []byte
+	hashBuffers []byte // for large files; made when the first one comes
 }
 
-// content is what is kept of a file.
+// content is the name and the checksum of a file.
 type content struct {
 	name string
 	sum  [sha256.Size]byte
@@ -67,9 +67,8 @@ func (in *inspection) exceed(format string, args ...any) {
 	in.exceeded = true
 }
 
-// admit judges the name of a file or folder and returns it without "./" in
-// front and "/" behind. It reports false when there is no such entry: the name
-// breaks a rule, or is that of the root.
+// admit checks the name of a file or folder and returns it without "./" in front and "/"
+// behind. It returns false if the name breaks a rule, or is that of the root.
 func (in *inspection) admit(raw string, k kind) (string, bool) {
 	name := raw
 	if k == folder {
@@ -124,7 +123,7 @@ func (in *inspection) read(name string, r io.Reader) error {
 	h := sha256.New()
 	n, err := io.CopyBuffer(h, io.LimitReader(r, smallFile), in.buf)
 	if n == smallFile {
-		err = in.copyBeside(h, r)
+		err = in.hashConcurrently(h, r)
 	}
 	if err != nil {
 		return err
@@ -133,20 +132,19 @@ func (in *inspection) read(name string, r io.Reader) error {
 	return nil
 }
 
-// smallFile is how much of a file is read, in bytes, before its checksum is
-// computed beside the reading.
+// smallFile is how much of a file is read, in bytes, before another goroutine computes its
+// checksum.
 const smallFile = 1 << 20
 
-// copyBeside copies what it reads to a hash in a goroutine of its own, which
-// ends before it returns: to expand a large file takes a processor, and to hash
-// it another.
-func (in *inspection) copyBeside(h hash.Hash, r io.Reader) (err error) {
+// hashConcurrently reads r and hashes it in another goroutine, which ends before it
+// returns: so a large file is expanded on one processor and hashed on another.
+func (in *inspection) hashConcurrently(h hash.Hash, r io.Reader) (err error) {
 	const buffers = 8
-	if in.beside == nil {
-		in.beside = make([]byte, buffers*len(in.buf))
+	if in.hashBuffers == nil {
+		in.hashBuffers = make([]byte, buffers*len(in.buf))
 	}
 	filled, free := make(chan []byte, buffers), make(chan []byte, buffers)
-	for buf := range slices.Chunk(in.beside, len(in.buf)) {
+	for buf := range slices.Chunk(in.hashBuffers, len(in.buf)) {
 		free <- buf
 	}
 	var hashing sync.WaitGroup
@@ -170,10 +168,9 @@ func (in *inspection) copyBeside(h hash.Hash, r io.Reader) (err error) {
 	return err
 }
 
-// h1 returns the hash of the files, with prefix cut from their names, and of
-// the folders in the way that dirhash.HashZip sees them: as empty files whose
-// names end in a slash. (dirhash itself opens files in the order of their
-// names, which a tar cannot do.)
+// h1 returns the hash of the files, with prefix cut from their names, and of the folders,
+// which are to dirhash.HashZip empty files whose names end in a slash. (dirhash itself
+// opens files in the order of their names, which a tar cannot do.)
 func (in *inspection) h1(prefix string, folders []string) string {
 	entries := make([]content, 0, len(in.files)+len(folders))
 	for _, f := range in.files {
@@ -190,7 +187,7 @@ func (in *inspection) h1(prefix string, folders []string) string {
 	return "h1:" + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// signatures are how files begin that are uploaded under the name of another.
+// signatures are the first bytes of files that people upload under a wrong name.
 var signatures = []struct {
 	offset      int
 	magic, kind string
@@ -208,9 +205,9 @@ var signatures = []struct {
 	{0, "\xcf\xfa\xed\xfe", "an executable"},
 }
 
-// begins reports whether the file begins as one of the format does. Whoever
-// unpacks an archive may go by its first bytes alone, as OpenTofu does.
-func (in *inspection) begins(format Format, magic ...string) bool {
+// hasMagic reports whether the file begins with one of the magic numbers of a format. Some
+// clients, such as OpenTofu, choose the format by these bytes alone.
+func (in *inspection) hasMagic(format Format, magic ...string) bool {
 	if in.src.size <= 0 {
 		in.violate("The file is empty (0 bytes).")
 		return false
@@ -240,7 +237,7 @@ func (in *inspection) damaged(name string, err error) {
 	in.violate("The content of %s is damaged.", quote(name))
 }
 
-// bytesText writes a number of bytes in the largest unit that it is whole in.
+// bytesText writes a number of bytes in the largest unit of which it is a multiple.
 func bytesText(n int64) string {
 	for _, unit := range []struct {
 		name string

@@ -37,7 +37,7 @@ func ParseManifest(data []byte) (protocols []string, err error) {
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return nil, errors.New("it is not the JSON that is expected" + whereJSON(err))
+		return nil, errors.New("it is not the JSON that is expected" + jsonPlace(err))
 	}
 	if doc.Version != 1 {
 		return nil, fmt.Errorf(`"version" is %d or missing; it must be 1`, doc.Version)
@@ -48,8 +48,8 @@ func ParseManifest(data []byte) (protocols []string, err error) {
 	return highestMinors(doc.Metadata.ProtocolVersions)
 }
 
-// whereJSON says where a document is not what is expected.
-func whereJSON(err error) string {
+// jsonPlace says where a document is not the expected JSON.
+func jsonPlace(err error) string {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {

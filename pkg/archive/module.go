@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// A Module is what is learnt from a module archive.
+// A Module describes an accepted module archive.
 type Module struct {
 	H1       string   // "h1:" and base64, over the files of the module
 	Files    int      // how many files it holds
 	Expanded int64    // bytes of all files together
-	Wrapper  string   // the top-level folder that is the module, for Unwrap; "" when the archive can be served as it is
-	Warnings []string // full sentences: what it holds that its publisher may not mean to give away
+	Wrapper  string   // the top-level folder that is the module, for Unwrap; "" if the archive can be served as it is
+	Warnings []string // full sentences about files that its publisher perhaps did not want to publish
 }
 
-// CheckModule judges a module archive. The error is [Violations] when the
-// archive breaks a rule; any other error comes from r or ctx, and the check can
-// be tried again.
+// CheckModule checks a module archive. The error is [Violations] if the archive breaks a
+// rule. Any other error comes from r or ctx, and the check can be tried again.
 func CheckModule(ctx context.Context, r io.ReaderAt, size int64, format Format) (Module, error) {
 	return checkModule(inspect(ctx, r, size, moduleRules()), format)
 }
@@ -48,8 +47,8 @@ func checkModule(in *inspection, format Format) (Module, error) {
 	return m, nil
 }
 
-// checkConfiguration looks for what makes a module of an archive. A provider package
-// under a module's name may hold some, too, in a folder of examples.
+// checkConfiguration looks for configuration. A provider package under a module's name may
+// have some, too, in a folder of examples.
 func (in *inspection) checkConfiguration() {
 	found, atRoot, executable := false, false, ""
 	for _, f := range in.files {
@@ -69,11 +68,11 @@ func (in *inspection) checkConfiguration() {
 	}
 }
 
-// maxWarnings is how many files are warned of by their names.
+// maxWarnings is how many files the warnings name.
 const maxWarnings = 10
 
-// warnings are about files that have values of their publisher's in them. Nobody needs
-// them in a module, and everyone who installs it gets them.
+// warnings are about files with the publisher's own state and values. Nobody needs them in
+// a module, and everyone who installs it gets them.
 func (in *inspection) warnings() (all []string) {
 	more := 0
 	for _, f := range in.files {
@@ -101,20 +100,20 @@ func (in *inspection) warnings() (all []string) {
 	return all
 }
 
-// isState says whether Terraform and OpenTofu name a state, or its backup, so.
+// isState says whether it is a name that Terraform and OpenTofu give to a state or its backup.
 func isState(base string) bool {
 	return strings.HasSuffix(base, ".tfstate") || strings.Contains(base, ".tfstate.") && strings.HasSuffix(base, ".backup")
 }
 
 // isValues says whether Terraform and OpenTofu read values of variables from a file of
-// this name without being told to.
+// this name by themselves.
 func isValues(base string) bool {
 	base = strings.TrimSuffix(base, ".json")
 	return base == "terraform.tfvars" || strings.HasSuffix(base, ".auto.tfvars")
 }
 
-// checkUnwrapped judges what unwrapping will make by the one rule that depends on
-// more than the entries: it may be so much smaller that it expands to too much.
+// checkUnwrapped checks the ratio of the unwrapped archive. It is the one rule that the
+// unwrapped archive could break: it may be much smaller than the uploaded one.
 func (in *inspection) checkUnwrapped(format Format, wrapper string) error {
 	if wrapper == "" || in.expanded <= in.rules.ratioFree {
 		return nil
@@ -138,7 +137,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wrapper returns the only top-level folder, if it is one that is a module.
+// wrapper returns the only top-level folder, if that is a module.
 func (in *inspection) wrapper() string {
 	top, only := in.tree.top()
 	if !only {
@@ -153,7 +152,7 @@ func (in *inspection) wrapper() string {
 }
 
 // isConfiguration reports whether Terraform or OpenTofu reads a file of this
-// name; both pass over files whose names begin with a dot.
+// name. Both ignore files whose names begin with a dot.
 func isConfiguration(base string) bool {
 	if strings.HasPrefix(base, ".") {
 		return false

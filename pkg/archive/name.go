@@ -14,10 +14,8 @@ import (
 // nameProblem says what is wrong with the name of a file or folder, or "". It
 // completes a sentence that begins with the name.
 //
-// Most rules are those of file systems on which a name would be another: it
-// would overwrite a file that nobody thought of, or nobody could make it. They
-// hold for each segment by itself, so what unwrapping leaves of a name keeps
-// them, too.
+// Most rules are for file systems that change a name, and so overwrite another file, or
+// refuse it. They hold for each segment by itself, so an unwrapped name keeps them, too.
 func nameProblem(name string) string {
 	switch {
 	case name == "":
@@ -42,7 +40,7 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// characterProblem says why no name may hold a character, or "".
+// characterProblem says why a name must not have a character, or "".
 func characterProblem(r rune) string {
 	switch {
 	case unicode.IsControl(r):
@@ -53,18 +51,17 @@ func characterProblem(r rune) string {
 		return fmt.Sprintf("has %q in its name, which Windows accepts in none; rename it.", r)
 	case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point), r == blank:
 		return fmt.Sprintf("has the invisible character %U in its name; rename it.", r)
-	case !unicode.IsGraphic(r): // what is left: for private use, or unassigned
+	case !unicode.IsGraphic(r): // for private use, or unassigned
 		return fmt.Sprintf("has %U in its name, to which Unicode %s gives no meaning; rename it.", r, unicode.Version)
 	default:
 		return ""
 	}
 }
 
-// blank is the pattern of Braille without a dot: a symbol to Unicode, and
-// nothing to the eye.
+// blank is the Braille pattern without a dot: a symbol to Unicode, but invisible.
 const blank = '\u2800'
 
-// segmentProblem says why no file or folder may be called so, or "".
+// segmentProblem says why a file or folder must not have a name, or "".
 func segmentProblem(segment string) string {
 	last, _ := utf8.DecodeLastRuneInString(segment)
 	switch {
@@ -87,12 +84,12 @@ func segmentProblem(segment string) string {
 	}
 }
 
-// deviceName matches what Windows takes for a device in any folder: spaces
-// before the first dot do not count, nor does what follows it.
+// deviceName matches the names of Windows' devices, which are in every folder. Windows
+// ignores spaces before the first dot, and all that follows it.
 var deviceName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|(com|lpt)[1-9¹²³]|conin\$|conout\$) *(\.|$)`)
 
-// isShortName reports whether a name is such as MODULE~1.TF. Windows gives one
-// to modules.tf.json, and who then writes MODULE~1.TF overwrites that.
+// isShortName reports whether a name has the form of MODULE~1.TF. Windows gives this name
+// to modules.tf.json: so a file MODULE~1.TF would overwrite that one.
 func isShortName(segment string) bool {
 	base, _, _ := strings.Cut(segment, ".")
 	return shortName.MatchString(segment) && utf8.RuneCountInString(base) <= 8
@@ -100,8 +97,8 @@ func isShortName(segment string) bool {
 
 var shortName = regexp.MustCompile(`^[^.]*~[1-9][0-9]*(\.[^.]{0,3})?$`)
 
-// decompose returns a name in the form of Unicode in which the letter é is two,
-// and without what says how the character before it is drawn.
+// decompose returns a name in the form of Unicode that writes é as two characters, without
+// variation selectors.
 func decompose(name string) string {
 	return norm.NFD.String(strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Variation_Selector, r) {
@@ -111,8 +108,8 @@ func decompose(name string) string {
 	}, name))
 }
 
-// A name with more marks in a row than Unicode's Stream-Safe Text Format has
-// (UAX #15) is decomposed with a joiner between them, and so not to one form.
+// A name with more marks in a row than Unicode's Stream-Safe Text Format allows (UAX #15)
+// is decomposed with joiners between them, and so has more than one decomposed form.
 const (
 	maxMarks = 30
 	joiner   = '\u034f'
@@ -132,7 +129,7 @@ func shorten(name string) string {
 	return name
 }
 
-// A tree is the names of an archive as a file system will see them.
+// A tree is the names in an archive as a file system sees them.
 type tree struct {
 	nodes map[string]node // by name without regard to case
 	bytes int             // of all names added
@@ -151,8 +148,8 @@ const (
 	file
 )
 
-// add adds a file or folder and the folders that lead to it. What it returns is
-// "" or a sentence that says how the name clashes with an earlier one.
+// add adds a file or folder and the folders that lead to it. It returns a sentence that
+// says how the name clashes with an earlier one, or "".
 func (t *tree) add(name string, k kind) string {
 	name = strings.Clone(name) // a tar reader's names may hold on to a whole pax header
 	folded := fold(name)
@@ -190,7 +187,7 @@ func (t *tree) put(folded string, n node) string {
 	return ""
 }
 
-// clashText says that two names are one to some file system.
+// clashText says that two names are the same to some file systems.
 func clashText(a, b string) string {
 	if strings.EqualFold(a, b) {
 		return fmt.Sprintf("%s and %s differ only in case, which not every file system can tell apart.", quote(a), quote(b))
@@ -198,8 +195,7 @@ func clashText(a, b string) string {
 	return fmt.Sprintf("%+q and %+q are two spellings of one name, which not every file system can tell apart; rename one.", shorten(a), shorten(b))
 }
 
-// top returns the only top-level entry, and false when there are several or
-// none.
+// top returns the only top-level entry, and false if there is not exactly one.
 func (t *tree) top() (node, bool) {
 	var only node
 	count := 0
@@ -212,10 +208,9 @@ func (t *tree) top() (node, bool) {
 	return only, count == 1
 }
 
-// fold maps names that some file system takes for one to one string: some ignore
-// case, some keep the letter é as two, and some pass over what cannot be seen. The
-// way through upper case joins letters that have two lower-case forms, and folding
-// joins ß and ss.
+// fold maps names to the same string if they are the same to some file system: some ignore
+// case, some write é as two characters, and some ignore invisible characters. Upper case
+// joins letters that have two lower-case forms, and folding joins ß and ss.
 func fold(name string) string {
 	name = strings.ToLower(strings.ToUpper(decompose(name)))
 	return norm.NFD.String(cases.Fold().String(name))

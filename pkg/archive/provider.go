@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Package is what is learnt from a provider zip.
+// A Package describes an accepted provider zip.
 type Package struct {
 	H1        string   // "h1:" and base64, as in a lock file
 	Files     int      // how many files it holds
@@ -17,15 +17,14 @@ type Package struct {
 	Protocols []string // of its terraform-registry-manifest.json, as ParseManifest returns them; nil without one
 }
 
-// Provider says what a provider zip is to hold.
+// Provider says what a provider zip must hold.
 type Provider struct {
 	Type     string
-	OS, Arch string // that its executable is to run on; empty: whether it runs is not looked at
+	OS, Arch string // on which its executable must run; empty: not checked
 }
 
-// CheckProvider judges the zip of a provider. The error is [Violations] when the
-// zip breaks a rule; any other error comes from r or ctx, and the check can be
-// tried again.
+// CheckProvider checks the zip of a provider. The error is [Violations] if the zip breaks
+// a rule. Any other error comes from r or ctx, and the check can be tried again.
 func CheckProvider(ctx context.Context, r io.ReaderAt, size int64, p Provider) (Package, error) {
 	return checkProvider(inspect(ctx, r, size, providerRules()), p)
 }
@@ -47,7 +46,7 @@ func checkProvider(in *inspection, p Provider) (Package, error) {
 	}, nil
 }
 
-// executablePrefix is how the name of a provider's executable begins.
+// executablePrefix begins the name of a provider's executable.
 const executablePrefix = "terraform-provider-"
 
 // checkExecutable looks for the file that the clients would run.
@@ -62,7 +61,7 @@ func (in *inspection) checkExecutable(files []zipFile, p Provider) {
 			if f.UncompressedSize64 == 0 {
 				in.violate("%s, which the clients would run, is empty.", quote(f.name))
 			} else if !in.exceeded {
-				in.checkRuns(f, p)
+				in.checkPlatform(f, p)
 			}
 			return
 		case isExecutable(base, want) && misplaced == "":
@@ -95,7 +94,7 @@ func (in *inspection) manifest(files []zipFile) []string {
 	}
 	rc, err := files[i].Open()
 	if err != nil {
-		return nil // reading it for the hash has failed as well
+		return nil // readZipFile has reported it
 	}
 	defer rc.Close()
 	data, err := io.ReadAll(io.LimitReader(rc, MaxManifest+1))

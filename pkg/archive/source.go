@@ -10,11 +10,10 @@ import (
 // errBudget is what a source returns once its budget is spent.
 var errBudget = errors.New("archive: read budget exceeded")
 
-// A source is the archive file. It remembers why it could not be read, so that
-// a failing disk or a cancelled context is never taken for a damaged archive,
-// through however many decoders the error has passed.
+// A source is the archive file. It keeps the error of its reader, which decoders may hide,
+// so that a failing disk or a cancelled context does not count as a damaged archive.
 type source struct {
-	ctx    context.Context // an io.ReaderAt has no other way to be given one
+	ctx    context.Context // an io.ReaderAt cannot get one in another way
 	r      io.ReaderAt
 	size   int64
 	budget int64 // how many bytes may still be read
@@ -27,8 +26,8 @@ func newSource(ctx context.Context, r io.ReaderAt, size int64) *source {
 	return &source{ctx: ctx, r: r, size: size, budget: math.MaxInt64}
 }
 
-// ReadAt implements io.ReaderAt. Offsets come from the archive and may be
-// anything: one outside of the file is an unexpected end, not an error of r.
+// ReadAt implements io.ReaderAt. Offsets come from the archive and may be anything: an
+// offset outside of the file is io.EOF, and not an error of r.
 func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	s.last = off
 	if s.err == nil {

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// errTooLong is what a tarStream returns once it is longer than it may be.
+// errTooLong is the error of a tarStream that is longer than it may be.
 var errTooLong = errors.New("archive: the tar stream is too long")
 
-// A tarStream is the tar inside of a tar.gz. However little of it is file
-// content, it ends: headers and skipped entries cost time as content does.
+// A tarStream is the tar inside of a tar.gz. It is bounded as a whole, since headers and
+// skipped entries also cost time.
 type tarStream struct {
 	gz   *gzip.Reader
 	left int64
@@ -41,7 +41,7 @@ func (s *tarStream) Read(p []byte) (int, error) {
 
 // checkTarGz reads the archive from its first byte to its last.
 func (in *inspection) checkTarGz() {
-	if !in.begins(TarGz, "\x1f\x8b") {
+	if !in.hasMagic(TarGz, "\x1f\x8b") {
 		return
 	}
 	stream, err := newTarStream(in.src, in.rules)
@@ -70,7 +70,7 @@ func (in *inspection) checkTarGz() {
 
 func (in *inspection) readTarEntry(h *tar.Header, r io.Reader) error {
 	if h.Typeflag == tar.TypeXGlobalHeader {
-		if key := changesEntries(h); key != "" {
+		if key := redefinesEntries(h); key != "" {
 			in.violate("The archive has a pax global header that says %s for the entries after it: some programs believe it, and the clients do not.", quote(key))
 		}
 		return nil
@@ -91,10 +91,10 @@ func (in *inspection) readTarEntry(h *tar.Header, r io.Reader) error {
 	return in.read(name, r)
 }
 
-// changesEntries returns what a pax global header says of the entries after it
-// that would make other files of them, or "". The standard library, and so the
-// clients, take no notice of it; GNU tar and Python, and so scanners, do.
-func changesEntries(global *tar.Header) string {
+// redefinesEntries returns the key of a pax global header that would change the files after
+// it, or "". The standard library, and so the clients, ignore these keys; GNU tar and
+// Python, and so scanners, do not.
+func redefinesEntries(global *tar.Header) string {
 	for _, key := range slices.Sorted(maps.Keys(global.PAXRecords)) {
 		if key == "path" || key == "linkpath" || key == "size" || strings.HasPrefix(key, "GNU.sparse.") {
 			return key
@@ -106,7 +106,7 @@ func changesEntries(global *tar.Header) string {
 // tarProblem says what is wrong with an entry other than its name, or "".
 func tarProblem(h *tar.Header) string {
 	const accepted = "only regular files and folders are accepted."
-	if path, ok := h.PAXRecords["path"]; ok && path != h.Name { // it has a GNU long name, too
+	if path, ok := h.PAXRecords["path"]; ok && path != h.Name { // then it also has a GNU long name
 		return fmt.Sprintf("has another name, %s, in a header of another kind; which of them counts is not the same everywhere.", quote(path))
 	}
 	for key := range h.PAXRecords {
@@ -157,9 +157,9 @@ func (in *inspection) brokenTar(last string, err error) {
 	}
 }
 
-// checkPadding reads from the end of the tar to the end of the gzip stream,
-// where the checksum is. Nobody would ever see what a tar holds beyond its end,
-// for instance when two of them were concatenated.
+// checkPadding reads from the end of the tar to the end of the gzip stream, where the
+// checksum is. Other data there is refused: nobody would ever see it, for instance the
+// second of two concatenated tars.
 func (in *inspection) checkPadding(stream *tarStream, last string) {
 	for total := int64(0); ; {
 		n, err := stream.Read(in.buf)

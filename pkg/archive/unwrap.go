@@ -14,17 +14,18 @@ import (
 // zipEpoch is 1 January 1980, the earliest date that a zip can state.
 const zipEpoch = 1<<5 | 1
 
-// Unwrap writes to w an archive of the same format that holds what lies in the
-// folder wrapper, with the root of the module as its root. Entries keep their
-// order and whether they are executable, and lose their times and owners; the
-// same archive in gives the same bytes out, as long as the gzip compressor of
-// the Go release is the same (the files of a zip are not compressed anew).
+// Unwrap writes to w an archive of the same format with the content of the folder wrapper,
+// so that the root of the module is its root. Entries keep their order and their
+// executable bit, and lose their times and owners. The same archive gives the same bytes,
+// as long as the gzip compressor of the Go release is the same. The files of a zip are not
+// compressed anew.
 //
-// The archive is one that [CheckModule] has accepted, and wrapper the
-// [Module.Wrapper] that it returned. What is written before an error is of no
-// use. Errors are those of r, w and ctx, or say that the archive is another.
-// What it makes keeps all rules, and is the same module: each rule on names holds
-// for any part of a path, and CheckModule has seen how large the archive becomes.
+// [CheckModule] must have accepted the archive, and wrapper must be the [Module.Wrapper]
+// that it returned. The unwrapped archive is the same module and keeps all rules: those of
+// names hold for any part of a path, and CheckModule has checked its size.
+//
+// Errors are those of r, w and ctx, or say that the archive is not the accepted one. After
+// an error, what was written must not be used.
 func Unwrap(ctx context.Context, r io.ReaderAt, size int64, format Format, wrapper string, w io.Writer) error {
 	return unwrap(newSource(ctx, r, size), format, wrapper, w)
 }
@@ -39,7 +40,7 @@ func unwrap(src *source, format Format, wrapper string, w io.Writer) error {
 	default:
 		err = fmt.Errorf("%v is not a format of module archives", format)
 	}
-	switch { // not what a decoder made of it
+	switch { // the original error, which a decoder may hide
 	case src.err != nil:
 		err = src.err
 	case src.short:
@@ -79,7 +80,7 @@ func copyZipFile(zw *zip.Writer, f *zip.File, name string) error {
 		Name:          name,
 		ReaderVersion: 20, // APPNOTE.TXT 4.4.3.2: folders and deflate
 		Flags:         nameIsUTF8,
-		//lint:ignore SA1019 CreateRaw writes this field, and takes no notice of Modified.
+		//lint:ignore SA1019 CreateRaw writes this field, and ignores Modified.
 		ModifiedDate: zipEpoch,
 	}
 	if f.Mode().IsDir() {
@@ -102,7 +103,7 @@ func copyZipFile(zw *zip.Writer, f *zip.File, name string) error {
 	return err
 }
 
-// fileMode is the mode of a file that is as executable as one of the given mode.
+// fileMode is the mode of an unwrapped file: all that it keeps is whether it is executable.
 func fileMode(mode fs.FileMode) fs.FileMode {
 	if mode&0o111 != 0 {
 		return 0o755

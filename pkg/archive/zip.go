@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// zipFile is a file in a zip, under the name that it was admitted by.
+// zipFile is a file in a zip, with the name under which it was admitted.
 type zipFile struct {
 	*zip.File
 	name string
@@ -37,18 +37,18 @@ func (in *inspection) checkZip() []zipFile {
 	return files
 }
 
-// openZip reads the central directory. The standard library compares only the
-// lowest 16 bits of the number of entries, and takes as many as it finds:
-// hence the budget for reading them, beside a look at the number itself.
+// openZip reads the central directory. The standard library compares only the lowest 16
+// bits of the number of entries, and reads as many as it finds. So the number is checked
+// first, and there is a budget for what is read.
 func (in *inspection) openZip() *zip.Reader {
-	if !in.begins(Zip, "PK\x03\x04", "PK\x05\x06") {
+	if !in.hasMagic(Zip, "PK\x03\x04", "PK\x05\x06") {
 		return nil
 	}
 	if n := in.src.zipEntries(); n > uint64(in.rules.entries) {
 		in.violate("The zip says that it holds %d entries; at most %d files and folders are accepted.", n, in.rules.entries)
 		return nil
 	}
-	const searchForEnd = 256 << 10 // what is read besides the directory itself
+	const searchForEnd = 256 << 10 // what is read beside the directory itself
 	in.src.budget = in.rules.directory + searchForEnd
 	zr, err := zip.NewReader(in.src, in.src.size)
 	in.src.budget = math.MaxInt64
@@ -60,15 +60,14 @@ func (in *inspection) openZip() *zip.Reader {
 		in.violate("The zip has no readable central directory at its end: it is truncated or damaged.")
 		return nil
 	}
-	// It takes two thirds of the time of the standard library's, and to expand
-	// a large package is most of what publishing it takes.
+	// It takes two thirds of the time of the standard library's. Most of the time to
+	// publish a large package is spent there.
 	zr.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	return zr
 }
 
-// zipEntries returns how many entries the zip says it has, so that nothing is
-// allocated for a number that is a lie, or 0 when it does not say. Where the
-// number stands: APPNOTE.TXT 4.3.14 to 4.3.16.
+// zipEntries returns how many entries the zip says it has, or 0 if it does not say. It is
+// checked before anything is allocated for that many. APPNOTE.TXT 4.3.14 to 4.3.16.
 func (s *source) zipEntries() uint64 {
 	const (
 		endLen, locatorLen, end64Len = 22, 20, 56
@@ -97,7 +96,7 @@ func (s *source) zipEntries() uint64 {
 	return max(entries, entries64)
 }
 
-// listZip judges every entry by what the central directory says of it.
+// listZip checks every entry by its header in the central directory.
 func (in *inspection) listZip(zr *zip.Reader) []zipFile {
 	var files []zipFile
 	for _, f := range zr.File {
@@ -156,9 +155,8 @@ func modeText(mode fs.FileMode) string {
 	}
 }
 
-// disjoint reports whether each file has compressed bytes of its own, inside
-// the archive, behind headers that are no larger than they may be. Small bombs are
-// made of files that share theirs.
+// disjoint reports whether each file has compressed bytes of its own, inside the archive,
+// after headers that are not too large. In some bombs files share their bytes.
 func (in *inspection) disjoint(files []zipFile) bool {
 	type span struct {
 		zipFile
@@ -188,9 +186,8 @@ func (in *inspection) disjoint(files []zipFile) bool {
 	return inside && !in.exceeded
 }
 
-// readFolder looks for a folder's header, of which the directory says that it has no
-// content: the clients hash a zip by reading all of its entries, and fail where
-// one has no header of its own.
+// readFolder checks that a folder has a header before its (empty) content: the clients
+// hash a zip by reading all of its entries, and fail without this header.
 func (in *inspection) readFolder(f *zip.File) {
 	if _, err := in.locate(f); err != nil {
 		in.damaged(f.Name, err)
