@@ -1,5 +1,7 @@
 package publish
 
+import "github.com/larder-registry/larder/pkg/registry"
+
 // Limits of what is published. What an archive may hold is limited by package
 // archive, and how large an upload may be by package inbox.
 const (
@@ -8,7 +10,7 @@ const (
 	// 15. Of the longest names, 3,000 would fill SHA256SUMS (1 MiB) and the
 	// version's item in DynamoDB (400 KiB), and 2,000 with a URL each the answer
 	// of a function (6 MB).
-	MaxPackages = 100
+	MaxPackages = registry.MaxPackages
 
 	// maxAnswered is how long a listing may become that is sent to a client, in
 	// bytes of JSON: a function's answer has 6 MB, a third more than it encodes.

@@ -7,31 +7,30 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxCached is how many answers are kept of each kind. The versions of a provider
-// may take hundreds of kilobytes. Those that an origin does not give end soon: so
-// whoever asks for what is nowhere does not drive out what others ask for.
+// maxCached is how many answers of each kind are kept. The versions of a provider may take
+// hundreds of kilobytes. A failure is kept for a short time, so that requests for what
+// does not exist do not replace the answers that others need.
 const maxCached = 200
 
-// cache keeps what origins answered, and that they did not.
+// cache keeps the answers and failures of origins.
 type cache[T any] struct {
-	asking singleflight.Group
-	known  *ttlcache.Cache[string, any] // of T each
+	asking  singleflight.Group
+	answers *ttlcache.Cache[string, any] // of T each
 }
 
 func newCache[T any]() *cache[T] {
-	return &cache[T]{known: ttlcache.New[string, any](maxCached)}
+	return &cache[T]{answers: ttlcache.New[string, any](maxCached)}
 }
 
-// get is the answer under a key: one that is good still, or a new one, with how
-// long it is good for, which may be no time at all. Of many who want it at once,
-// one asks.
+// get is the kept answer under a key, or a new one from ask, which also says for how long to
+// keep it: 0 for not at all. Of several callers at the same time only one asks.
 func (c *cache[T]) get(key string, ask func() (T, time.Duration)) T {
 	value, _, _ := c.asking.Do(key, func() (any, error) {
-		if value, ok := c.known.Get(key, time.Now()); ok {
+		if value, ok := c.answers.Get(key, time.Now()); ok {
 			return value, nil
 		}
 		value, goodFor := ask()
-		c.known.Put(key, value, time.Now(), goodFor)
+		c.answers.Put(key, value, time.Now(), goodFor)
 		return value, nil
 	})
 	return value.(T)

@@ -34,12 +34,11 @@ type Fetcher struct {
 	Log     *slog.Logger
 }
 
-// Fetch brings one package, unless it is in the inbox already. It is checked
-// against what its origin has signed before anything of it is uploaded.
+// Fetch brings one package, unless it is in the inbox already. Before it uploads anything,
+// it checks the package by its origin's signature.
 //
-// Errors: [registry.ErrNotFound] where the origin does not have it; an
-// [*upstream.Untrusted]; and those of origin and inbox, after which it may be
-// tried again.
+// Errors: [registry.ErrNotFound] if the origin does not have it; an [*upstream.Untrusted];
+// and those of origin and inbox, after which it may be tried again.
 func (f *Fetcher) Fetch(ctx context.Context, w Wanted) error {
 	key := w.Provider.UploadKey(w.Provider.PackageFilename(w.Version, w.Platform))
 	switch _, err := f.Inbox.Head(ctx, key); {
@@ -54,7 +53,7 @@ func (f *Fetcher) Fetch(ctx context.Context, w Wanted) error {
 		err = registry.ErrNotFound
 	}
 	if err == nil {
-		err = f.bring(ctx, packages[0], key)
+		err = f.upload(ctx, packages[0], key)
 	}
 	if err != nil {
 		return fmt.Errorf("fetch %s: %w", w, err)
@@ -62,9 +61,9 @@ func (f *Fetcher) Fetch(ctx context.Context, w Wanted) error {
 	return nil
 }
 
-// bring downloads to a file that is nowhere to be found, so nothing of it stays
-// however the process ends.
-func (f *Fetcher) bring(ctx context.Context, p upstream.Package, key string) error {
+// upload downloads a package and puts it into the inbox. Its scratch file has no name any
+// more, so nothing stays however the process ends.
+func (f *Fetcher) upload(ctx context.Context, p upstream.Package, key string) error {
 	file, err := os.CreateTemp(f.Scratch, "fetch-*")
 	if err != nil {
 		return fmt.Errorf("scratch space: %w", err)

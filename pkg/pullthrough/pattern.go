@@ -18,8 +18,8 @@ type Pattern struct {
 const anything = "*"
 
 // ParsePatterns reads patterns such as registry.terraform.io/hashicorp/*, with
-// commas between them. A star stands for a whole namespace or type, and never
-// for a hostname: a registry asks no others than those that are named to it.
+// commas between them. A star stands for every namespace or type, and never for a
+// hostname: a registry asks only hosts that are named.
 func ParsePatterns(s string) ([]Pattern, error) {
 	var patterns []Pattern
 	for text := range strings.SplitSeq(s, ",") {
@@ -54,18 +54,18 @@ func parsePattern(text string) (Pattern, error) {
 	return Pattern{a.Hostname, parts[1], parts[2]}, nil
 }
 
-// Matches says whether the pattern is of a provider.
+// Matches says whether the pattern includes a provider.
 func (p Pattern) Matches(a registry.ProviderAddress) bool {
 	return p.hostname == a.Hostname &&
 		(p.namespace == anything || p.namespace == a.Namespace) &&
 		(p.kind == anything || p.kind == a.Type)
 }
 
-// DefaultPlatforms are those that most teams work and run on.
+// DefaultPlatforms are the platforms that most teams use.
 const DefaultPlatforms = "darwin_arm64,linux_amd64,linux_arm64,windows_amd64"
 
 // ParsePlatforms reads platforms such as linux_amd64, with commas between them.
-// For "all" there is no platform: every one that an origin has is meant.
+// For "all" the result is nil, which means every platform of an origin.
 func ParsePlatforms(s string) ([]registry.Platform, error) {
 	if s == "all" {
 		return nil, nil

@@ -1,14 +1,12 @@
 // Package pullthrough lets a mirror offer what it does not have yet.
 //
-// A client that asks for a provider which a [Pattern] names is told, beside what
-// the mirror has, what the origin registry has: versions, and packages by the
-// origin's own URLs and the checksums that the origin has signed. What was asked
-// for is fetched then, once however many ask, into the inbox of the registry,
-// from where it goes the way of every upload. So the next client gets it from
-// the mirror, with both kinds of hashes, and gets it when the origin is down.
+// If a [Pattern] names a provider, the mirror also answers with what the origin registry
+// has of it: versions, and packages with the origin's own URLs and the checksums that the
+// origin has signed. A package that a client asks for is then fetched, once for all
+// clients, into the inbox of the registry, and published like every upload. So the next
+// client gets it from the mirror, with both kinds of hashes, also when the origin is down.
 //
-// An origin that does not answer, or that is not to be believed, has nothing:
-// then the mirror offers what it has.
+// If an origin does not answer, or contradicts itself, the mirror offers only what it has.
 package pullthrough
 
 import (
@@ -25,38 +23,38 @@ import (
 )
 
 const (
-	// lookupTime is how long an origin is asked while a client waits. A client
-	// may wait for two such questions, and gives up after ten seconds.
+	// lookupTime is how long an origin may take while a client waits. A client
+	// may wait for two answers, and gives up after ten seconds.
 	lookupTime = 4 * time.Second
 
-	// versionsFor and packagesFor are how long an origin's answers are good
-	// for: the URLs in those about packages may soon be no good any more.
+	// versionsFor and packagesFor are how long an origin's answers are kept. The
+	// URLs of packages may expire soon.
 	versionsFor = 5 * time.Minute
 	packagesFor = time.Minute
 
-	// failedFor is how long nobody asks again for what an origin did not
-	// answer, and for anything of one that did not answer in time.
+	// failedFor is how long a failed question is not asked again, and how long an
+	// origin that did not answer in time is not asked anything.
 	failedFor = 30 * time.Second
 
-	// lookupsAtOnce is how many questions are open at the same time. An answer
-	// may take many megabytes until it is read.
+	// lookupsAtOnce is how many questions are asked at the same time. To read an
+	// answer may take many megabytes.
 	lookupsAtOnce = 16
 )
 
-// Origins are other registries: an [upstream.Client].
-type Origins interface {
+// Upstream asks other registries: an [upstream.Client].
+type Upstream interface {
 	Versions(ctx context.Context, a registry.ProviderAddress) ([]upstream.Version, error)
 	Packages(ctx context.Context, a registry.ProviderAddress, v registry.Version, platforms []registry.Platform) ([]upstream.Package, error)
 }
 
 // Config is what a [Puller] works with. Every field but Platforms is required.
 type Config struct {
-	Origins   Origins
+	Upstream  Upstream
 	Patterns  []Pattern
-	Platforms []registry.Platform // that are offered and fetched; nil for all
+	Platforms []registry.Platform // to offer and fetch; nil for all
 
-	// Want asks for a package to be fetched. It is asked again while the
-	// mirror does not have the package, and returns at once.
+	// Want asks for a package to be fetched, and returns at once. It is called
+	// again as long as the mirror does not have the package.
 	Want func(ctx context.Context, w Wanted) error
 
 	Log *slog.Logger
@@ -68,13 +66,13 @@ type Puller struct {
 	Config
 	versions *cache[[]upstream.Version]
 	packages *cache[[]upstream.Package]
-	silent   *ttlcache.Cache[string, struct{}] // the hosts that did not answer in time
+	silent   *ttlcache.Cache[string, struct{}] // hosts that did not answer in time
 	asking   chan struct{}                     // has room for lookupsAtOnce
 }
 
 var _ protocol.Origins = (*Puller)(nil)
 
-// New is a puller.
+// New is a puller that has not asked any origin yet.
 func New(c Config) *Puller {
 	return &Puller{
 		Config:   c,
@@ -85,7 +83,7 @@ func New(c Config) *Puller {
 	}
 }
 
-// Wanted is a package that is to be fetched.
+// Wanted is a package that should be fetched.
 type Wanted struct {
 	Provider registry.ProviderAddress `json:"provider"`
 	Version  registry.Version         `json:"version"`
@@ -97,8 +95,8 @@ func (w Wanted) String() string {
 	return w.Provider.String() + "/" + w.Provider.PackageFilename(w.Version, w.Platform)
 }
 
-// Versions is what the origin of a provider has, and nothing where it is not
-// pulled through or does not answer.
+// Versions is the versions that the origin of a provider has. It is empty if the provider is
+// not pulled through, or the origin does not answer.
 func (p *Puller) Versions(ctx context.Context, a registry.ProviderAddress) []registry.Version {
 	if !p.pulls(a) {
 		return nil
@@ -110,8 +108,8 @@ func (p *Puller) Versions(ctx context.Context, a registry.ProviderAddress) []reg
 	return versions
 }
 
-// Packages is what the origin has of a version beside what the mirror has. It
-// asks for that to be fetched.
+// Packages is the packages of a version that the origin has and the mirror lacks. It asks
+// for them to be fetched.
 func (p *Puller) Packages(ctx context.Context, a registry.ProviderAddress, v registry.Version, has func(registry.Platform) bool) []protocol.Offer {
 	if !p.pulls(a) || p.complete(has) {
 		return nil
@@ -137,53 +135,52 @@ func (p *Puller) pulls(a registry.ProviderAddress) bool {
 	return slices.ContainsFunc(p.Patterns, func(pattern Pattern) bool { return pattern.Matches(a) })
 }
 
-// complete says that the mirror has all that could be wanted, whatever the
-// origin has.
+// complete says whether the mirror has all platforms that may be offered.
 func (p *Puller) complete(has func(registry.Platform) bool) bool {
 	return p.Platforms != nil && !slices.ContainsFunc(p.Platforms, func(platform registry.Platform) bool { return !has(platform) })
 }
 
-// platforms is those of a version that are to be had from its origin.
+// platforms is the platforms of a version at its origin.
 func (p *Puller) platforms(ctx context.Context, a registry.ProviderAddress, v registry.Version) []registry.Platform {
 	versions := p.list(ctx, a)
-	at := slices.IndexFunc(versions, func(known upstream.Version) bool { return known.Version == v })
+	at := slices.IndexFunc(versions, func(listed upstream.Version) bool { return listed.Version == v })
 	if at < 0 {
 		return nil
 	}
 	return versions[at].Platforms
 }
 
-// list is what the origin lists, of the platforms that are offered alone.
+// list is the versions at the origin, with the platforms that may be offered.
 func (p *Puller) list(ctx context.Context, a registry.ProviderAddress) []upstream.Version {
 	return p.versions.get(a.String(), func() (offered []upstream.Version, goodFor time.Duration) {
 		err := p.ask(ctx, a, func(ctx context.Context) error {
-			versions, err := p.Origins.Versions(ctx, a)
+			versions, err := p.Upstream.Versions(ctx, a)
 			offered = p.offered(versions)
 			return err
 		})
 		if err != nil {
-			return nil, rememberedFor(err)
+			return nil, retryAfter(err)
 		}
 		return offered, versionsFor
 	})
 }
 
-// find is the packages of a version at its origin. It asks for all platforms at
-// once, whichever the mirror has meanwhile, so as to ask once.
+// find is the packages of a version at its origin. It asks for all platforms, also those
+// that the mirror has, so as to ask only once.
 func (p *Puller) find(ctx context.Context, a registry.ProviderAddress, v registry.Version, platforms []registry.Platform) []upstream.Package {
 	return p.packages.get(a.String()+" "+v.String(), func() (packages []upstream.Package, goodFor time.Duration) {
 		err := p.ask(ctx, a, func(ctx context.Context) (err error) {
-			packages, err = p.Origins.Packages(ctx, a, v, platforms)
+			packages, err = p.Upstream.Packages(ctx, a, v, platforms)
 			return err
 		})
 		if err != nil {
-			return nil, rememberedFor(err)
+			return nil, retryAfter(err)
 		}
 		return packages, packagesFor
 	})
 }
 
-// offered is an origin's versions with those of their platforms that are offered.
+// offered is an origin's versions, with the platforms that may be offered.
 func (p *Puller) offered(versions []upstream.Version) (offered []upstream.Version) {
 	for _, v := range versions {
 		var platforms []registry.Platform
@@ -204,17 +201,17 @@ var (
 	errBusy   = errors.New("too many questions are open")
 )
 
-// rememberedFor is how long nobody asks again for what was not answered. That too
-// many asked at once says nothing of the origin: the next one may ask.
-func rememberedFor(err error) time.Duration {
+// retryAfter is for how long a failed question is not asked again. errBusy is not a failure
+// of the origin: the next caller may ask.
+func retryAfter(err error) time.Duration {
 	if errors.Is(err, errBusy) {
 		return 0
 	}
 	return failedFor
 }
 
-// ask asks an origin, and logs why it has nothing. That the client whose question
-// it was is gone ends nothing: others may wait for the answer.
+// ask asks an origin, and logs a failure. It goes on when the client has gone: others may
+// wait for the answer.
 func (p *Puller) ask(ctx context.Context, a registry.ProviderAddress, question func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
@@ -230,8 +227,8 @@ func (p *Puller) ask(ctx context.Context, a registry.ProviderAddress, question f
 	return err
 }
 
-// inTurn asks when there is room for another question, unless the host did not
-// answer in time a moment ago.
+// inTurn waits for room for another question, and asks, unless the host did not answer in
+// time a moment ago.
 func (p *Puller) inTurn(ctx context.Context, hostname string, question func(context.Context) error) error {
 	select {
 	case p.asking <- struct{}{}:

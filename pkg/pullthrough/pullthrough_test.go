@@ -88,7 +88,7 @@ func newPuller(t *testing.T, o *origin, log io.Writer) (p *Puller, wanted *[]str
 	var mu sync.Mutex
 	wanted = new([]string)
 	return New(Config{
-		Origins: o, Patterns: patterns, Platforms: []registry.Platform{linux, darwin}, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Upstream: o, Patterns: patterns, Platforms: []registry.Platform{linux, darwin}, Log: slog.New(slog.NewTextHandler(log, nil)),
 		Want: func(_ context.Context, w Wanted) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -224,7 +224,7 @@ func (a attentive) Versions(ctx context.Context, provider registry.ProviderAddre
 func TestAClientThatLeaves(t *testing.T) {
 	p, _ := newPuller(t, &origin{}, io.Discard)
 	var contexts []context.Context
-	p.Origins = attentive{&origin{}, &contexts}
+	p.Upstream = attentive{&origin{}, &contexts}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	for _, ctx := range []context.Context{gone, t.Context()} {
@@ -311,7 +311,7 @@ func TestNobodyKeepsOthersFromWhatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
 		p, _ := newPuller(t, o, io.Discard)
-		p.Origins = slow{o}
+		p.Upstream = slow{o}
 		var stranger sync.WaitGroup
 		for i := range 10 * lookupsAtOnce {
 			stranger.Go(func() { p.Versions(t.Context(), address(t, fmt.Sprintf("registry.terraform.io/hashicorp/p%d", i))) })
@@ -379,7 +379,7 @@ func TestAnOriginThatHangs(t *testing.T) {
 		var log bytes.Buffer
 		o := &origin{fail: errors.New("no answer")}
 		p, _ := newPuller(t, o, &log)
-		p.Origins = hanging{o}
+		p.Upstream = hanging{o}
 		began := time.Now()
 		var asking sync.WaitGroup
 		for range 50 {
@@ -433,7 +433,7 @@ func TestOneOriginThatHangs(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := p.Config
-		c.Origins, c.Patterns = oneHangs{hanging{o}}, append(c.Patterns, more...)
+		c.Upstream, c.Patterns = oneHangs{hanging{o}}, append(c.Patterns, more...)
 		p = New(c)
 		for _, tt := range []struct {
 			address string
@@ -456,7 +456,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{}
 		p, _ := newPuller(t, o, io.Discard)
-		p.Origins = hanging{o}
+		p.Upstream = hanging{o}
 		began := time.Now()
 		var asking sync.WaitGroup
 		for i := range 10 * lookupsAtOnce {
@@ -467,7 +467,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 			t.Errorf("asked %d times at once, for %v", o.lists.Load(), waited)
 		}
 		time.Sleep(failedFor + time.Second)
-		p.Origins = o
+		p.Upstream = o
 		for i := range 10 * lookupsAtOnce {
 			if got := p.Versions(t.Context(), address(t, fmt.Sprintf("registry.terraform.io/hashicorp/p%d", i))); len(got) != 2 {
 				t.Fatalf("later, %d questions on, the versions are %v", i, got)

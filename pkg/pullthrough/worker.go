@@ -20,30 +20,29 @@ const (
 	// fetchTime is the longest that one package takes.
 	fetchTime = 30 * time.Minute
 
-	// restFor is how long a package rests: one that was fetched has yet to be
-	// published, and of one that failed the whole archive may have to come
-	// before it turns out to be wrong.
+	// restFor is how long a package is not fetched again. A fetched one has yet to
+	// be published. A failed one may cost the download of a whole archive each time.
 	restFor = 5 * time.Minute
 )
 
-// Worker fetches in this process what is wanted, nothing twice at a time, nor
-// soon after. What fails is fetched when somebody wants it later.
+// Worker fetches wanted packages in this process, each once at a time and not again soon. A
+// package that fails is fetched when somebody wants it later.
 type Worker struct {
 	fetch func(context.Context, Wanted) error
 	log   *slog.Logger
 	queue chan Wanted
 
 	mu      sync.Mutex
-	pending map[Wanted]bool // that wait or are being fetched
+	pending map[Wanted]bool // those that wait or are being fetched
 
 	resting *ttlcache.Cache[string, struct{}] // by the names of packages
 }
 
-// NewWorker fetches by a [Fetcher.Fetch].
+// NewWorker is a worker that fetches with a [Fetcher.Fetch].
 func NewWorker(fetch func(context.Context, Wanted) error, log *slog.Logger) *Worker {
 	return &Worker{
 		fetch: fetch, log: log, queue: make(chan Wanted, maxPending), pending: map[Wanted]bool{},
-		resting: ttlcache.New[string, struct{}](maxPending), // what is forgotten is looked at again
+		resting: ttlcache.New[string, struct{}](maxPending), // a forgotten one is fetched again
 	}
 }
 

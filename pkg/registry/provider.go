@@ -11,6 +11,9 @@ import (
 // Terraform 0.13 speaks it, and it is the default of every SDK.
 var defaultProtocols = []string{"5.0"}
 
+// MaxPackages is how many packages a version has at most, each for a platform of its own.
+const MaxPackages = 100
+
 // ProviderVersion is what the log of a provider version adds up to.
 type ProviderVersion struct {
 	Address  ProviderAddress `json:"address"`

@@ -35,8 +35,8 @@ func (c *Client) download(ctx context.Context, p Package, w io.Writer) (int64, e
 	return size, nil
 }
 
-// paced is the body of an answer that must keep up a pace: each stretch of so
-// many bytes may be waited for so long.
+// paced is the body of an answer that must not be too slow: it waits for each stretch of
+// limits.pace bytes for at most limits.stretch.
 type paced struct {
 	url    *url.URL
 	body   io.ReadCloser
@@ -48,8 +48,7 @@ type paced struct {
 	got    int64         // in this stretch
 }
 
-// open asks for an archive. The first byte of it may be waited for like a
-// stretch.
+// open asks for an archive. It waits for the first byte as long as for a stretch.
 func (c *Client) open(ctx context.Context, u *url.URL) (*paced, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	p := &paced{url: u, limits: c.limits, ctx: ctx, stop: stop}
@@ -64,14 +63,14 @@ func (c *Client) open(ctx context.Context, u *url.URL) (*paced, error) {
 	return p, nil
 }
 
-// alarm ends the request when the stretch has been waited for long enough.
+// alarm ends the request when it has waited for the stretch long enough.
 func (p *paced) alarm() *time.Timer {
 	return time.AfterFunc(p.limits.stretch-p.waited, func() {
 		p.stop(fmt.Errorf("too slow: less than %d bytes within %v", p.limits.pace, p.limits.stretch))
 	})
 }
 
-// Read reads. Its errors say where.
+// Read reads. Its errors have the URL.
 func (p *paced) Read(b []byte) (int, error) {
 	alarm, began := p.alarm(), time.Now()
 	n, err := p.body.Read(b)
@@ -81,7 +80,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	if p.got >= p.limits.pace {
 		p.waited, p.got = 0, 0
 	}
-	if err = because(p.ctx, err); err != nil && err != io.EOF {
+	if err = causeOf(p.ctx, err); err != nil && err != io.EOF {
 		err = newFault("read "+where(p.url), err)
 	}
 	return n, err

@@ -24,26 +24,25 @@ func newTransport() *http.Transport {
 	}
 }
 
-// refusePrivate is called with the address, after name resolution, to which a
-// connection is about to be opened.
+// refusePrivate gets the address of each connection before it is opened, after name
+// resolution.
 func refusePrivate(_, address string, _ syscall.RawConn) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("refused to connect to %q: it is no address", address)
 	}
-	if !public(parsed.Addr()) {
+	if !isPublic(parsed.Addr()) {
 		return fmt.Errorf("refused to connect to %s: it is not a public address", parsed.Addr())
 	}
 	return nil
 }
 
-// globalUnicast is all of IPv6 that has been given out as public. What wraps
-// IPv4 (mapped, compatible, NAT64), and local and multicast addresses, lie
-// outside.
+// globalUnicast is all of IPv6 that is assigned as public. Addresses that wrap IPv4
+// (mapped, compatible, NAT64), and local and multicast ones, are outside of it.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
-// special is what lies among public addresses and is none, by the IANA registries
-// of special-purpose addresses for IPv4 and IPv6.
+// special is the blocks among them that are not public, by the IANA registries of
+// special-purpose addresses for IPv4 and IPv6.
 var special = prefixes(
 	"0.0.0.0/8",        // this network
 	"10.0.0.0/8",       // private
@@ -74,9 +73,9 @@ func prefixes(texts ...string) (parsed []netip.Prefix) {
 	return parsed
 }
 
-// public says that an address is one of the public internet. One with a zone is
-// in no prefix.
-func public(a netip.Addr) bool {
+// isPublic says whether an address is on the public internet. An address with a zone is not:
+// no prefix contains it.
+func isPublic(a netip.Addr) bool {
 	if !a.Is4() && !globalUnicast.Contains(a) {
 		return false
 	}

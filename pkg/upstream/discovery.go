@@ -16,7 +16,7 @@ const (
 	discoveryPath = "/.well-known/terraform.json"
 	service       = "providers.v1"
 
-	// maxBases is how many hosts' base URLs are remembered. Few hosts are ever asked.
+	// maxBases is how many hosts' base URLs are remembered.
 	maxBases = 100
 )
 

@@ -13,13 +13,13 @@ import (
 // packageDocument is what the operation "Find a Provider Package" answers with.
 type packageDocument struct {
 	url       *url.URL          // where it was found
-	platform  registry.Platform // as it stands there, whether or not it is one
+	platform  registry.Platform // as written, perhaps not a valid one
 	filename  string
 	shasum    string // in lower case
 	archive   *url.URL
 	sums      *url.URL
 	signature *url.URL
-	keys      []signing.PublicKey // which nobody has looked at
+	keys      []signing.PublicKey // not checked
 }
 
 // readPackageDocument reads a document that was found at u.
@@ -67,8 +67,8 @@ func readPackageDocument(u *url.URL, body []byte) (packageDocument, error) {
 	return d, nil
 }
 
-// describes fails unless the document is about a package: the clients insist on
-// the platform, and go by the file name to the line in SHA256SUMS.
+// describes fails unless the document is about a package. The clients compare the
+// platform, too, and find the line in SHA256SUMS by the file name.
 func (d packageDocument) describes(p Package) error {
 	if d.platform != p.Platform {
 		return untrusted(nil, "%s describes the package for %q, and not for %s", where(d.url), d.platform, p.Platform)

@@ -10,10 +10,10 @@ import (
 	"github.com/larder-registry/larder/internal/printable"
 )
 
-// Untrusted says that an origin contradicts itself, so that what it offers is
-// not to be used: asking again will not help, looking into it will.
+// Untrusted says that an origin contradicts itself, so that its packages must not be used.
+// It does not help to ask again; somebody has to find out why.
 type Untrusted struct {
-	// Problem is what does not hold, and where, in full words.
+	// Problem is a full sentence that says what is wrong, and where.
 	Problem string
 
 	cause error
@@ -21,17 +21,16 @@ type Untrusted struct {
 
 func (e *Untrusted) Error() string { return "not to be trusted: " + e.Problem }
 
-// Unwrap returns the error that was found, if there was one: those of
-// packages signing and shasums say more.
+// Unwrap returns the cause, if there is one: an error of package signing or shasums.
 func (e *Untrusted) Unwrap() error { return e.cause }
 
-// untrusted is an Untrusted whose words may repeat an origin's.
+// untrusted is an Untrusted whose text may quote an origin.
 func untrusted(cause error, format string, args ...any) error {
 	return &Untrusted{Problem: oneLine(fmt.Sprintf(format, args...)), cause: cause}
 }
 
-// fault is why an origin could not be asked, or what it said that makes no
-// sense. Its text is fit to be shown, whatever the origin sent.
+// fault is why an origin could not be asked, or why its answer cannot be used. Its text can
+// be shown, whatever the origin sent.
 type fault struct {
 	text  string
 	cause error
@@ -41,8 +40,8 @@ func (f *fault) Error() string { return f.text }
 
 func (f *fault) Unwrap() error { return f.cause }
 
-// newFault is a fault with a cause. An error of an HTTP client repeats its URL,
-// which may carry the right to download: that is left out.
+// newFault is a fault with a cause. It leaves out the URL in an error of an HTTP client,
+// which may have the right to download in its query.
 func newFault(what string, cause error) error {
 	var u *url.Error
 	for errors.As(cause, &u) {
@@ -55,17 +54,15 @@ func newFaultf(format string, args ...any) error {
 	return &fault{text: oneLine(fmt.Sprintf(format, args...))}
 }
 
-// where is a URL as errors name it: without what could be a secret.
+// where is a URL for errors: without a user name and a query, which could be secret.
 func where(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// maxText is the longest text of an error that may repeat an origin's words, in
-// bytes.
+// maxText is the longest text of an error that may quote an origin, in bytes.
 const maxText = 1000
 
-// oneLine is a text on one line, without anything that a terminal would obey,
-// and cut where it is too long.
+// oneLine is a text in one line, without control characters, cut if it is too long.
 func oneLine(text string) string {
 	more := ""
 	if len(text) > maxText {

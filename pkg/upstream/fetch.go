@@ -12,15 +12,15 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 )
 
-// The largest documents that are read, in bytes. What is signed has the limits
-// of packages shasums and signing.
+// The largest documents that are read, in bytes. Signed ones have the limits of packages
+// shasums and signing.
 const (
-	maxDiscovery        = 1 << 20 // as the clients have it
+	maxDiscovery        = 1 << 20 // the clients' limit
 	maxVersions         = 10 << 20
 	maxDownloadDocument = 1 << 20
 )
 
-// What is asked for.
+// The media types of requests.
 const (
 	typeJSON = "application/json"
 	typeAny  = "*/*"
@@ -33,17 +33,13 @@ const maxAtOnce = 4
 // the registry publishes.
 const MaxArchive = blob.MaxCopy
 
-// maxPlatforms is how many platforms of a version are read: for as many the
-// registry publishes one. A list of megabytes can have hundreds of thousands.
-const maxPlatforms = 100
-
 // maxRedirects is how many redirects of one request are followed.
 const maxRedirects = 5
 
-// limits are those that tests could not wait for.
+// limits are the limits that tests make smaller, so as not to wait.
 type limits struct {
-	document  time.Duration // for a request and its whole answer; the clients wait as long
-	discovery time.Duration // for which a discovery document is remembered
+	document  time.Duration // for a request and its whole answer, as in the clients
+	discovery time.Duration // how long a discovery document is remembered
 
 	// stretch is the longest wait for an archive to begin, and then for each
 	// further pace bytes of it.
@@ -61,18 +57,17 @@ var productionLimits = limits{
 	archive:   MaxArchive,
 }
 
-// checkRedirect lets a redirect pass or not.
+// checkRedirect says whether a redirect may be followed.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
 	}
-	// It has the query of the URL before, and with it perhaps the right to
-	// download.
+	// It has the query of the previous URL, perhaps with the right to download.
 	r.Header.Del("Referer")
 	return checkURL(r.URL)
 }
 
-// checkURL says why a URL must not be asked.
+// checkURL says why no request may be sent to a URL.
 func checkURL(u *url.URL) error {
 	switch {
 	case u.Scheme != "https" || u.Host == "":
@@ -93,7 +88,7 @@ func resolve(base *url.URL, reference string) (*url.URL, error) {
 	return u, checkURL(u)
 }
 
-// errMissing is the cause of the fault that a status of 404 is.
+// errMissing is the cause of the fault for a status of 404.
 var errMissing = errors.New("status 404")
 
 // send sends a request and returns its answer, whose status is 200.
@@ -109,9 +104,9 @@ func (c *Client) send(ctx context.Context, u *url.URL, accept string) (*http.Res
 	request.Header.Set("Accept", accept)
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, newFault("ask "+where(u), because(ctx, err))
+		return nil, newFault("ask "+where(u), causeOf(ctx, err))
 	}
-	switch err = because(ctx, nil); {
+	switch err = causeOf(ctx, nil); {
 	case err != nil:
 	case response.StatusCode == http.StatusOK:
 		return response, nil
@@ -120,21 +115,21 @@ func (c *Client) send(ctx context.Context, u *url.URL, accept string) (*http.Res
 	default:
 		err = fmt.Errorf("status %d", response.StatusCode)
 	}
-	_ = response.Body.Close() // which nobody has read
+	_ = response.Body.Close() // not read
 	return nil, newFault("ask "+where(u), err)
 }
 
-// because is why a request failed: if its context ended, the reason for that,
-// even if there is no err. An origin that is being hung up on may still get an
-// answer through that looks whole, and that it never meant to give.
-func because(ctx context.Context, err error) error {
+// causeOf is why a request failed: the reason why its context ended, even if err is nil, or
+// err. An answer that arrives while the connection is closed may look complete although it
+// is not.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	return err
 }
 
-// answer is a whole answer.
+// answer is a whole answer of an origin.
 type answer struct {
 	url    *url.URL // where it was found, after redirects
 	header http.Header
@@ -151,7 +146,7 @@ func (c *Client) get(ctx context.Context, u *url.URL, accept string, limit int64
 	}
 	defer response.Body.Close() //nolint:errcheck // read only
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
-	if err = because(ctx, err); err != nil {
+	if err = causeOf(ctx, err); err != nil {
 		return answer{}, newFault("read "+where(u), err)
 	}
 	if int64(len(body)) > limit {

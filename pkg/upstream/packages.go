@@ -39,7 +39,7 @@ func (c *Client) packages(ctx context.Context, a registry.ProviderAddress, v reg
 	return packages, nil
 }
 
-// find finds one package. It returns nil where the origin does not have it.
+// find finds one package. It returns nil if the origin does not have it.
 func (c *Client) find(ctx context.Context, base *url.URL, signed *signedSums, p Package) (*Package, error) {
 	path := []string{p.Address.Namespace, p.Address.Type, p.Version.String(), "download", p.Platform.OS, p.Platform.Arch}
 	u := base.ResolveReference(&url.URL{Path: strings.Join(path, "/")})

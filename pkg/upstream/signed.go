@@ -10,8 +10,8 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// signedSums gets each SHA256SUMS and signature once, however many packages
-// refer to them.
+// signedSums fetches each SHA256SUMS and signature once, however many packages refer to
+// them.
 type signedSums struct {
 	client *Client
 	lock   sync.Mutex
@@ -21,7 +21,7 @@ type signedSums struct {
 // pair is the URLs of a SHA256SUMS and of its signature.
 type pair struct{ sums, signature string }
 
-// signed is a SHA256SUMS with a signature that nobody has verified.
+// signed is a SHA256SUMS with its signature, which is not verified yet.
 type signed struct {
 	url                 *url.URL // of SHA256SUMS
 	document, signature []byte

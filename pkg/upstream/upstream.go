@@ -1,20 +1,18 @@
-// Package upstream asks other registries, the origins of providers, what they
-// have of a provider, and brings its packages. It believes them as far as their
-// signed checksums reach:
+// Package upstream asks other registries, the origins of providers, for versions and
+// packages, and downloads the packages. It checks what it can:
 //
-//   - which versions and platforms there are is the origin's word alone;
-//   - a package's SHA-256 is that of its line in SHA256SUMS, once the signature
-//     over that verifies with a key that the origin names for the package, and
-//     the origin says the same hash in the package's own document;
-//   - an archive is what it should be if its every byte went into that hash.
+//   - the list of versions and platforms is not signed: it is believed as it is;
+//   - a package's SHA-256 is that in SHA256SUMS. The signature over that must verify with
+//     a key that the origin names for the package, and the package's own document must
+//     have the same hash;
+//   - an archive must have this SHA-256.
 //
-// Whatever contradicts itself is [Untrusted]. The keys are the origin's word,
-// over HTTPS: that is what the clients go by when they install directly, too.
+// An origin that contradicts itself is [Untrusted]. The keys are not verified but come
+// over HTTPS, as for a client that installs directly.
 //
-// An origin decides which addresses are asked, in its documents and by
-// redirects. So only HTTPS is spoken, only public addresses are connected to,
-// nothing is sent that identifies or authorizes, and all that comes back is
-// bounded in size and in time.
+// An origin decides which addresses are asked, by its documents and by redirects. So
+// only HTTPS is used, only public addresses are connected to, requests have nothing that
+// identifies or authorizes, and all answers are bounded in size and in time.
 package upstream
 
 import (
@@ -30,12 +28,11 @@ import (
 
 // Config is what a [Client] needs.
 type Config struct {
-	// Transport carries the requests. If it is nil, they go by one that
-	// connects to public addresses alone: neither to loopback, private,
-	// link-local, shared (CGNAT), multicast, reserved and unspecified addresses
-	// nor to those in which IPv6 wraps IPv4, NAT64 among them. What counts is
-	// the address that a connection is opened to, after every redirect again.
-	// It uses no proxy, which would resolve names out of its sight.
+	// Transport carries the requests. Nil: one that connects only to public
+	// addresses. It refuses loopback, private, link-local, shared (CGNAT),
+	// multicast, reserved and unspecified addresses, and those in which IPv6 wraps
+	// IPv4, such as NAT64. It checks the address of each connection, also after a
+	// redirect. It does not use a proxy, since that would resolve names itself.
 	Transport http.RoundTripper
 }
 
@@ -46,7 +43,7 @@ type Client struct {
 	bases  *ttlcache.Cache[string, *url.URL] // by hostname
 }
 
-// New is a client that has asked nobody yet.
+// New is a client that has not sent a request yet.
 func New(c Config) *Client {
 	transport := c.Transport
 	if transport == nil {
@@ -65,9 +62,9 @@ type Version struct {
 	Platforms []registry.Platform // as the origin lists them; it may list none
 }
 
-// Versions is what the provider's origin registry lists, in ascending order of
-// precedence. Versions and platforms that Larder could not publish are passed
-// over, and of versions that differ in build metadata alone, all but the first.
+// Versions is what the provider's origin registry lists, in ascending order of precedence.
+// It leaves out versions and platforms that Larder could not publish. Of versions that
+// differ in build metadata alone it has the first.
 //
 // Errors: [registry.ErrNotFound] when the origin says that it has no such
 // provider; all others mean that it could not be asked.
@@ -85,12 +82,11 @@ type Package struct {
 	Version  registry.Version
 	Platform registry.Platform
 
-	// URL is where the origin says that the archive is: absolute, and https. It
-	// may be good for some minutes only, and may carry the right to download.
+	// URL is where the archive is, as the origin says: absolute, and https. It may
+	// be good for some minutes only, and may contain the right to download.
 	URL string
 
-	// SHA256 is the archive's, in lower-case hex, from the SHA256SUMS that the
-	// origin's key has signed.
+	// SHA256 is the archive's hash in lower-case hex, from the signed SHA256SUMS.
 	SHA256 string
 }
 
@@ -114,15 +110,14 @@ func (c *Client) Packages(ctx context.Context, a registry.ProviderAddress, v reg
 	return packages, nil
 }
 
-// Download writes the archive of a package to w. It fails unless the archive is,
-// to the last byte, what was signed: until Download has returned without an
-// error, nothing that w got may be believed.
+// Download writes the archive of a package to w. It fails unless the archive has the
+// signed hash: nothing in w may be used before Download has returned without an error.
 //
-// An archive that comes too slowly is given up; the time that w takes does not
-// count. The size is in bytes, at most [MaxArchive].
+// Download gives up if the archive comes too slowly; the time that w takes does not count.
+// The size is in bytes, at most [MaxArchive].
 //
-// Errors: *[Untrusted]; those of w; all others mean that the archive could not
-// be had.
+// Errors: *[Untrusted]; those of w; all others mean that the archive could not be
+// downloaded.
 func (c *Client) Download(ctx context.Context, p Package, w io.Writer) (size int64, err error) {
 	size, err = c.download(ctx, p, w)
 	if err != nil {

@@ -42,13 +42,13 @@ func TestVersions(t *testing.T) {
 func TestFewPlatformsOfAVersion(t *testing.T) {
 	var list []string
 	var want []registry.Platform
-	for n := range maxPlatforms + 1 {
+	for n := range registry.MaxPackages + 1 {
 		p := registry.Platform{OS: fmt.Sprintf("os%d", n), Arch: "amd64"}
 		list = append(list, fmt.Sprintf(`{"os":%q,"arch":%q},{"os":%[1]q,"arch":%[2]q}`, p.OS, p.Arch))
 		want = append(want, p)
 	}
 	o := newOrigin(t)
-	for listed, got := range map[int]int{maxPlatforms: maxPlatforms, maxPlatforms + 1: maxPlatforms} {
+	for listed, got := range map[int]int{registry.MaxPackages: registry.MaxPackages, registry.MaxPackages + 1: registry.MaxPackages} {
 		o.body(listURL, fmt.Appendf(nil, `{"versions":[{"version":"1.0.0","platforms":[%s]},{"version":"1.1.0","platforms":[%s]}]}`, strings.Join(list[:listed], ","), list[0]))
 		versions, err := o.client().Versions(t.Context(), widget)
 		if err != nil {

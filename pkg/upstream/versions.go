@@ -65,7 +65,7 @@ func readVersions(body []byte) ([]Version, error) {
 		}
 		version := Version{Version: v}
 		for _, p := range listed.Platforms {
-			if len(version.Platforms) == maxPlatforms {
+			if len(version.Platforms) == registry.MaxPackages {
 				break
 			}
 			if platform, err := registry.ParsePlatform(p.OS, p.Arch); err == nil && !slices.Contains(version.Platforms, platform) {

@@ -51,6 +51,6 @@ func New(c Config) Fetching {
 // [pullthrough.Config] has it.
 func (f Fetching) Puller(want func(context.Context, pullthrough.Wanted) error) *pullthrough.Puller {
 	return pullthrough.New(pullthrough.Config{
-		Origins: f.origins, Patterns: f.config.Patterns, Platforms: f.config.Platforms, Want: want, Log: f.config.Log,
+		Upstream: f.origins, Patterns: f.config.Patterns, Platforms: f.config.Platforms, Want: want, Log: f.config.Log,
 	})
 }
