@@ -19,21 +19,21 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// User does to the bucket what users do, who have it without the registry.
+// User does to the bucket what users do, without the registry.
 type User interface {
 	// Upload writes an object with metadata and tags, and returns its
 	// version.
 	Upload(t testing.TB, key string, body []byte, tags map[string]string) (version string)
 
-	// UploadFrom writes an object whose metadata says of what source it was
-	// made, and returns its version.
+	// UploadFrom writes an object with a source in its metadata, and returns its
+	// version.
 	UploadFrom(t testing.TB, key string, body []byte, source string) (version string)
 
 	// Delete leaves a delete marker in front of the key's versions.
 	Delete(t testing.TB, key string)
 
-	// Tags are those of an object version, or of the current one where
-	// version is empty.
+	// Tags are the tags of an object version, or of the current one if version is
+	// empty.
 	Tags(t testing.TB, key, version string) map[string]string
 }
 
@@ -64,7 +64,7 @@ type suite struct {
 	user   User
 }
 
-// missing checks that whatever is not there is said to be so.
+// missing checks that every call says that an object is not there.
 func (s *suite) missing(t *testing.T) {
 	ctx := t.Context()
 	s.put(t, "missing/other", "other")
@@ -96,7 +96,7 @@ func (s *suite) missing(t *testing.T) {
 	}
 }
 
-// putAndOpen checks that bodies come back as they went in, described rightly.
+// putAndOpen checks that bodies come back unchanged, with the right size, version and time.
 func (s *suite) putAndOpen(t *testing.T) {
 	for name, body := range map[string]string{
 		"empty": "", "small": "body", "large": strings.Repeat("0123456789abcdef", 1<<18),
@@ -121,12 +121,12 @@ func (s *suite) putAndOpen(t *testing.T) {
 	}
 }
 
-// trickyKeys have what URLs, headers and XML treat specially.
+// trickyKeys have characters that URLs, headers and XML treat specially.
 var trickyKeys = []string{
 	"plus+sign", "blank space", "percent%2Fcode", "question?mark=1&x", "hash#tag", "quote\"'<>&", "umlaut-ü-☃", "tilde~(paren)*!$,;:@=",
 }
 
-// keys checks that a key is never read as anything but itself.
+// keys checks that a key is never taken for another one.
 func (s *suite) keys(t *testing.T) {
 	for i, name := range trickyKeys {
 		key := "keys/" + name
@@ -156,8 +156,8 @@ func (s *suite) keys(t *testing.T) {
 	}
 }
 
-// inTheWay checks that of two objects, one of whose keys is the folder of the other
-// where keys are paths, the second is written, or has [blob.ErrInTheWay].
+// inTheWay writes two objects, where the key of one would be a folder in the path of the
+// other. The second must be written, or return [blob.ErrInTheWay].
 func (s *suite) inTheWay(t *testing.T) {
 	for first, second := range map[string]string{"way/a": "way/a/b", "way/c/d/e": "way/c"} {
 		s.put(t, first, "first")
@@ -199,8 +199,8 @@ func (s *suite) create(t *testing.T) {
 	}
 }
 
-// createAtOnce checks that of many creations at once exactly one wins, and that
-// what it wrote stays.
+// createAtOnce checks that exactly one of many creations at the same time succeeds, and
+// that its object stays.
 func (s *suite) createAtOnce(t *testing.T) {
 	const writers, rounds = 20, 5
 	for round := range rounds {
@@ -262,8 +262,8 @@ func (s *suite) versions(t *testing.T) {
 	}
 }
 
-// source checks that what an object's metadata says of its source is told of each
-// version, as it was written, and of a copy no more.
+// source checks that each version has the source from its metadata, as it was written, and
+// that a copy has none.
 func (s *suite) source(t *testing.T) {
 	const old, source = "https://example.com/old", "https://example.com/~acme/-/network+x%20y?a=b&c=d,e;f"
 	first := s.user.UploadFrom(t, "source/a", []byte("1"), old)
@@ -292,13 +292,13 @@ func (s *suite) source(t *testing.T) {
 	}
 }
 
-// copy checks that the bytes of one version are copied, and nothing else of it.
+// copy checks that the bytes of one version are copied, but not its tags.
 func (s *suite) copy(t *testing.T) {
 	ctx := t.Context()
 	old := s.user.Upload(t, "copy/from", []byte("old"), map[string]string{"owner": "somebody"})
 	s.user.Upload(t, "copy/from", []byte("new"), nil)
 	s.user.Delete(t, "copy/from")
-	for range 2 { // once more is no error
+	for range 2 { // a second time is not an error
 		sum, err := s.bucket.Copy(ctx, "copy/from", old, "copy/to")
 		if err != nil {
 			t.Fatal(err)
@@ -315,7 +315,7 @@ func (s *suite) copy(t *testing.T) {
 	}
 }
 
-// tag checks that tags are set on one version, beside those that it has.
+// tag checks that tags are set on one version, and that it keeps its others.
 func (s *suite) tag(t *testing.T) {
 	old := s.user.Upload(t, "tag/a", []byte("1"), map[string]string{"owner": "somebody", "empty": ""})
 	current := s.user.Upload(t, "tag/a", []byte("2"), nil)
@@ -361,8 +361,8 @@ func (s *suite) tagsFull(t *testing.T) {
 	}
 }
 
-// order checks that listings follow the bytes of keys, not folders. No key here
-// is a folder of another one: a server over a file system has no room for both.
+// order checks that listings are in the order of the keys' bytes, not of folders. No key
+// here is a folder of another: a server over a file system cannot store both.
 func (s *suite) order(t *testing.T) {
 	want := []string{"order/a-b", "order/a.zip", "order/a/b-1", "order/a/b.json", "order/a/b/c", "order/a0", "order/aa"}
 	for _, key := range []string{"order/a/b/c", "order/a0", "order/a.zip", "order/aa", "order/a/b-1", "order/a-b", "order/a/b.json"} {
@@ -379,8 +379,8 @@ func (s *suite) order(t *testing.T) {
 	}
 }
 
-// after checks that listings go on after a key, whether or not there is one, and
-// that none of its versions comes again.
+// after checks that listings go on after a key, whether it exists or not, and that none of
+// its versions comes again.
 func (s *suite) after(t *testing.T) {
 	for _, key := range []string{"after/a", "after/b c+d", "after/b c+d", "after/d/e", "after/f"} {
 		s.put(t, key, key)
@@ -406,8 +406,8 @@ func (s *suite) after(t *testing.T) {
 	}
 }
 
-// pages checks that listings of more than a page are whole, can be left early
-// and can be read again. Their first page ends among the versions of one key.
+// pages checks that listings of more than one page are complete, can be left early and can
+// be read again. Their first page ends between two versions of one key.
 func (s *suite) pages(t *testing.T) {
 	const objects, split = 1100, 998 // S3's pages have 1,000
 	var current []string
@@ -440,7 +440,7 @@ func (s *suite) pages(t *testing.T) {
 	}
 }
 
-// cancelled checks that nothing is done for a context that is over.
+// cancelled checks that nothing is done for a cancelled context.
 func (s *suite) cancelled(t *testing.T) {
 	s.put(t, "cancelled/a", "before")
 	version := s.head(t, "cancelled/a").Version

@@ -6,9 +6,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// contentTypes are by the end of the key, the more specific first. There is no
-// Content-Encoding for any of them: clients would unpack the archive before
-// they hash it.
+// contentTypes are by the end of the key, the more specific first. None has a
+// Content-Encoding: clients would unpack the archive before they hash it.
 var contentTypes = []struct{ suffix, contentType string }{
 	{".zip", "application/zip"},
 	{".tar.gz", "application/gzip"},
@@ -19,27 +18,26 @@ var contentTypes = []struct{ suffix, contentType string }{
 }
 
 func contentType(key string) string {
-	for _, known := range contentTypes {
-		if strings.HasSuffix(key, known.suffix) {
-			return known.contentType
+	for _, t := range contentTypes {
+		if strings.HasSuffix(key, t.suffix) {
+			return t.contentType
 		}
 	}
 	return "application/octet-stream"
 }
 
-// immutable lets a client keep what it read, but nobody on the way to it: URLs
-// die, and what is published may be for some only.
+// immutable lets clients keep an object, but not shared caches: URLs expire, and not
+// everybody may read what is published.
 const immutable = "private, max-age=31536000, immutable"
 
-// contentAddressed are the prefixes under which every key contains a hash of
-// what is under it.
+// contentAddressed are the prefixes under which every key contains a hash of its object.
 var contentAddressed = []string{
 	registry.Prefix + "modules/",
 	registry.Prefix + "providers/",
 	registry.Prefix + "keys/authors/",
 }
 
-// cacheControl is nil where S3 is to say nothing.
+// cacheControl is nil for an object without the header.
 func cacheControl(key string) *string {
 	for _, prefix := range contentAddressed {
 		if strings.HasPrefix(key, prefix) {

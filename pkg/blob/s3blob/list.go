@@ -56,8 +56,8 @@ func (b *Bucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[b
 	}
 }
 
-// Markers calls do with every delete marker under a prefix, until it fails. It may
-// remove them.
+// Markers calls do with every delete marker under a prefix, until it fails. do may remove
+// the marker.
 func (b *Bucket) Markers(ctx context.Context, prefix string, do func(blob.Object) error) error {
 	var all []blob.Object
 	for page, err := range b.versionPages(ctx, prefix, "") {
@@ -82,7 +82,7 @@ func (b *Bucket) Markers(ctx context.Context, prefix string, do func(blob.Object
 	return nil
 }
 
-// versionsPage is a page of a listing, and the markers that it was asked for with.
+// versionsPage is a page of a listing, with the markers of its request.
 type versionsPage struct {
 	*s3.ListObjectVersionsOutput
 	keyMarker, versionMarker *string
@@ -114,8 +114,8 @@ func (b *Bucket) versionPages(ctx context.Context, prefix, after string) iter.Se
 	}
 }
 
-// repeated says that the page before ended with a version. Amazon's S3 goes on
-// after a marker, the Versity gateway (1.8.0) with it.
+// repeated says whether the page before ended with this version. Amazon's S3 goes on after
+// a marker, the Versity gateway (1.8.0) with it.
 func repeated(o blob.Object, p versionsPage) bool {
 	return p.keyMarker != nil && o.Key == *p.keyMarker && o.Version == aws.ToString(p.versionMarker)
 }
@@ -130,9 +130,9 @@ func listed(encoding types.EncodingType, key, version *string, size *int64, modi
 	}, err
 }
 
-// decodeKey undoes the encoding in which listings are asked for: a key may
-// have characters that XML cannot carry, and one such key would make every
-// listing unreadable. Servers that do not know the encoding do not say it.
+// decodeKey undoes the URL encoding of keys in listings. Without this encoding, one key
+// with characters that XML cannot carry would make every listing unreadable. A server that
+// does not support it leaves it out of its answer.
 func decodeKey(encoding types.EncodingType, key *string) (string, error) {
 	if encoding != types.EncodingTypeUrl {
 		return aws.ToString(key), nil

@@ -49,8 +49,8 @@ func (b *Bucket) Head(ctx context.Context, key string) (blob.Object, error) {
 	}, nil
 }
 
-// wholeSHA256 is a checksum of S3 in hex, or empty where it is none of all bytes:
-// of an upload in parts, S3 may have one of their checksums.
+// wholeSHA256 is a checksum of S3 in hex. It is empty if it is not a checksum of all bytes:
+// for an upload in parts, S3 may have a checksum of their checksums.
 func wholeSHA256(checksum *string, kind types.ChecksumType) string {
 	sum, err := base64.StdEncoding.DecodeString(aws.ToString(checksum))
 	if err != nil || len(sum) != sha256.Size || kind == types.ChecksumTypeComposite {
@@ -59,9 +59,8 @@ func wholeSHA256(checksum *string, kind types.ChecksumType) string {
 	return hex.EncodeToString(sum)
 }
 
-// Create implements [blob.Bucket]. A creation whose answer was lost on the
-// way is sent again, and finds its own object: [blob.ErrExists] does not
-// mean that somebody else wrote it.
+// Create implements [blob.Bucket]. When an answer is lost, the creation is sent again and
+// finds its own object: so [blob.ErrExists] does not mean that somebody else wrote it.
 func (b *Bucket) Create(ctx context.Context, key string, body []byte) error {
 	in := b.put(key, bytes.NewReader(body), int64(len(body)))
 	in.IfNoneMatch = aws.String("*")
@@ -80,7 +79,7 @@ func (b *Bucket) Create(ctx context.Context, key string, body []byte) error {
 func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error {
 	_, err := b.client.PutObject(ctx, b.put(key, body, size))
 	switch {
-	case inTheWay(err):
+	case isInTheWay(err):
 		return fmt.Errorf("write %q in the bucket: %w", key, blob.ErrInTheWay)
 	case err != nil:
 		return failed("write", key, err)
@@ -88,19 +87,18 @@ func (b *Bucket) Put(ctx context.Context, key string, body io.ReadSeeker, size i
 	return nil
 }
 
-// Remove removes an object version, or a delete marker, for good. That there is none is
-// no error.
+// Remove removes an object version, or a delete marker, for good. It is not an error if
+// there is no such version.
 func (b *Bucket) Remove(ctx context.Context, key, version string) error {
 	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key, VersionId: &version})
-	if err != nil && !notFound(err) && !noVersion(err) {
+	if err != nil && !isNotFound(err) && !isUnknownVersion(err) {
 		return failed("remove", key, err)
 	}
 	return nil
 }
 
-// Stream is Put of a body that is read once, as it comes. Nothing but its size tells
-// the server whether it is what was sent, and what fails is not sent again: it is for
-// a server in the same process.
+// Stream is Put of a body that is read once, as it comes. The server can only check its
+// size, and a failed request is not sent again. So it is for a server in the same process.
 func (b *Bucket) Stream(ctx context.Context, key string, body io.Reader, size int64) error {
 	_, err := b.client.PutObject(ctx, b.put(key, body, size), s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))
 	if err != nil {
@@ -148,8 +146,8 @@ func copySource(bucket, key, version string) string {
 	return bucket + "/" + escaped + "?versionId=" + url.QueryEscape(version)
 }
 
-// Tag implements [blob.Bucket]. S3 replaces tags as a whole: those that
-// somebody else sets at the same moment can be lost.
+// Tag implements [blob.Bucket]. S3 replaces all tags at once: tags that somebody else sets
+// at the same moment can be lost.
 func (b *Bucket) Tag(ctx context.Context, key, version string, tags map[string]string) error {
 	current, err := b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{
 		Bucket: &b.name, Key: &key, VersionId: optional(version),
@@ -165,7 +163,7 @@ func (b *Bucket) Tag(ctx context.Context, key, version string, tags map[string]s
 		Bucket: &b.name, Key: &key, VersionId: optional(version), Tagging: &types.Tagging{TagSet: merged},
 	})
 	switch {
-	case noRoom(err):
+	case isTagsTooLarge(err):
 		return fmt.Errorf("tag %q in the bucket: %w", key, blob.ErrTagsFull)
 	case err != nil:
 		return failed("tag", key, err)
@@ -173,7 +171,7 @@ func (b *Bucket) Tag(ctx context.Context, key, version string, tags map[string]s
 	return nil
 }
 
-// optional is a parameter that is not sent where it is empty.
+// optional is a parameter that is not sent if it is empty.
 func optional(value string) *string {
 	if value == "" {
 		return nil

@@ -3,11 +3,10 @@
 //
 // # Checksums
 //
-// A body is signed with its SHA-256, so the server refuses other bytes than
-// those that were sent. The checksums that the SDK would add on top come as
-// trailers of a chunked encoding, which servers other than Amazon's may not
-// know, and what is read is checked against its published SHA-256 anyway: so
-// they are sent and asked for only where S3 requires them.
+// A body is signed with its SHA-256, so the server refuses other bytes than those that
+// were sent. The SDK's additional checksums are sent and asked for only where S3 requires
+// them: they come as trailers of a chunked encoding, which other servers may not support,
+// and readers check the published SHA-256 anyway.
 //
 // # Permissions on AWS
 //
@@ -31,7 +30,7 @@ import (
 )
 
 const (
-	// maxAttempts is how often a request is sent, the first time included.
+	// maxAttempts is how often a request is sent at most, including the first time.
 	maxAttempts = 5
 
 	// answerTimeout is how long S3 may take to begin an answer once it has
@@ -48,20 +47,20 @@ type Config struct {
 	// Bucket is the name of the bucket, which has versioning. Required.
 	Bucket string
 
-	// Region is the bucket's AWS region; another server's is whatever it
-	// was set up with. Required.
+	// Region is the bucket's AWS region, or the region that another server is
+	// configured with. Required.
 	Region string
 
 	// Credentials sign requests and URLs. A presigned URL dies with the
 	// credentials that made it. Required.
 	Credentials aws.CredentialsProvider
 
-	// Endpoint is the URL of an S3 server other than Amazon's, as this
-	// process reaches it. Empty: Amazon's for the region.
+	// Endpoint is the URL at which this process reaches an S3 server that is not
+	// Amazon's. Empty: Amazon's for the region.
 	Endpoint string
 
-	// PublicEndpoint is the URL of the same server as clients reach it; the
-	// URLs that clients get begin with it. Empty: Endpoint.
+	// PublicEndpoint is the URL at which clients reach the same server: presigned
+	// URLs begin with it. Empty: Endpoint.
 	PublicEndpoint string
 
 	// PathStyle puts the bucket's name into the path of URLs instead of the
@@ -75,7 +74,7 @@ type Config struct {
 	Transport http.RoundTripper
 
 	// Retryable are codes of errors after which a request is sent again, with the
-	// credentials that there are then: beside those that S3 itself means so.
+	// credentials of that time. The SDK's own are always retried.
 	Retryable []string
 }
 
@@ -96,8 +95,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// StaticCredentials are an access key that never changes, as S3 servers other
-// than Amazon's have them.
+// StaticCredentials are an access key that never changes, for S3 servers that are not
+// Amazon's.
 func StaticCredentials(accessKeyID, secretAccessKey string) aws.CredentialsProvider {
 	return credentials.NewStaticCredentialsProvider(accessKeyID, secretAccessKey, "")
 }
@@ -159,8 +158,8 @@ func (c Config) options() s3.Options {
 	return options
 }
 
-// newRetryer retries what the SDK's standard mode does, and the answer that S3
-// gives when another conditional write to the key is under way.
+// newRetryer retries as the SDK's standard mode, and also after the error that S3 returns
+// during another conditional write to the key.
 func newRetryer(others []string) aws.Retryer {
 	codes := map[string]struct{}{"ConditionalRequestConflict": {}}
 	for _, code := range others {
@@ -172,9 +171,8 @@ func newRetryer(others []string) aws.Retryer {
 	})
 }
 
-// PresignGet is a URL that reads an object's current version without
-// credentials, for a limited time. It is computed here, without asking S3:
-// whether there is such an object is not known.
+// PresignGet is a URL that reads an object's current version without credentials, for a
+// limited time. It is computed without a request: the object may not exist.
 func (b *Bucket) PresignGet(ctx context.Context, key string) (string, error) {
 	request, err := b.presign.PresignGetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key})
 	if err != nil {

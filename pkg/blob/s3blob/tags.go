@@ -11,8 +11,8 @@ import (
 // maxTags is how many tags S3 keeps on an object version.
 const maxTags = 10
 
-// mergeTags sets tags among others, and removes those that are set to nothing.
-// They are in the order of their keys.
+// mergeTags sets tags among the current ones, and removes those with an empty value. The
+// result is in the order of the keys.
 func mergeTags(current []types.Tag, changes map[string]string) []types.Tag {
 	all := map[string]string{}
 	for _, tag := range current {
