@@ -1,6 +1,5 @@
-// Command discovery answers service discovery, and says of all else that it is
-// not there: it has no catalog to look in, no AWS SDK and no permission. Where
-// people can log in, LARDER_LOGIN_ISSUER is set.
+// Command discovery answers service discovery, and 404 to every other request. It has no
+// catalog, no AWS SDK and no permission. LARDER_LOGIN_ISSUER is set if people can log in.
 package main
 
 import (

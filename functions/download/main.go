@@ -1,5 +1,5 @@
-// Command download tells of one version of a module or a provider: what there is to
-// say of it, and where its archive or packages are.
+// Command download answers for one version of a module or a provider: its details, and
+// where its archive or packages are.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command fetch is the mirror of a registry that pulls through: it answers what
-// clients ask the mirror, and fetches from other registries what is missing.
+// Command fetch is the mirror of a registry that pulls through: it answers requests to the
+// mirror, and fetches from other registries what is missing.
 package main
 
 import (

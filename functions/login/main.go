@@ -1,5 +1,5 @@
-// Command login logs people in and gives tokens, to them and to pipelines, and
-// does what operators ask about tokens and rules of trust.
+// Command login logs people in, gives tokens to them and to pipelines, and answers
+// operators about tokens and rules of trust.
 package main
 
 import (
@@ -52,7 +52,7 @@ func newFunction(logger *slog.Logger) (*signin.Function, error) {
 	}), nil
 }
 
-// provider is whom people log in with.
+// provider is the configuration of the provider that people log in with.
 func provider(env variables.Values) (identity.ProviderConfig, error) {
 	p := identity.ProviderConfig{Issuer: env.LoginIssuer, ClientID: env.LoginClientID, Scopes: strings.Fields(env.LoginScopes)}
 	if p.Issuer != "" && p.ClientID == "" {

@@ -1,5 +1,5 @@
-// Command publish publishes what is uploaded, as the queue and the schedule
-// tell it to, and does what operators ask for.
+// Command publish publishes uploads, by the events of the queue and the schedule, and
+// answers operators.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package bucket opens the bucket that a function was told of.
+// Package bucket opens the bucket of a deployment.
 package bucket
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 )
 
-// Open is the bucket. It sends no request. A function that asks for no URLLifetime makes
-// no URLs.
+// Open opens the bucket. It sends no request. URLLifetime is zero in functions that make no
+// URLs.
 func Open(v variables.Values) (*s3blob.Bucket, error) {
 	return s3blob.New(s3blob.Config{
 		Bucket: v.Bucket, Region: v.Region, Credentials: v.Credentials,

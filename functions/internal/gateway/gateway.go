@@ -13,7 +13,7 @@ import (
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 )
 
-// maxBody is how long a body may be, in bytes. The gateway lets through far more.
+// maxBody is the longest body, in bytes. The gateway accepts far more.
 const maxBody = 256 << 10
 
 // Serve answers requests until Lambda ends the process.
@@ -22,9 +22,8 @@ func Serve(h http.Handler) { lambda.Start(Adapt(h)) }
 // Function is what Lambda calls for a request.
 type Function = func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
 
-// Adapt is a handler that reads, as Lambda calls it. It sees a request's method,
-// path and headers: neither query nor body nor cookies mean anything to it, and
-// what a client puts there cannot be in the way.
+// Adapt makes a Function of a handler that needs only a request's method, path and
+// headers. The handler does not see query, body and cookies.
 func Adapt(h http.Handler) Function {
 	adapter := httpadapter.NewV2(h)
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
@@ -35,8 +34,8 @@ func Adapt(h http.Handler) Function {
 	}
 }
 
-// AdaptWhole is a handler as Lambda calls it that sees queries, cookies and
-// bodies, too. It gets an error from a body beyond 256 KiB.
+// AdaptWhole makes a Function of a handler that also sees queries, cookies and bodies. To
+// read more than 256 KiB of a body is an error.
 func AdaptWhole(h http.Handler) Function {
 	adapter := httpadapter.NewV2(http.MaxBytesHandler(h, maxBody))
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
@@ -44,18 +43,18 @@ func AdaptWhole(h http.Handler) Function {
 	}
 }
 
-// escaped is a request that the adapter can read, whatever a client sent.
+// escaped is a request that the adapter can read, whatever a client has sent.
 //
-// The gateway has decoded the path already; the adapter takes it to be encoded,
-// and would decode it once more or fail. The query is as the client sent it, and
-// once more in QueryStringParameters, which the adapter takes where it is empty.
+// The gateway has decoded the path; the adapter would decode it again, or fail. The query
+// is as the client sent it. It is also in QueryStringParameters, which the adapter uses if
+// the query is empty.
 func escaped(event events.APIGatewayV2HTTPRequest) events.APIGatewayV2HTTPRequest {
 	event.RawPath = (&url.URL{Path: event.RawPath}).EscapedPath()
 	event.RawQueryString, event.QueryStringParameters = escapeQuery(event.RawQueryString), nil
 	return event
 }
 
-// escapeQuery escapes what no URL may have in its query.
+// escapeQuery escapes characters that a URL must not have in its query.
 func escapeQuery(raw string) string {
 	var b strings.Builder
 	for i := range len(raw) {

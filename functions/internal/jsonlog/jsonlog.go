@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
-// Start is the process's log, for its libraries, too. What those say goes to
-// the log as an error, for there is nothing else that they say.
+// Start makes the process's log, also for its libraries. These log only errors, so their
+// lines have this level.
 func Start() *slog.Logger {
 	logger := New(os.Stdout)
 	slog.SetLogLoggerLevel(slog.LevelError)
@@ -20,7 +20,7 @@ func Start() *slog.Logger {
 	return logger
 }
 
-// New is a log of lines that name the invocation which they belong to.
+// New is a log whose lines name their invocation.
 func New(w io.Writer) *slog.Logger {
 	return slog.New(handler{slog.NewJSONHandler(w, nil)})
 }

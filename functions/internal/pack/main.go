@@ -1,6 +1,6 @@
-// Command pack zips functions as Lambda takes them: pack FOLDER makes FOLDER/<function>.zip of every
-// FOLDER/<function>/bootstrap that scripts/build-functions has left there. The same binary always makes the same zip, so what
-// did not change is not deployed again.
+// Command pack zips functions for Lambda: pack FOLDER makes FOLDER/<function>.zip of every
+// FOLDER/<function>/bootstrap that scripts/build-functions has built. The same binary
+// always makes the same zip, so an unchanged function is not deployed again.
 package main
 
 import (
@@ -41,20 +41,20 @@ func pack(folder string) error {
 	return nil
 }
 
-// packOne zips one function. What stands under the name is always whole.
+// packOne zips one function. Under its name there is never a part of a zip.
 func packOne(binary, target string) error {
 	file, err := os.CreateTemp(filepath.Dir(target), ".pack-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // which fails once it has its name
+	defer os.Remove(file.Name()) // fails after the rename
 	if err := errors.Join(write(file, binary), file.Chmod(0o644), file.Close()); err != nil {
 		return fmt.Errorf("%s: %w", target, err)
 	}
 	return os.Rename(file.Name(), target)
 }
 
-// epoch is the earliest time that a zip can say.
+// epoch is the earliest time that a zip can have.
 var epoch = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // write writes the zip.
@@ -65,7 +65,7 @@ func write(to io.Writer, binary string) error {
 	}
 	defer content.Close()
 	header := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate, Modified: epoch}
-	header.SetMode(0o755) // or Lambda could not start it
+	header.SetMode(0o755) // Lambda needs it to start the function
 	archive := zip.NewWriter(to)
 	entry, err := archive.CreateHeader(header)
 	if err != nil {

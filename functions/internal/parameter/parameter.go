@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// keptFor is how long a value is used before it is read again, so that a
-	// new one needs no deployment.
+	// keptFor is how long a value is used before it is read again. So a new value
+	// needs no deployment.
 	keptFor = 5 * time.Minute
 
-	// timeout is how long Systems Manager has to answer, with all retries.
+	// timeout is how long Systems Manager may take to answer, with all retries.
 	timeout = 5 * time.Second
 )
 
@@ -31,8 +31,8 @@ type Parameter struct {
 	name   string
 	now    func() time.Time
 
-	mu    sync.Mutex                      // so that of many who want the value at once, one reads it
-	value *ttlcache.Cache[string, string] // by the parameter's name, of which there is one
+	mu    sync.Mutex                      // held while the value is read, so that one of many callers reads it
+	value *ttlcache.Cache[string, string] // by the name; it has one
 }
 
 // New is the parameter with a name. It sends no request.
@@ -69,7 +69,7 @@ func (p *Parameter) read(ctx context.Context) (string, error) {
 	}
 	value := ""
 	if out.Parameter != nil {
-		value = strings.TrimRight(aws.ToString(out.Parameter.Value), "\r\n") // which a file ends with that it was put from
+		value = strings.TrimRight(aws.ToString(out.Parameter.Value), "\r\n") // the end of the file that it was put from
 	}
 	if value == "" {
 		return "", errors.New("it has no value")

@@ -1,14 +1,14 @@
-// Package publishevents brings to the publisher what the queue of uploads and the
-// schedule tell of, and what operators ask for.
+// Package publishevents gives to the publisher the events of the queue of uploads and of
+// the schedule, and the requests of operators.
 //
-// A message of the queue is what S3 says of uploads, or asks for the next part
-// of a reconcile. The schedule asks for the first. A reconcile sends what it
-// finds missed to the queue, in the form that S3 has for it: so every upload is
-// published by an invocation of its own, is tried again by itself, and ends in
-// the dead-letter queue by itself.
+// A message of the queue is S3's event for uploads, or asks for the next part of a
+// reconcile. The schedule asks for the first part. A reconcile sends an event for each
+// upload without an outcome to the queue, in S3's form. So every upload is published by an
+// invocation of its own, is tried again by itself, and goes to the dead-letter queue by
+// itself.
 //
-// An operator invokes the function and waits: the answer is the result of the
-// invocation, also where it says what went wrong.
+// An operator invokes the function and waits: the answer is the result of the invocation,
+// also if it is an error.
 package publishevents
 
 import (
@@ -30,16 +30,16 @@ import (
 )
 
 const (
-	// lastWords is what is left of an invocation's time when its work is
-	// given up, to say why.
+	// lastWords is how long before its end an invocation gives up its work, to
+	// report that.
 	lastWords = 5 * time.Second
 
-	// reserve is what is left of an invocation's time at least when a
-	// reconcile begins no other step. A step is far shorter.
+	// reserve is how long before its end, at least, a reconcile begins no further
+	// step. A step is far shorter.
 	reserve = time.Minute
 
-	// retryAfter is when a message that failed is delivered again. The queue
-	// by itself would wait for six times as long as the function may take.
+	// retryAfter is after how long a failed message is delivered again. By itself the
+	// queue would wait for six times the function's timeout.
 	retryAfter = 30 * time.Minute
 )
 
@@ -63,7 +63,7 @@ type Config struct {
 	// Send sends a message to the queue.
 	Send func(ctx context.Context, body string) error
 
-	// Postpone has the queue deliver a message that fails again after a while.
+	// Postpone makes the queue deliver a failed message again after a while.
 	Postpone func(ctx context.Context, receipt string, by time.Duration) error
 
 	Log *slog.Logger
@@ -77,19 +77,18 @@ type Function struct {
 	publisher Publisher
 }
 
-// New is a function.
+// New is a function without a publisher yet.
 func New(c Config) *Function { return &Function{Config: c} }
 
-// Event is a batch of the queue's messages, or what the schedule asks for, or
-// what an operator does.
+// Event is a batch of the queue's messages, or a request of the schedule or of an operator.
 type Event struct {
 	Messages  []events.SQSMessage `json:"Records"`
 	Reconcile *Reconcile          `json:"reconcile"`
 	Control   *control.Request    `json:"control"`
 }
 
-// Result is what an invocation returns: to the queue which messages failed, or to
-// an operator the answer.
+// Result is the result of an invocation: the failed messages for the queue, or the answer
+// for an operator.
 type Result struct {
 	*events.SQSEventResponse
 	*control.Answer
@@ -102,13 +101,13 @@ type Reconcile struct {
 
 // message is the body of one of the queue's messages.
 type message struct {
-	Test      string                 `json:"Event,omitempty"` // "s3:TestEvent": S3 tries out a new notification
+	Test      string                 `json:"Event,omitempty"` // "s3:TestEvent", when S3 tests a new notification
 	Uploads   []events.S3EventRecord `json:"Records,omitempty"`
 	Reconcile *Reconcile             `json:"reconcile,omitempty"`
 }
 
-// Handle handles an event as Lambda hands it over. Of a batch it returns the
-// messages that the queue is to deliver again.
+// Handle handles an event from Lambda. For a batch it returns the messages that the queue
+// must deliver again.
 func (f *Function) Handle(ctx context.Context, event Event) (Result, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -151,8 +150,7 @@ func (f *Function) batch(ctx context.Context, messages []events.SQSMessage) *eve
 	return response
 }
 
-// postpone has a message that failed delivered again, also where it failed for lack of
-// time.
+// postpone makes the queue deliver a failed message again, also if the time was not enough.
 func (f *Function) postpone(ctx context.Context, m events.SQSMessage) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords/2)
 	defer cancel()
@@ -181,7 +179,7 @@ func (f *Function) handle(ctx context.Context, body string) error {
 	return errors.Join(errs...)
 }
 
-// publish publishes what S3 tells of, if it is an upload at all.
+// publish publishes the upload of an S3 event. It ignores other events.
 func (f *Function) publish(ctx context.Context, record events.S3EventRecord) error {
 	key, version := record.S3.Object.URLDecodedKey, record.S3.Object.VersionID
 	switch {
@@ -196,7 +194,7 @@ func (f *Function) publish(ctx context.Context, record events.S3EventRecord) err
 	if err != nil {
 		return err
 	}
-	_, err = publisher.Publish(ctx, blob.Object{Key: key, Version: version, By: record.PrincipalID.PrincipalID}) // which logs the outcome
+	_, err = publisher.Publish(ctx, blob.Object{Key: key, Version: version, By: record.PrincipalID.PrincipalID}) // it logs the outcome
 	return err
 }
 
@@ -213,8 +211,8 @@ func (f *Function) reconcile(ctx context.Context, r Reconcile) error {
 	}
 	until := time.Now().Add(time.Hour)
 	if deadline, ok := ctx.Deadline(); ok {
-		// The other half is for the step that is under way. And an invocation that takes most of its time is an
-		// upload's, which an alarm goes by.
+		// The other half is for the current step. And only uploads should take most of
+		// an invocation's time, since there is an alarm for that.
 		until = deadline.Add(-max(reserve, time.Until(deadline)/2))
 	}
 	next, err := publisher.Reconcile(ctx, after, until, f.sendMissed)
@@ -229,7 +227,7 @@ func (f *Function) reconcile(ctx context.Context, r Reconcile) error {
 	return f.send(ctx, message{Reconcile: &Reconcile{After: url.QueryEscape(next)}})
 }
 
-// sendMissed sends what no event told of, as the event that would have.
+// sendMissed sends an event for an upload whose own event was missed.
 func (f *Function) sendMissed(ctx context.Context, missed blob.Object) error {
 	var record events.S3EventRecord
 	record.EventSource = "larder:reconcile"
@@ -251,7 +249,7 @@ func (f *Function) send(ctx context.Context, m message) error {
 	return nil
 }
 
-// open is the publisher.
+// open returns the publisher, and makes it if there is none yet.
 func (f *Function) open(ctx context.Context) (Publisher, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

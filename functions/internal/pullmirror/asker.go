@@ -22,16 +22,16 @@ const (
 	failedFor = 30 * time.Second
 )
 
-// errSilent says that the queue is not asked now.
+// errSilent says that the queue has failed and is not asked for a while.
 var errSilent = errors.New("the queue has failed a moment ago")
 
-// asker asks the queue for packages, for each once in as long as the queue
+// asker asks the queue for packages, for each only once in the time for which the queue
 // remembers it.
 type asker struct {
 	send func(ctx context.Context, id, body string) error
 
 	mu     sync.Mutex
-	asked  *ttlcache.Cache[string, struct{}] // by the names of packages; the queue remembers what is forgotten here
+	asked  *ttlcache.Cache[string, struct{}] // by the names of packages; the queue drops a repeated one anyway
 	silent time.Time                         // until when the queue is not asked
 }
 
@@ -41,7 +41,7 @@ func newAsker(send func(ctx context.Context, id, body string) error) *asker {
 
 // want asks for a package to be fetched.
 func (a *asker) want(ctx context.Context, w pullthrough.Wanted) error {
-	first, err := a.first(w)
+	first, err := a.claim(w)
 	if first {
 		err = a.ask(ctx, w)
 	}
@@ -64,9 +64,9 @@ func (a *asker) ask(ctx context.Context, w pullthrough.Wanted) error {
 	return err
 }
 
-// first says whether nobody has asked for a package lately, and remembers that
-// it is asked for now.
-func (a *asker) first(w pullthrough.Wanted) (bool, error) {
+// claim says whether nobody has asked for a package lately, and notes that it is asked for
+// now.
+func (a *asker) claim(w pullthrough.Wanted) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
@@ -80,7 +80,7 @@ func (a *asker) first(w pullthrough.Wanted) (bool, error) {
 	return true, nil
 }
 
-// forget forgets a package that the queue could not be asked for.
+// forget removes the note of a package, after the queue has failed.
 func (a *asker) forget(w pullthrough.Wanted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

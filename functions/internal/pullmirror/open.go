@@ -15,9 +15,8 @@ import (
 	"github.com/larder-registry/larder/pkg/pullthrough"
 )
 
-// Open is the mirror that a configuration describes. It sends no request. The
-// error says which setting is wrong. Origins are asked by a transport, of which
-// [upstream.Config] says what nil is.
+// Open makes the mirror of an environment. It sends no request. The error says which
+// variable is wrong. The transport is that of [upstream.Config], and may be nil.
 func Open(env variables.Values, transport http.RoundTripper, log *slog.Logger) (*Function, error) {
 	patterns, err := pullthrough.ParsePatterns(env.Upstreams)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package pullmirror is the mirror of a registry that pulls through: it answers
-// requests to the mirror with what origins have beside it, asks a queue for what
-// is missing, and fetches what a message of that queue names.
+// Package pullmirror is the mirror of a registry that pulls through. It answers requests
+// with what the mirror and the origins have, asks a queue for what the mirror lacks, and
+// fetches the packages that the queue's messages name.
 //
-// A message names one package. The queue drops what it was sent in the last
-// minutes, so however many instances of the function answer however many
-// clients, a package is fetched once. What fails is tried again some minutes
-// later, and at last goes to the dead-letter queue.
+// A message names one package. The queue drops a message that it got in the last minutes
+// already. So a package is fetched once, for all instances of the function and all
+// clients. A failed message is tried again some minutes later, and goes to the dead-letter
+// queue in the end.
 package pullmirror
 
 import (
@@ -27,16 +27,16 @@ import (
 )
 
 const (
-	// answerTime bounds an answer. The gateway waits for 30 seconds, and the
-	// function has far more, to fetch.
+	// answerTime is how long an answer may take. The gateway waits for 30 seconds;
+	// the function has far more time, to fetch.
 	answerTime = 25 * time.Second
 
-	// lastWords is what is left of an invocation's time when a fetch is given
-	// up, to postpone it and say why.
+	// lastWords is how long before its end an invocation gives up a fetch, to
+	// postpone it and report that.
 	lastWords = 5 * time.Second
 
-	// retryAfter is when a package that could not be fetched is tried again.
-	// Until then its message hides the others of the same package.
+	// retryAfter is after how long a failed package is tried again. Until then the
+	// queue delivers no other message for the same package.
 	retryAfter = 5 * time.Minute
 )
 
@@ -50,7 +50,7 @@ type Config struct {
 	Fetch    func(context.Context, pullthrough.Wanted) error
 	Patterns []pullthrough.Pattern
 
-	// Postpone has the queue deliver a message that fails again after a while.
+	// Postpone makes the queue deliver a failed message again after a while.
 	Postpone func(ctx context.Context, receipt string, by time.Duration) error
 
 	Log *slog.Logger
@@ -71,15 +71,15 @@ type Event struct {
 	events.APIGatewayV2HTTPRequest
 }
 
-// Result is what an invocation returns: to the queue which messages failed, or to
-// the gateway the answer.
+// Result is the result of an invocation: the failed messages for the queue, or the answer
+// for the gateway.
 type Result struct {
 	*events.SQSEventResponse
 	*events.APIGatewayV2HTTPResponse
 }
 
-// Handle handles an event as Lambda hands it over. Of a batch it returns the
-// messages that the queue is to deliver again.
+// Handle handles an event from Lambda. For a batch it returns the messages that the queue
+// must deliver again.
 func (f *Function) Handle(ctx context.Context, event Event) (Result, error) {
 	switch {
 	case len(event.Messages) > 0:
@@ -127,7 +127,7 @@ func (f *Function) handle(ctx context.Context, body string) error {
 	return f.Fetch(ctx, wanted)
 }
 
-// readWanted reads the body of a message. What it names could be in a mirror.
+// readWanted reads the body of a message, and checks that a mirror could have the package.
 func readWanted(body string) (pullthrough.Wanted, error) {
 	var w pullthrough.Wanted
 	err := json.Unmarshal([]byte(body), &w)
@@ -143,8 +143,8 @@ func readWanted(body string) (pullthrough.Wanted, error) {
 	return w, err
 }
 
-// message is the body of the message for a package, and what the queue knows
-// the like by.
+// message is the body of the message for a package, and the id by which the queue drops a
+// repeated one.
 func message(w pullthrough.Wanted) (id, body string, err error) {
 	text, err := json.Marshal(w)
 	sum := sha256.Sum256(text)

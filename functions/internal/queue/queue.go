@@ -9,7 +9,7 @@ import (
 	"github.com/larder-registry/larder/functions/internal/variables"
 )
 
-// OnceFor is how long a FIFO queue remembers what it was sent.
+// OnceFor is how long a FIFO queue remembers a message and drops repeated ones.
 // See https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
 const OnceFor = 5 * time.Minute
 
@@ -19,7 +19,7 @@ type Queue struct {
 	url    string
 }
 
-// New is the queue under an URL that a function was told of. It sends no request.
+// New is the queue with a URL. It sends no request.
 func New(env variables.Values, url string) *Queue {
 	options := sqs.Options{Region: env.Region, Credentials: env.Credentials}
 	if env.SQSEndpoint != "" {
@@ -34,9 +34,9 @@ func (q *Queue) Send(ctx context.Context, body string) error {
 	return err
 }
 
-// SendOnce sends a message to a FIFO queue, which drops it if it was sent one
-// with the same id within [OnceFor], and delivers one of them at a time. An id
-// is up to 128 letters, digits and signs.
+// SendOnce sends a message to a FIFO queue. The queue drops it if it got one with the same
+// id within [OnceFor], and delivers messages with the same id one at a time. An id has up
+// to 128 letters, digits and signs.
 func (q *Queue) SendOnce(ctx context.Context, id, body string) error {
 	_, err := q.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: &q.url, MessageBody: &body, MessageDeduplicationId: &id, MessageGroupId: &id,
@@ -44,9 +44,9 @@ func (q *Queue) SendOnce(ctx context.Context, id, body string) error {
 	return err
 }
 
-// Postpone lets a message that is being handled be delivered again after a
-// while, up to twelve hours and in whole seconds, if it is not deleted before:
-// else that is when the queue's visibility timeout ends.
+// Postpone changes when a message that is being handled is delivered again, unless it is
+// deleted before: after a while, in whole seconds and up to twelve hours, and not when the
+// queue's visibility timeout ends.
 func (q *Queue) Postpone(ctx context.Context, receipt string, by time.Duration) error {
 	_, err := q.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
 		QueueUrl: &q.url, ReceiptHandle: &receipt, VisibilityTimeout: int32(by / time.Second),

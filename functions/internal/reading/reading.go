@@ -1,4 +1,4 @@
-// Package reading is what the functions that answer from the table have in common.
+// Package reading has what the functions that answer from the table have in common.
 package reading
 
 import (
@@ -9,8 +9,9 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog"
 )
 
-// New answers clients from the table, by the tokens that are in it. A token is looked up
-// in the request that reads, and then not for a while. It sends no request.
+// New is the configuration of a handler that answers from the table and its tokens. A token
+// is looked up in the same request as the data, and then remembered for a while. New sends
+// no request.
 func New(v variables.Values, log *slog.Logger) (clients.Config, error) {
 	table, err := v.Catalog()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package signin tells apart what comes to the function for tokens: requests of
-// the gateway, by people who log in and by pipelines, and what operators ask.
+// Package signin distinguishes the events of the function for tokens: requests of the
+// gateway, from people who log in and from pipelines, and requests of operators.
 //
-// An operator invokes the function and waits: the answer is the result of the
-// invocation, also where it says what went wrong. The gateway puts nothing of a
-// client's where an operator's request is.
+// An operator invokes the function and waits: the answer is the result of the invocation,
+// also if it is an error. A client of the gateway cannot write to the place of an
+// operator's request in an event.
 package signin
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/larder-registry/larder/pkg/access/admin"
 )
 
-// answerTime bounds an answer, for which issuers may be asked. The function has
-// some seconds more, to say that they did not answer.
+// answerTime is how long an answer may take, including requests to issuers. The function
+// has some seconds more, to answer that they failed.
 const answerTime = 20 * time.Second
 
 // Config is what a function works with. Every field is required.
@@ -42,20 +42,19 @@ type Function struct {
 // New is a function.
 func New(c Config) *Function { return &Function{gateway.AdaptWhole(c.Handler), c.Answer} }
 
-// Event is what an operator asks, or else a request of the gateway.
+// Event is a request of an operator, or of the gateway.
 type Event struct {
 	Access json.RawMessage `json:"access"` // an [admin.Request]
 	events.APIGatewayV2HTTPRequest
 }
 
-// Result is what an invocation returns: to an operator or to the gateway the
-// answer.
+// Result is the result of an invocation: the answer for an operator or for the gateway.
 type Result struct {
 	*admin.Answer
 	*events.APIGatewayV2HTTPResponse
 }
 
-// Handle handles an event as Lambda hands it over.
+// Handle handles an event from Lambda.
 func (f *Function) Handle(ctx context.Context, event Event) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -70,8 +69,8 @@ func (f *Function) Handle(ctx context.Context, event Event) (Result, error) {
 	return Result{APIGatewayV2HTTPResponse: &response}, err
 }
 
-// operate answers what an operator asks. What it does not understand it does not
-// leave out: a rule without one of its parts might trust more than was meant.
+// operate answers an operator. It refuses a request with unknown fields: a rule without one
+// of its parts could trust more than the operator wants.
 func (f *Function) operate(ctx context.Context, access json.RawMessage) admin.Answer {
 	var request admin.Request
 	decoder := json.NewDecoder(bytes.NewReader(access))

@@ -1,6 +1,6 @@
-// Package signingkey opens the registry's signing key, whose private half is in
-// KMS. The public half is made once and kept in the bucket: whoever comes later
-// finds it there, and asks KMS for nothing but signatures.
+// Package signingkey opens the registry's signing key, whose private half is in KMS. The
+// public half is made once and kept in the bucket. Later invocations read it there, and ask
+// KMS only for signatures.
 package signingkey
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// maxPublicKey is the largest public key that is read, in bytes. One of RSA_4096 has
-// some 1,700.
+// maxPublicKey is the largest public key that is read, in bytes. An RSA_4096 key has some
+// 1,700.
 const maxPublicKey = 64 << 10
 
 // Bucket is what keeps the public key.
@@ -53,8 +53,8 @@ func read(ctx context.Context, bucket Bucket, key string) (string, error) {
 	return string(armored), err
 }
 
-// establish makes the public key and keeps it. Several at once make the same one.
-// It comes last under the name of the private key, which says that all is done.
+// establish makes the public key and keeps it. Several processes at the same time make the
+// same one. The key under the private key's name is written last: it says that all is done.
 func establish(ctx context.Context, bucket Bucket, cfg awskms.Config, stored string) (*signing.Key, error) {
 	signer, err := awskms.New(ctx, cfg)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package topic tells an SNS topic what became of uploads, so that whoever
-// subscribes to it learns of them.
+// Package topic announces the outcomes of uploads to an SNS topic, for its subscribers.
 package topic
 
 import (
@@ -19,14 +18,14 @@ import (
 )
 
 const (
-	// timeout is how long SNS has to take a message, with all retries.
+	// timeout is how long SNS may take to accept a message, with all retries.
 	timeout = 30 * time.Second
 
-	// maxMessage is how long a message may be, in bytes. SNS takes 256 KiB
-	// with the attributes, and counts every 64 KiB as a request of its own.
+	// maxMessage is how long a message may be, in bytes. SNS accepts 256 KiB with
+	// the attributes, but charges every 64 KiB as a request.
 	maxMessage = 60 << 10
 
-	// maxSubject is how long a subject may be, in characters: SNS takes less
+	// maxSubject is how long a subject may be, in characters: SNS accepts fewer
 	// than 100.
 	maxSubject = 99
 )
@@ -37,7 +36,7 @@ type Topic struct {
 	arn    string
 }
 
-// New is the topic that a function was told of. It sends no request.
+// New is the topic of an environment. It sends no request.
 func New(env variables.Values) *Topic {
 	options := sns.Options{Region: env.Region, Credentials: env.Credentials}
 	if env.SNSEndpoint != "" {
@@ -47,8 +46,8 @@ func New(env variables.Values) *Topic {
 }
 
 // Announce publishes an outcome: as JSON, under a subject for those who read
-// mail, and with attributes for those who filter. Where it returns an error the
-// message may have been published all the same.
+// mail, and with attributes for those who filter. After an error the message may have been
+// published nevertheless.
 func (t *Topic) Announce(ctx context.Context, o inbox.Outcome) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -62,8 +61,7 @@ func (t *Topic) Announce(ctx context.Context, o inbox.Outcome) error {
 	return err
 }
 
-// body is an outcome as a message, which has as many of its reasons as there is
-// room for.
+// body is an outcome as a message, with fewer of its reasons if it would be too long.
 func body(o inbox.Outcome) (string, error) {
 	text, err := encode(o)
 	for n := len(o.Reasons); err == nil && len(text) > maxMessage && n > 0; {
@@ -81,11 +79,11 @@ func withReasons(o inbox.Outcome, n int) inbox.Outcome {
 	return o
 }
 
-// notInXML escapes what JSON leaves as it is and SNS refuses: the characters
-// that XML cannot carry. They stand in texts alone.
+// notInXML escapes the characters that XML cannot carry, which SNS refuses and JSON does
+// not escape. They can only be inside of strings.
 var notInXML = strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`)
 
-// encode is JSON for people to read, too.
+// encode is JSON that people can read, too.
 func encode(o inbox.Outcome) (string, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -105,7 +103,7 @@ func subject(o inbox.Outcome) string {
 	return line
 }
 
-// plain has a question mark for everything that is no printable ASCII.
+// plain replaces everything that is not printable ASCII by a question mark.
 func plain(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
@@ -123,7 +121,7 @@ func attributes(o inbox.Outcome) map[string]types.MessageAttributeValue {
 	if len(path) > 1 {
 		values["folder"] = path[0]
 	}
-	if len(path) > 2 && path[0] != "mirror" { // whose folders are host names
+	if len(path) > 2 && path[0] != "mirror" { // there the folders are host names
 		values["namespace"] = path[1]
 	}
 	all := map[string]types.MessageAttributeValue{}

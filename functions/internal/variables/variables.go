@@ -15,9 +15,9 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Values is everything that functions read from their environment. Those with
-// AWS_ in their names are the AWS SDK's, and all but the endpoints are set by
-// Lambda itself. Of the others a function has those that it asks for.
+// Values has everything that functions read from their environment. Variables that begin
+// with AWS_ are the AWS SDK's; Lambda sets all of them but the endpoints. Of the others a
+// function has those that it asks for.
 type Values struct {
 	// Table is LARDER_TABLE, the name of the catalog's DynamoDB table.
 	Table string
@@ -26,16 +26,15 @@ type Values struct {
 	Bucket string
 
 	// Hostname is LARDER_HOSTNAME, the registry's own, as the clients send it to
-	// a mirror. Empty where it is not set: then the mirror does not have the
-	// registry's own providers.
+	// a mirror. Without it the mirror does not have the registry's own providers.
 	Hostname string
 
-	// Open is LARDER_AUTH: reading needs no token ("open"), or does
-	// ("required", where it is not set).
+	// Open is whether LARDER_AUTH is "open": then everybody may read. By default it
+	// is "required": then reading needs a token.
 	Open bool
 
-	// URLLifetime is LARDER_URL_LIFETIME, how long presigned URLs work, as
-	// a Go duration. Where it is not set, 15 minutes.
+	// URLLifetime is LARDER_URL_LIFETIME, how long presigned URLs work, as a Go
+	// duration. The default is 15 minutes.
 	URLLifetime time.Duration
 
 	// SigningKey is LARDER_KMS_KEY, the ARN of the registry's signing key.
@@ -44,13 +43,13 @@ type Values struct {
 	// QueueURL is LARDER_QUEUE_URL, the URL of the queue of uploads.
 	QueueURL string
 
-	// FetchQueueURL is LARDER_FETCH_QUEUE_URL, the URL of the queue of packages
-	// that are to be fetched for the mirror.
+	// FetchQueueURL is LARDER_FETCH_QUEUE_URL, the URL of the queue of packages to
+	// fetch for the mirror.
 	FetchQueueURL string
 
 	// Upstreams is LARDER_MIRROR_UPSTREAMS, patterns of the providers that the
 	// mirror pulls through, and Platforms is LARDER_MIRROR_PLATFORMS, for which
-	// platforms. They are as they were written: pullthrough reads them.
+	// platforms. Package pullthrough parses them.
 	Upstreams, Platforms string
 
 	// Topic is LARDER_TOPIC_ARN, the ARN of the topic that outcomes of uploads
@@ -62,14 +61,14 @@ type Values struct {
 	Host string
 
 	// LoginIssuer is LARDER_LOGIN_ISSUER, the URL of the provider that people
-	// log in with. Empty where it is not set: then nobody can.
+	// log in with. Without it nobody can log in.
 	LoginIssuer string
 
-	// LoginClientID is LARDER_LOGIN_CLIENT_ID, what the provider knows the
-	// registry by. LoginSecretName is LARDER_LOGIN_CLIENT_SECRET_NAME, the name
-	// of the parameter of Systems Manager that has the client's secret; empty
-	// for a public client. LoginScopes is LARDER_LOGIN_SCOPES, which the provider
-	// is asked for, with spaces between.
+	// LoginClientID is LARDER_LOGIN_CLIENT_ID, the registry's client ID at the
+	// provider. LoginSecretName is LARDER_LOGIN_CLIENT_SECRET_NAME, the name of the
+	// parameter of Systems Manager with the client's secret; empty for a public
+	// client. LoginScopes is LARDER_LOGIN_SCOPES, the scopes to ask the provider
+	// for, separated by spaces.
 	LoginClientID, LoginSecretName, LoginScopes string
 
 	// Region is AWS_REGION.
@@ -79,7 +78,7 @@ type Values struct {
 	// AWS_SESSION_TOKEN. Lambda replaces the process before they expire.
 	Credentials aws.CredentialsProvider
 
-	// The endpoints of other servers than Amazon's, http:// or https://:
+	// The endpoints of servers that are not Amazon's, http:// or https://:
 	// AWS_ENDPOINT_URL_DYNAMODB, _S3, _KMS, _SQS, _SNS and _SSM.
 	DynamoDBEndpoint, S3Endpoint, KMSEndpoint, SQSEndpoint, SNSEndpoint, SSMEndpoint string
 }
@@ -87,8 +86,8 @@ type Values struct {
 const (
 	defaultURLLifetime = 15 * time.Minute
 
-	// maxURLLifetime keeps to what a URL can be good for: it dies with the
-	// credentials that signed it, and Lambda does not say when that is.
+	// maxURLLifetime is short, since a URL expires with the credentials that signed
+	// it, and Lambda does not say when these do.
 	maxURLLifetime = 30 * time.Minute
 )
 
@@ -116,7 +115,7 @@ const (
 	LoginScopes     Variable = "LARDER_LOGIN_SCOPES"
 )
 
-// readers read the variables; the value of one that is not set is empty.
+// readers read the variables. A variable that is not set has an empty value.
 var readers = map[Variable]func(v *Values, value string) error{
 	Table:      func(v *Values, value string) error { return required(&v.Table, value) },
 	Bucket:     func(v *Values, value string) error { return required(&v.Bucket, value) },
@@ -172,8 +171,7 @@ var readers = map[Variable]func(v *Values, value string) error{
 	},
 }
 
-// Read reads the variables of AWS and those that are wanted. The error names
-// every variable that is wrong.
+// Read reads the variables of AWS and the wanted ones. The error names every wrong variable.
 func Read(getenv func(string) string, wanted ...Variable) (Values, error) {
 	var v Values
 	var errs []error
@@ -209,7 +207,7 @@ func required(to *string, value string) error {
 	return nil
 }
 
-// address is an endpoint that there must be.
+// address is an endpoint that must be set.
 func address(to *string, value string) error {
 	return errors.Join(required(to, value), endpoint(to, value))
 }
@@ -225,7 +223,7 @@ func endpoint(to *string, value string) error {
 	return nil
 }
 
-// Catalog uses the table. It sends no request.
+// Catalog is the catalog in the table. It sends no request.
 func (v Values) Catalog() (*dynamocatalog.Catalog, error) {
 	return dynamocatalog.New(dynamocatalog.Config{
 		Table: v.Table, Region: v.Region, Credentials: v.Credentials, Endpoint: v.DynamoDBEndpoint,
