@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/larder-registry/larder/functions/internal/bucket"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/functions/internal/kmskey"
 	"github.com/larder-registry/larder/functions/internal/publishevents"
 	"github.com/larder-registry/larder/functions/internal/queue"
-	"github.com/larder-registry/larder/functions/internal/signingkey"
 	"github.com/larder-registry/larder/functions/internal/topic"
 	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
@@ -43,7 +43,7 @@ func newFunction(logger *slog.Logger) (*publishevents.Function, error) {
 		return nil, err
 	}
 	open := func(ctx context.Context) (publishevents.Publisher, error) {
-		key, err := signingkey.Open(ctx, blobs, awskms.Config{
+		key, err := kmskey.Open(ctx, blobs, awskms.Config{
 			KeyARN: env.SigningKey, Credentials: env.Credentials, Endpoint: env.KMSEndpoint,
 		})
 		if err != nil {

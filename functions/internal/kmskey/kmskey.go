@@ -1,7 +1,7 @@
-// Package signingkey opens the registry's signing key, whose private half is in KMS. The
+// Package kmskey opens the registry's signing key, whose private half is in KMS. The
 // public half is made once and kept in the bucket. Later invocations read it there, and ask
 // KMS only for signatures.
-package signingkey
+package kmskey
 
 import (
 	"context"

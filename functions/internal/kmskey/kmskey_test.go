@@ -1,4 +1,4 @@
-package signingkey_test
+package kmskey_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/functions/internal/signingkey"
+	"github.com/larder-registry/larder/functions/internal/kmskey"
 	"github.com/larder-registry/larder/internal/kmstest"
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/pkg/awskms"
@@ -46,7 +46,7 @@ func (w *world) config() awskms.Config {
 
 func (w *world) open() *signing.Key {
 	w.Helper()
-	key, err := signingkey.Open(w.Context(), w.bucket, w.config())
+	key, err := kmskey.Open(w.Context(), w.bucket, w.config())
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestOpenAtOnce(t *testing.T) {
 	for i := range keys {
 		running.Go(func() {
 			var err error
-			if keys[i], err = signingkey.Open(t.Context(), w.bucket, w.config()); err != nil {
+			if keys[i], err = kmskey.Open(t.Context(), w.bucket, w.config()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -129,7 +129,7 @@ func TestOpenAfterDeath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			dying := &mortal{Bucket: w.bucket, alive: alive}
-			if _, err := signingkey.Open(t.Context(), dying, w.config()); err == nil {
+			if _, err := kmskey.Open(t.Context(), dying, w.config()); err == nil {
 				t.Fatal("nothing failed")
 			}
 			public := w.open().PublicKey()
@@ -157,7 +157,7 @@ func TestOpenFails(t *testing.T) {
 	t.Run("a key that cannot sign", func(t *testing.T) {
 		w := newWorld(t)
 		w.kms.Change(func(k *kmstest.Key) { k.State = "Disabled" })
-		if _, err := signingkey.Open(t.Context(), w.bucket, w.config()); err == nil || !strings.Contains(err.Error(), "disabled") {
+		if _, err := kmskey.Open(t.Context(), w.bucket, w.config()); err == nil || !strings.Contains(err.Error(), "disabled") {
 			t.Errorf("Open = %v", err)
 		}
 		for object, err := range w.bucket.List(t.Context(), "", "") {
@@ -169,7 +169,7 @@ func TestOpenFails(t *testing.T) {
 		if err := w.bucket.Create(t.Context(), w.stored(), []byte("-----BEGIN PGP PUBLIC KEY BLOCK-----")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := signingkey.Open(t.Context(), w.bucket, w.config()); err == nil || !strings.Contains(err.Error(), "stored public key") {
+		if _, err := kmskey.Open(t.Context(), w.bucket, w.config()); err == nil || !strings.Contains(err.Error(), "stored public key") {
 			t.Errorf("Open = %v", err)
 		}
 	})
@@ -177,7 +177,7 @@ func TestOpenFails(t *testing.T) {
 		w := newWorld(t)
 		cfg := w.config()
 		cfg.KeyARN = "arn:aws:kms:us-east-1:111122223333:alias/larder"
-		if _, err := signingkey.Open(t.Context(), w.bucket, cfg); err == nil || !strings.Contains(err.Error(), "alias") {
+		if _, err := kmskey.Open(t.Context(), w.bucket, cfg); err == nil || !strings.Contains(err.Error(), "alias") {
 			t.Errorf("Open = %v", err)
 		}
 	})
@@ -185,7 +185,7 @@ func TestOpenFails(t *testing.T) {
 		w := newWorld(t)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := signingkey.Open(gone, w.bucket, w.config()); err == nil {
+		if _, err := kmskey.Open(gone, w.bucket, w.config()); err == nil {
 			t.Error("Open did not fail")
 		}
 		w.expectRequests("without storage", map[string]int{})
