@@ -152,7 +152,7 @@ func (p publication) publish(cmd *cobra.Command, files []upload.File) error {
 		text = io.Discard
 	}
 	files, reports, err := upload.Check(cmd.Context(), files, &checker)
-	upload.Tell(text, reports)
+	upload.WriteProblems(text, reports)
 	if err == nil {
 		var done []upload.Report
 		done, err = inbox.Publish(cmd.Context(), files, text, newProgress(cmd))

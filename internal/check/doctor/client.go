@@ -84,7 +84,7 @@ func (c *client) read(ctx context.Context, hc *http.Client, method string, u *ur
 	defer resp.Body.Close() //nolint:errcheck // read only
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	if err != nil {
-		return answer{}, fmt.Errorf("the answer breaks off: %w", cause(err))
+		return answer{}, fmt.Errorf("the answer breaks off: %w", withoutURL(err))
 	}
 	if len(body) > maxDocument {
 		return answer{}, fmt.Errorf("the answer has more than %d bytes", maxDocument)
@@ -103,7 +103,7 @@ func send(ctx context.Context, hc *http.Client, method string, u *url.URL, heade
 	}
 	resp, err := hc.Do(req)
 	if err != nil {
-		return nil, &noAnswerError{cause(err)}
+		return nil, &noAnswerError{withoutURL(err)}
 	}
 	return resp, nil
 }
@@ -115,9 +115,9 @@ func (e *noAnswerError) Error() string { return e.err.Error() }
 
 func (e *noAnswerError) Unwrap() error { return e.err }
 
-// cause is an error without the URL that net/http puts before it, for that may
+// withoutURL is an error without the URL that net/http puts before it, for that may
 // hold a signature.
-func cause(err error) error {
+func withoutURL(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}

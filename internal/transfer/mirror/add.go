@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// downloadsAtOnce is how many packages come down at the same time.
+// downloadsAtOnce is how many packages are downloaded at the same time.
 const downloadsAtOnce = 4
 
-// adding is versions of a provider on their way from the origin to an inbox.
+// adding brings versions of a provider from the origin to an inbox.
 type adding struct {
 	origin    *upstream.Client
 	batch     *upload.Batch
@@ -28,16 +28,15 @@ type adding struct {
 	choice    Choice
 	platforms Platforms
 	scratch   string
-	found     []registry.Platform // for which there was a package of any version
+	found     []registry.Platform // those with a package of any version
 }
 
-// Add takes the chosen versions of a provider from its origin registry, verifies
-// them, uploads them, waits for their outcomes and writes a table of them to out.
-// One version after another lies in a folder for temporary files meanwhile.
+// Add takes the chosen versions of a provider from its origin registry, verifies them, uploads
+// them, waits for their outcomes and writes a table of them to out. It keeps one version at a
+// time in a folder for temporary files.
 //
-// The error says what could not be had, or counts what was rejected or failed. A
-// platform that a version does not have is told to p, and no error if another of
-// the versions has it.
+// The error says what could not be fetched, or counts what was rejected or failed. If a
+// version does not have a platform, Add says so on p; if no version has it, that is an error.
 func Add(ctx context.Context, origin *upstream.Client, inbox *upload.Inbox, c Choice, platforms Platforms, out io.Writer, p *progress.Progress) error {
 	versions, chosen, err := listOrigin(ctx, origin, c)
 	if err != nil {
@@ -63,13 +62,13 @@ func Add(ctx context.Context, origin *upstream.Client, inbox *upload.Inbox, c Ch
 	if len(a.found) == 0 {
 		return fmt.Errorf("%s: there is no package", c.Address)
 	}
-	if missing := platforms.without(a.found); len(missing) > 0 {
+	if missing := platforms.missing(a.found); len(missing) > 0 {
 		return fmt.Errorf("%s: none of the versions has a package for %s", c.Address, join(missing))
 	}
 	return nil
 }
 
-// listOrigin asks the origin for its versions, and chooses.
+// listOrigin asks the origin for its versions, and chooses among them.
 func listOrigin(ctx context.Context, origin *upstream.Client, c Choice) (all []upstream.Version, chosen []registry.Version, err error) {
 	all, err = origin.Versions(ctx, c.Address)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -90,14 +89,14 @@ func versionsOf(all []upstream.Version) []registry.Version {
 	return versions
 }
 
-// version takes one version. What fails of a single package is in the batch.
+// version takes one version. The errors of single packages are in the batch.
 func (a *adding) version(ctx context.Context, v upstream.Version) error {
 	wanted := a.platforms.list
 	if a.platforms.all {
 		wanted = v.Platforms
 	}
 	if len(wanted) == 0 {
-		return errors.New("its origin lists no platforms of it: name them")
+		return errors.New("its origin lists no platforms: name them with --platform")
 	}
 	packages, err := a.origin.Packages(ctx, a.choice.Address, v.Version, wanted)
 	if err != nil {
@@ -108,7 +107,7 @@ func (a *adding) version(ctx context.Context, v upstream.Version) error {
 		there = append(there, pkg.Platform)
 	}
 	a.found = append(a.found, there...)
-	if missing := a.platforms.without(there); len(missing) > 0 {
+	if missing := a.platforms.missing(there); len(missing) > 0 {
 		a.progress.Say("%s %s has no package for %s", a.choice.Address, v.Version, join(missing))
 	}
 	release := mirrorarchive.Release{Address: a.choice.Address, Version: v.Version}
@@ -121,7 +120,7 @@ func (a *adding) version(ctx context.Context, v upstream.Version) error {
 	return a.discard(release)
 }
 
-// download brings packages, several side by side. Those that fail are in the batch.
+// download downloads packages, several side by side. Those that fail are in the batch.
 func (a *adding) download(ctx context.Context, r mirrorarchive.Release, packages []upstream.Package) []mirrorarchive.Package {
 	got := make([]mirrorarchive.Package, len(packages))
 	failed := make([]error, len(packages))
@@ -130,7 +129,7 @@ func (a *adding) download(ctx context.Context, r mirrorarchive.Release, packages
 	for i, pkg := range packages {
 		group.Go(func() error {
 			got[i], failed[i] = a.downloadOne(ctx, r, pkg)
-			return nil // the others go on
+			return nil // so that the others go on
 		})
 	}
 	_ = group.Wait() // each error is in failed
@@ -160,7 +159,7 @@ func (a *adding) downloadOne(ctx context.Context, r mirrorarchive.Release, pkg u
 	return got, err
 }
 
-// discard removes what was downloaded of a release.
+// discard removes the downloaded packages of a release.
 func (a *adding) discard(r mirrorarchive.Release) error {
 	var err error
 	for _, p := range r.Packages {
@@ -169,34 +168,34 @@ func (a *adding) discard(r mirrorarchive.Release) error {
 	return err
 }
 
-// uploadRelease uploads the files of a release's packages, after the document with
-// their hashes, which is written to a folder first. Whatever fails is in the batch.
+// uploadRelease uploads the document with the hashes of a release's packages, which it writes
+// to a folder, and then the packages. All errors are in the batch.
 func uploadRelease(ctx context.Context, batch *upload.Batch, r mirrorarchive.Release, files []upload.File, folder string) {
 	if len(files) == 0 {
 		return
 	}
-	if err := accompany(ctx, batch, r, folder); err != nil {
+	if err := uploadDocument(ctx, batch, r, folder); err != nil {
 		for _, file := range files {
-			batch.Fail(file, fmt.Errorf("%s, which goes before it: %w", r.DocumentName(), err))
+			batch.Fail(file, fmt.Errorf("%s, which must be uploaded before it: %w", r.DocumentName(), err))
 		}
 		return
 	}
 	batch.Upload(ctx, files)
 }
 
-// accompany uploads the document of a release.
-func accompany(ctx context.Context, batch *upload.Batch, r mirrorarchive.Release, folder string) error {
+// uploadDocument uploads the document of a release.
+func uploadDocument(ctx context.Context, batch *upload.Batch, r mirrorarchive.Release, folder string) error {
 	path := filepath.Join(folder, r.DocumentName())
 	if err := os.WriteFile(path, r.Document(), 0o600); err != nil {
 		return err
 	}
-	err := batch.Accompany(ctx, upload.File{
+	err := batch.UploadDocument(ctx, upload.File{
 		Name: r.Address.String() + "/" + r.DocumentName(), Path: path, Key: r.Address.UploadKey(r.DocumentName()),
 	})
 	return errors.Join(err, os.Remove(path))
 }
 
-// fileOf is a package as an upload.
+// fileOf returns a package as a file to upload.
 func fileOf(r mirrorarchive.Release, p mirrorarchive.Package) upload.File {
 	name := r.Filename(p)
 	return upload.File{Name: r.Address.String() + "/" + name, Path: p.Path, Key: r.Address.UploadKey(name)}

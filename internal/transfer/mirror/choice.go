@@ -1,10 +1,10 @@
-// Package mirror brings providers into a registry's mirror with no more than its
-// inbox: from their origin registries, or from another mirror by way of a file.
+// Package mirror brings providers into a registry's mirror through its inbox: from their origin
+// registries, or from another mirror in a file.
 //
-// Whatever it uploads it has verified before: against the origin's signature, or
-// against the hashes that a mirror or a file names. Before the packages of a
-// version it uploads the version's document with those hashes, so that the
-// registry, too, holds the packages to them.
+// It verifies all packages before it uploads them: with the origin's signature, or with the
+// hashes that a mirror or a file names. Before the packages of a version it uploads the
+// version's document with these hashes, so that the registry compares the packages with
+// them, too.
 package mirror
 
 import (
@@ -17,14 +17,13 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// defaultHostname is the origin of a provider whose address names none, as in a
-// configuration of Terraform's.
+// defaultHostname is the origin of a provider whose address has no hostname, as in Terraform.
 const defaultHostname = "registry.terraform.io"
 
-// Choice is a provider, and which of its versions.
+// Choice is a provider, and a choice of its versions.
 type Choice struct {
 	Address    registry.ProviderAddress // with its hostname
-	Constraint registry.Constraint      // none: the newest release
+	Constraint registry.Constraint      // empty: the newest release
 }
 
 // ParseChoice reads a provider's address, [hostname/]namespace/type, and a version
@@ -57,8 +56,8 @@ func ParseChoiceAt(text string) (Choice, error) {
 	return ParseChoice(address, constraint)
 }
 
-// choose is the chosen ones of a provider's versions, in their order. The error
-// says why there are none.
+// choose returns the chosen versions of a provider, in their order. If there are none, the
+// error says why.
 func (c Choice) choose(versions []registry.Version) ([]registry.Version, error) {
 	var chosen []registry.Version
 	for _, v := range versions {
@@ -73,7 +72,7 @@ func (c Choice) choose(versions []registry.Version) ([]registry.Version, error) 
 	case len(chosen) > 0:
 		return chosen, nil
 	case len(versions) == 0:
-		return nil, fmt.Errorf("%s: no version is there", c.Address)
+		return nil, fmt.Errorf("%s: there is no version", c.Address)
 	case c.Constraint.Given():
 		return nil, fmt.Errorf("%s: of %s, up to %s, none meets %q", c.Address, size.Count(len(versions), "version"), versions[len(versions)-1], c.Constraint)
 	default:
@@ -89,14 +88,14 @@ func (c Choice) announce(chosen, of []registry.Version) string {
 	return fmt.Sprintf("%s: %d versions of %d, from %s to %s", c.Address, len(chosen), len(of), chosen[0], chosen[len(chosen)-1])
 }
 
-// Platforms are those that packages are wanted for. The zero Platforms are none.
+// Platforms are the platforms for which packages are wanted. The zero Platforms are none.
 type Platforms struct {
 	all  bool
 	list []registry.Platform
 }
 
-// ParsePlatforms reads platforms, such as linux_amd64: none are this machine's, and
-// "all" is every one that there is.
+// ParsePlatforms reads platforms, such as linux_amd64. Without any, it is this machine's;
+// "all" is every platform.
 func ParsePlatforms(texts []string) (Platforms, error) {
 	if len(texts) == 0 {
 		return Platforms{list: []registry.Platform{{OS: runtime.GOOS, Arch: runtime.GOARCH}}}, nil
@@ -126,9 +125,8 @@ func (p Platforms) wants(platform registry.Platform) bool {
 	return p.all || slices.Contains(p.list, platform)
 }
 
-// without is the platforms that are wanted by name and not among those that there
-// are.
-func (p Platforms) without(there []registry.Platform) (missing []registry.Platform) {
+// missing returns the platforms that are wanted by name and not there.
+func (p Platforms) missing(there []registry.Platform) (missing []registry.Platform) {
 	for _, platform := range p.list {
 		if !slices.Contains(there, platform) {
 			missing = append(missing, platform)
@@ -137,7 +135,7 @@ func (p Platforms) without(there []registry.Platform) (missing []registry.Platfo
 	return missing
 }
 
-// join lists platforms for a sentence.
+// join writes platforms for a sentence.
 func join(platforms []registry.Platform) string {
 	texts := make([]string, len(platforms))
 	for i, p := range platforms {

@@ -19,24 +19,23 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// exporting is packages on their way from a mirror to a file.
+// exporting brings packages from a mirror to a file.
 type exporting struct {
 	from      *netmirror.Client
 	platforms Platforms
 	progress  *progress.Progress
 	scratch   string
-	found     []registry.Platform // for which the choice in work has a package
+	found     []registry.Platform // those with a package of the current choice
 	releases  []mirrorarchive.Release
 }
 
-// Export takes the chosen versions of providers from a mirror, compares every
-// package with the hashes that the mirror names, and writes them to an archive at
-// path, which it names on out when it is there. Until then nothing of that name is
-// touched, and the packages lie in a folder beside it.
+// Export takes the chosen versions of providers from a mirror, compares every package with the
+// hashes that the mirror names, and writes them to an archive at path. Until the archive is
+// whole, a file at path stays as it is, and the packages are in a folder beside it. Then
+// Export names the archive on out.
 //
-// Any error is of the whole: there is no archive of a part. A platform that a
-// version does not have is told to p, and no error if another version of the choice
-// has it.
+// After an error there is no archive. If a version does not have a platform, Export says so on
+// p; if no version of the choice has it, that is an error.
 func Export(ctx context.Context, from *netmirror.Client, choices []Choice, platforms Platforms, path string, out io.Writer, p *progress.Progress) error {
 	scratch, err := os.MkdirTemp(filepath.Dir(path), ".larder-export-*")
 	if err != nil {
@@ -57,7 +56,7 @@ func Export(ctx context.Context, from *netmirror.Client, choices []Choice, platf
 	return err
 }
 
-// interrupted says of an error whether it was the user's.
+// interrupted replaces the error if the user has interrupted the export.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted: nothing was written")
@@ -65,13 +64,13 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// summary says how much is in releases.
+// summary says how many packages releases have, and how large they are.
 func summary(releases []mirrorarchive.Release) string {
 	packages, bytes := total(releases)
 	return fmt.Sprintf("%s of %s, %d MiB", size.Count(packages, "package"), size.Count(len(releases), "version"), (bytes+1<<20-1)>>20)
 }
 
-// total is how many packages are in releases, and how large they are together.
+// total counts the packages of releases and their bytes.
 func total(releases []mirrorarchive.Release) (packages int, bytes int64) {
 	for _, r := range releases {
 		packages += len(r.Packages)
@@ -103,15 +102,15 @@ func (e *exporting) choice(ctx context.Context, c Choice) error {
 		}
 	}
 	if len(e.found) == 0 {
-		return fmt.Errorf("%s: the mirror has no package of what is wanted", c.Address)
+		return fmt.Errorf("%s: the mirror has no package for the platforms", c.Address)
 	}
-	if missing := e.platforms.without(e.found); len(missing) > 0 {
+	if missing := e.platforms.missing(e.found); len(missing) > 0 {
 		return fmt.Errorf("%s: none of the versions has a package for %s", c.Address, join(missing))
 	}
 	return nil
 }
 
-// version takes one version, unless another choice has brought it already.
+// version takes one version, unless another choice has taken it already.
 func (e *exporting) version(ctx context.Context, r mirrorarchive.Release) error {
 	archives, err := e.from.Archives(ctx, r.Address, r.Version)
 	if err != nil {
@@ -123,7 +122,7 @@ func (e *exporting) version(ctx context.Context, r mirrorarchive.Release) error 
 		there = append(there, a.Platform)
 	}
 	e.found = append(e.found, there...)
-	if missing := e.platforms.without(there); len(missing) > 0 {
+	if missing := e.platforms.missing(there); len(missing) > 0 {
 		e.progress.Say("%s %s has no package for %s", r.Address, r.Version, join(missing))
 	}
 	same := func(o mirrorarchive.Release) bool { return o.Address == r.Address && o.Version == r.Version }
@@ -137,7 +136,7 @@ func (e *exporting) version(ctx context.Context, r mirrorarchive.Release) error 
 	return nil
 }
 
-// download brings packages, several side by side, all of them or none.
+// download downloads packages, several side by side, all or none.
 func (e *exporting) download(ctx context.Context, r mirrorarchive.Release, archives []netmirror.Archive) ([]mirrorarchive.Package, error) {
 	packages := make([]mirrorarchive.Package, len(archives))
 	group, ctx := errgroup.WithContext(ctx)

@@ -13,12 +13,11 @@ import (
 	"github.com/larder-registry/larder/internal/transfer/upload"
 )
 
-// Import reads the archive at path to its end and, if all of it holds, uploads the
-// packages in it from where they lie, waits for their outcomes and writes a table
-// of them to out.
+// Import reads and verifies the whole archive at path. Then it uploads the packages from their
+// places in the archive, waits for their outcomes and writes a table of them to out.
 //
-// The error says what in the archive does not hold, and then nothing was uploaded;
-// or counts what was rejected or failed.
+// The error says what in the archive is wrong, and then nothing was uploaded; or it counts
+// what was rejected or failed.
 func Import(ctx context.Context, path string, inbox *upload.Inbox, out io.Writer, p *progress.Progress) error {
 	releases, err := readArchive(ctx, path, p)
 	if ctx.Err() != nil {
@@ -27,7 +26,7 @@ func Import(ctx context.Context, path string, inbox *upload.Inbox, out io.Writer
 	if err != nil {
 		return fmt.Errorf("nothing was uploaded: %w", err)
 	}
-	p.Say("%s: %s, all as they should be", path, summary(releases))
+	p.Say("%s: %s, all verified", path, summary(releases))
 	scratch, err := os.MkdirTemp("", "larder-mirror-*")
 	if err != nil {
 		return err
@@ -42,7 +41,7 @@ func Import(ctx context.Context, path string, inbox *upload.Inbox, out io.Writer
 	return batch.Conclude(ctx, out)
 }
 
-// partsOf is the packages of a release as parts of the archive at path.
+// partsOf returns the packages of a release as parts of the archive at path.
 func partsOf(r mirrorarchive.Release, path string) []upload.File {
 	files := make([]upload.File, len(r.Packages))
 	for i, p := range r.Packages {
@@ -64,7 +63,7 @@ func readArchive(ctx context.Context, path string, p *progress.Progress) (releas
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	bar := p.Begin(filepath.Base(path), info.Size())
 	defer func() { bar.End(err) }()

@@ -92,13 +92,13 @@ func TestChoose(t *testing.T) {
 func TestParsePlatforms(t *testing.T) {
 	here := registry.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
 	plan9 := registry.Platform{OS: "plan9", Arch: "arm"}
-	if p := platforms(t); !p.wants(here) || p.wants(plan9) || len(p.without(nil)) != 1 {
+	if p := platforms(t); !p.wants(here) || p.wants(plan9) || len(p.missing(nil)) != 1 {
 		t.Errorf("none given: %+v", p)
 	}
-	if p := platforms(t, "plan9_arm", "plan9_arm", "linux_amd64"); p.wants(registry.Platform{OS: "a", Arch: "b"}) || !p.wants(plan9) || join(p.without(nil)) != "plan9_arm, linux_amd64" {
+	if p := platforms(t, "plan9_arm", "plan9_arm", "linux_amd64"); p.wants(registry.Platform{OS: "a", Arch: "b"}) || !p.wants(plan9) || join(p.missing(nil)) != "plan9_arm, linux_amd64" {
 		t.Errorf("%+v", p)
 	}
-	if p := platforms(t, "all"); !p.wants(plan9) || len(p.without(nil)) != 0 {
+	if p := platforms(t, "all"); !p.wants(plan9) || len(p.missing(nil)) != 0 {
 		t.Errorf("all: %+v", p)
 	}
 	for _, texts := range [][]string{{"linux"}, {"all", "linux_amd64"}, {"Linux_amd64"}} {
@@ -231,7 +231,7 @@ func TestExportAndImport(t *testing.T) {
 			expect(t, "a byte is another", Import(t.Context(), bad, w.inbox, new(strings.Builder), quiet()), want)
 		}
 		expect(t, "no file", Import(t.Context(), "nowhere.tar", w.inbox, new(strings.Builder), quiet()), "nowhere.tar")
-		expect(t, "a folder", Import(t.Context(), t.TempDir(), w.inbox, new(strings.Builder), quiet()), "no regular file")
+		expect(t, "a folder", Import(t.Context(), t.TempDir(), w.inbox, new(strings.Builder), quiet()), "not a regular file")
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
 		expect(t, "interrupted", Import(cancelled, file, w.inbox, new(strings.Builder), quiet()), "interrupted: nothing was uploaded")
@@ -241,7 +241,7 @@ func TestExportAndImport(t *testing.T) {
 		for range 2 { // and once more does no harm
 			var out strings.Builder
 			err := Import(t.Context(), file, w.inbox, &out, progress.New(&out, false))
-			expect(t, "import", err, "", out.String(), "5 packages of 3 versions, 1 MiB, all as they should be", out.String(), "published  larder.example.com/acme/widget/terraform-provider-widget_0.9.0_linux_amd64.zip")
+			expect(t, "import", err, "", out.String(), "5 packages of 3 versions, 1 MiB, all verified", out.String(), "published  larder.example.com/acme/widget/terraform-provider-widget_0.9.0_linux_amd64.zip")
 			if got := w.mirrored("origin.example.com/acme/widget"); got != "1.0.0_darwin_arm64 1.0.0_linux_amd64" {
 				t.Errorf("mirrored are %s", got)
 			}
@@ -263,11 +263,11 @@ func testExportFails(t *testing.T, w *world) {
 	}{
 		{"larder.example.com/acme/nothing", "all", "", "", "", "the mirror has no provider larder.example.com/acme/nothing"},
 		{"larder.example.com/acme/widget@> 1", "all", "", "", "", "none meets"},
-		{"larder.example.com/acme/widget", "plan9_arm", "", "", "", "no package of what is wanted"},
+		{"larder.example.com/acme/widget", "plan9_arm", "", "", "", "no package for the platforms"},
 		{"larder.example.com/acme/widget@0.9.0", "all", ".zip", "PK", "QK", "larder.example.com/acme/widget 0.9.0: linux_amd64: no registry would take it"},
 		{"larder.example.com/acme/widget@0.9.0", "all", "0.9.0.json", `"h1:`, `"h1:x`, "the mirror says that its hash is"},
 		{"larder.example.com/acme/widget@0.9.0", "all", "0.9.0.json", `"zh:`, `"zh:0`, "the mirror says that its hash is"},
-		{"larder.example.com/acme/widget@0.9.0", "all", "0.9.0.json", `h`, `q`, "the mirror has no package of what is wanted"},
+		{"larder.example.com/acme/widget@0.9.0", "all", "0.9.0.json", `h`, `q`, "the mirror has no package for the platforms"},
 		{"larder.example.com/acme/widget@0.9.0", "all", "0.9.0.json", `files.example.com/`, `files.example.com/no/`, "403"},
 	} {
 		w.damage = func(path string, body []byte) []byte {
@@ -309,8 +309,8 @@ func TestCheckHashes(t *testing.T) {
 		{[]string{"h9:z", "zh:b"}, ""},
 		{[]string{"h1:a", "zh:c"}, `"zh:c", but it is zh:b`},
 		{[]string{"h1:A", "zh:b"}, `"h1:A", but it is h1:a`},
-		{[]string{"h9:z"}, "neither"},
-		{nil, "neither"},
+		{[]string{"h9:z"}, "no h1: or zh:"},
+		{nil, "no h1: or zh:"},
 	} {
 		expect(t, strings.Join(test.named, " "), checkHashes(test.named, p), test.want)
 	}

@@ -13,15 +13,15 @@ import (
 
 // intoFile writes a new file.
 func intoFile(path string, write func(*os.File) error) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) // as the umask has it
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) // less the umask
 	if err != nil {
 		return err
 	}
 	return errors.Join(write(file), file.Close())
 }
 
-// inspect finds out the h1 hash of a package that was downloaded. The error may be
-// that a registry would not take the package.
+// inspect computes the h1 hash of a downloaded package. The error may be that a registry would
+// not take the package.
 func inspect(ctx context.Context, r mirrorarchive.Release, p mirrorarchive.Package) (h1 string, err error) {
 	file, err := os.Open(p.Path)
 	if err != nil {
@@ -35,8 +35,8 @@ func inspect(ctx context.Context, r mirrorarchive.Release, p mirrorarchive.Packa
 	return checked.H1, nil
 }
 
-// checkHashes compares a package with the hashes that a mirror names. Those of
-// schemes that nobody knows yet are passed over, as the clients do.
+// checkHashes compares a package with the hashes that a mirror names. It ignores hashes of
+// unknown schemes, as the clients do.
 func checkHashes(named []string, p mirrorarchive.Package) error {
 	known := false
 	for _, want := range named {
@@ -52,7 +52,7 @@ func checkHashes(named []string, p mirrorarchive.Package) error {
 		}
 	}
 	if !known {
-		return errors.New("the mirror names neither an h1: nor a zh: hash of it, so nobody can tell whether it is the right one")
+		return errors.New("the mirror names no h1: or zh: hash of it, so it cannot be verified")
 	}
 	return nil
 }

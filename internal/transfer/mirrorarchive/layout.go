@@ -28,18 +28,18 @@ type Package struct {
 	SHA256   string // lower-case hex
 	H1       string // "h1:…"
 	Size     int64  // in bytes
-	Path     string // of the file that it is, for [Write]
-	Offset   int64  // in the archive that [Open] has read it from, in bytes
+	Path     string // of its file, for [Write]
+	Offset   int64  // in the archive that [Open] has read, in bytes
 }
 
-// Filename is the name of a package in its provider's folder.
+// Filename returns the name of a package in its provider's folder.
 func (r Release) Filename(p Package) string { return r.Address.PackageFilename(r.Version, p.Platform) }
 
-// DocumentName is the name of the version's document in its provider's folder.
+// DocumentName returns the name of the version's document in its provider's folder.
 func (r Release) DocumentName() string { return r.Version.String() + ".json" }
 
-// Document is the version's document, as `terraform providers mirror` writes it,
-// but with both of the hashes by which the clients know a package.
+// Document returns the version's document, as `terraform providers mirror` writes it, but with
+// both hashes of each package, h1: and zh:.
 func (r Release) Document() []byte {
 	type archive struct {
 		Hashes [2]string `json:"hashes"`
@@ -54,7 +54,7 @@ func (r Release) Document() []byte {
 	return encode(document)
 }
 
-// index is the document that lists the versions of a provider's releases.
+// index returns the document that lists the versions of a provider's releases.
 func index(releases []Release) []byte {
 	document := struct {
 		Versions map[string]struct{} `json:"versions"`
@@ -65,25 +65,24 @@ func index(releases []Release) []byte {
 	return encode(document)
 }
 
-// encode writes a document, whose keys stand in their order: the same bytes for
-// the same content.
+// encode writes a document with sorted keys: the same bytes for the same content.
 func encode(document any) []byte {
 	data, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
-		panic(err) // maps, strings and numbers always can be
+		panic(err) // never: maps, strings and numbers can always be encoded
 	}
 	return append(data, '\n')
 }
 
-// file is one file of a mirror: a document that is at hand, or a package.
+// file is one file of a mirror: a document in memory, or a package.
 type file struct {
 	entry
 	data []byte
 	path string
 }
 
-// layout is the files of a mirror that has the releases, in one order whatever
-// theirs is. It sorts them.
+// layout returns the files of a mirror that has the releases, always in the same order. It
+// sorts the releases.
 func layout(releases []Release) []file {
 	slices.SortFunc(releases, compareReleases)
 	var files []file
@@ -119,18 +118,17 @@ func document(a registry.ProviderAddress, name string, data []byte) file {
 	return file{entry: entry{a.String() + "/" + name, hex.EncodeToString(sum[:]), int64(len(data))}, data: data}
 }
 
-// packageName is what the name of a package says, its folder included.
+// packageName is the parts of the name of a package, with its folder.
 type packageName struct {
 	address  registry.ProviderAddress
 	version  registry.Version
 	platform registry.Platform
 }
 
-// parseName reads the name of a file of a mirror, folders included. It is a
-// document where there is no package: the name is one that [layout] gives, or an
-// error.
+// parseName reads the name of a file of a mirror, with its folder. The file is a package or a
+// document. Names that [layout] does not give are an error.
 func parseName(name string) (p packageName, isPackage bool, err error) {
-	bad := fmt.Errorf("%.300q is no name of a file of a mirror, such as registry.terraform.io/hashicorp/time/index.json", name)
+	bad := fmt.Errorf("%.300q is not the name of a file of a mirror, such as registry.terraform.io/hashicorp/time/index.json", name)
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 {
 		return p, false, bad

@@ -15,19 +15,19 @@ const format = 1
 
 // The limits of an archive.
 const (
-	// MaxFiles is how many files an archive may have.
+	// MaxFiles is the largest number of files of an archive.
 	MaxFiles = 100_000
 
 	// maxManifest is the largest manifest, in bytes.
 	maxManifest = 64 << 20
 
-	// maxDocument is the largest document of a mirror, in bytes, and maxPackage
-	// the largest package: as large as a registry takes them.
+	// maxDocument and maxPackage are the largest document and package of a mirror, in bytes,
+	// as for a registry.
 	maxDocument = 1 << 20
 	maxPackage  = blob.MaxCopy
 )
 
-// manifest is the archive's first file: what the others are, in their order.
+// manifest is the archive's first file. It lists the others in their order.
 type manifest struct {
 	Format int     `json:"format"`
 	Files  []entry `json:"files"`
@@ -42,8 +42,8 @@ type entry struct {
 
 var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// parseManifest reads a manifest. What it names is of the layout of a mirror, and
-// of sizes that a registry takes.
+// parseManifest reads a manifest. It refuses files that are not of the layout of a mirror, or
+// too large for a registry.
 func parseManifest(data []byte) (manifest, error) {
 	var m manifest
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -81,7 +81,7 @@ func (e entry) check() error {
 	case err != nil:
 		return err
 	case !sha256Form.MatchString(e.SHA256):
-		return fmt.Errorf("%s: %.100q is no SHA-256 in lower-case hex", e.Name, e.SHA256)
+		return fmt.Errorf("%s: %.100q is not a SHA-256 in lower-case hex", e.Name, e.SHA256)
 	case e.Size <= 0 || e.Size > most:
 		return fmt.Errorf("%s: a size of %d bytes; 1 to %d are allowed", e.Name, e.Size, most)
 	}

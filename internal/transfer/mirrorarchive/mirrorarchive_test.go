@@ -252,48 +252,48 @@ func TestOpenRefuses(t *testing.T) {
 		{"a bad sum in the manifest", func(all entries) entries {
 			all[0].content = bytes.Replace(all[0].content, []byte(`"sha256": "`), []byte(`"sha256": "X`), 1)
 			return all
-		}, false, "no SHA-256"},
+		}, false, "is not a SHA-256"},
 		{"a byte of a package", func(all entries) entries { all[4].content[20] ^= 1; return all }, false, zipName + ": its SHA-256 is "},
 		{"a byte of a document", func(all entries) entries { all[2].content[20] ^= 1; return all }, false, folder + "1.0.0.json: its SHA-256 is "},
 		{"a longer package", func(all entries) entries { all[4].content = append(all[4].content, 0); return all }, false, zipName + ": it has "},
 		{"a package is missing", func(all entries) entries { return all[:4] }, false, zipName + ": the archive ends before it"},
 		{"a file too many", func(all entries) entries { return append(all, all[4]) }, false, zipName + `" is in the archive, but not in its manifest`},
 		{"another order", func(all entries) entries { all[3], all[4] = all[4], all[3]; return all }, false, "in its place the archive has"},
-		{"another order, and manifest", func(all entries) entries { all[3], all[4] = all[4], all[3]; return all }, true, "belongs into the archive, at place 3"},
+		{"another order, and manifest", func(all entries) entries { all[3], all[4] = all[4], all[3]; return all }, true, "must be in the archive at place 3"},
 		{"a package twice", func(all entries) entries { return append(all, all[4]) }, true, "twice"},
-		{"a package left out of it all", func(all entries) entries { return all[:4] }, true, folder + "1.0.0.json: it is not the document that follows"},
+		{"a package left out of it all", func(all entries) entries { return all[:4] }, true, folder + "1.0.0.json: it does not match the packages"},
 		{"another hash in a document", func(all entries) entries {
 			all[2].content = bytes.Replace(all[2].content, []byte("h1:"), []byte("h1:x"), 1)
 			return all
-		}, true, folder + "1.0.0.json: it is not the document that follows"},
+		}, true, folder + "1.0.0.json: it does not match the packages"},
 		{"a version that is not there", func(all entries) entries {
 			all[1].content = bytes.Replace(all[1].content, []byte("1.0.0"), []byte("1.0.1"), 1)
 			return all
-		}, true, folder + "index.json: it is not the document"},
+		}, true, folder + "index.json: it does not match the packages"},
 		{"documents alone", func(all entries) entries { return all[:3] }, true, "no package belongs to it"},
-		{"no index", func(all entries) entries { return slices.Delete(all, 1, 2) }, true, folder + "index.json: it belongs"},
+		{"no index", func(all entries) entries { return slices.Delete(all, 1, 2) }, true, folder + "index.json: it must be in the archive"},
 		{"a package that is none", func(all entries) entries { all[4].content = []byte("PK"); return all }, true, zipName + ": "},
-		{"traversal", func(all entries) entries { all[4].header.Name = "../../etc/passwd"; return all }, true, "no name of a file of a mirror"},
+		{"traversal", func(all entries) entries { all[4].header.Name = "../../etc/passwd"; return all }, true, "is not the name of a file of a mirror"},
 		{"traversal in four parts", func(all entries) entries {
 			all[4].header.Name = "../../../terraform-provider-time_1.0.0_linux_arm64.zip"
 			return all
-		}, true, "no name of a file"},
-		{"from the root", func(all entries) entries { all[4].header.Name = "/" + zipName; return all }, true, "no name of a file"},
-		{"a backslash", func(all entries) entries { all[4].header.Name = folder + `..\x.zip`; return all }, true, "no name of a file"},
-		{"hostname in upper case", func(all entries) entries { all[4].header.Name = strings.ToUpper(zipName[:4]) + zipName[4:]; return all }, true, "no name of a file"},
+		}, true, "is not the name of a file"},
+		{"from the root", func(all entries) entries { all[4].header.Name = "/" + zipName; return all }, true, "is not the name of a file"},
+		{"a backslash", func(all entries) entries { all[4].header.Name = folder + `..\x.zip`; return all }, true, "is not the name of a file"},
+		{"hostname in upper case", func(all entries) entries { all[4].header.Name = strings.ToUpper(zipName[:4]) + zipName[4:]; return all }, true, "is not the name of a file"},
 		{"of another type", func(all entries) entries {
 			all[4].header.Name = folder + "terraform-provider-x_1.0.0_linux_arm64.zip"
 			return all
-		}, true, "no name of a file"},
-		{"a stranger", func(all entries) entries { all[4].header.Name = folder + "README.md"; return all }, true, "no name of a file"},
+		}, true, "is not the name of a file"},
+		{"a stranger", func(all entries) entries { all[4].header.Name = folder + "README.md"; return all }, true, "is not the name of a file"},
 		{"a symbolic link", func(all entries) entries {
 			all[4].header.Typeflag, all[4].header.Linkname, all[4].content = tar.TypeSymlink, "/etc/passwd", nil
 			return all
-		}, false, zipName + ": it is no regular file"},
+		}, false, zipName + ": it is not a regular file"},
 		{"a hard link", func(all entries) entries {
 			all[4].header.Typeflag, all[4].header.Linkname, all[4].content = tar.TypeLink, zipName, nil
 			return all
-		}, false, zipName + ": it is no regular file"},
+		}, false, zipName + ": it is not a regular file"},
 		{"a header of its own", func(all entries) entries {
 			all[4].header.PAXRecords = map[string]string{"LARDER.x": "y"}
 			return all
@@ -320,7 +320,7 @@ func TestOpenRefusesTheFileItself(t *testing.T) {
 		want string
 	}{
 		"empty":           {nil, "ends before it"},
-		"a zip":           {bytes.Repeat([]byte("PK\x03\x04"), 1000), "no tar file"},
+		"a zip":           {bytes.Repeat([]byte("PK\x03\x04"), 1000), "not a tar file"},
 		"more at the end": {append(slices.Clone(good), 0), "goes on for 1 bytes"},
 		"another archive": {append(slices.Clone(good), good...), "goes on for"},
 	} {

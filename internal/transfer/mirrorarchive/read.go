@@ -14,16 +14,14 @@ import (
 	"github.com/larder-registry/larder/pkg/archive"
 )
 
-// Open reads an archive of size bytes to its end, and returns the releases in it,
-// with the hashes of their packages and where in the archive these are. done hears
-// of every byte that was read of its files.
+// Open reads an archive of size bytes to its end, and returns its releases, with the hashes of
+// their packages and their places in the archive. It writes every byte of its files to done.
 //
-// It returns them only if all of it holds: every file is the one that the manifest
-// names, in name, place, size and SHA-256; every package is one that a registry
-// takes; every document is the one that follows from the packages, with both of
-// their hashes; and there is nothing else.
+// It returns them only if the whole archive is right: every file has the name, place, size and
+// SHA-256 of the manifest; a registry can take every package; every document follows from the
+// packages, with both of their hashes; and there are no other files.
 //
-// Errors name the file that is at fault; those of r and ctx are wrapped.
+// Errors name the wrong file; those of r and ctx are wrapped.
 func Open(ctx context.Context, r io.ReaderAt, size int64, done io.Writer) ([]Release, error) {
 	section := io.NewSectionReader(r, 0, size)
 	a := &reader{section: section, tar: tar.NewReader(section), done: done}
@@ -68,7 +66,7 @@ func (a *reader) manifest() (manifest, error) {
 	return parseManifest(data)
 }
 
-// next goes on to the next file, which must be a plain one of the name.
+// next goes on to the next file, which must be a regular file with the name.
 func (a *reader) next(name string) (*tar.Header, error) {
 	header, err := a.tar.Next()
 	switch {
@@ -79,9 +77,9 @@ func (a *reader) next(name string) (*tar.Header, error) {
 	case header.Name != name:
 		return nil, fmt.Errorf("in its place the archive has %.300q", header.Name)
 	case header.Typeflag != tar.TypeReg:
-		return nil, fmt.Errorf("it is no regular file, but of type %q", header.Typeflag)
+		return nil, fmt.Errorf("it is not a regular file, but of type %q", header.Typeflag)
 	}
-	for record := range header.PAXRecords { // any other may say that the file is not what it holds
+	for record := range header.PAXRecords { // others may change the file's name or size
 		if record != "path" {
 			return nil, fmt.Errorf("its header has %.100q in it", record)
 		}
@@ -89,15 +87,15 @@ func (a *reader) next(name string) (*tar.Header, error) {
 	return header, nil
 }
 
-// add reads the next file, which is to be the one that is wanted, and adds it to
-// the releases if it is a package.
+// add reads the next file, which must be the wanted one, and adds it to the releases if it is
+// a package.
 func (a *reader) add(ctx context.Context, releases []Release, want entry) ([]Release, error) {
 	header, err := a.next(want.Name)
 	if err != nil {
 		return nil, err
 	}
 	if header.Size != want.Size {
-		return nil, fmt.Errorf("it has %d bytes, and %d in the manifest", header.Size, want.Size)
+		return nil, fmt.Errorf("it has %d bytes, but %d in the manifest", header.Size, want.Size)
 	}
 	offset, err := a.section.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -123,8 +121,8 @@ func (a *reader) add(ctx context.Context, releases []Release, want entry) ([]Rel
 	return releases, nil
 }
 
-// verify compares a file with its SHA-256: the very bytes at its place in the
-// archive, from where they are taken later.
+// verify compares a file with its SHA-256: the bytes at its place in the archive, which are
+// uploaded later.
 func (a *reader) verify(ctx context.Context, content *io.SectionReader, want entry) error {
 	hash := sha256.New()
 	n, err := io.Copy(io.MultiWriter(hash, a.done), contextio.Reader(ctx, content))
@@ -135,12 +133,12 @@ func (a *reader) verify(ctx context.Context, content *io.SectionReader, want ent
 		return fmt.Errorf("the archive ends after %d of its %d bytes", n, want.Size)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != want.SHA256 {
-		return fmt.Errorf("its SHA-256 is %s, and %s in the manifest", got, want.SHA256)
+		return fmt.Errorf("its SHA-256 is %s, but %s in the manifest", got, want.SHA256)
 	}
 	return nil
 }
 
-// end finds that nothing comes after the last file.
+// end makes sure that nothing comes after the last file.
 func (a *reader) end() error {
 	header, err := a.tar.Next()
 	if err == nil {
@@ -159,7 +157,7 @@ func (a *reader) end() error {
 	return nil
 }
 
-// check finds that the files are those of a mirror that has the releases.
+// check makes sure that the files are those of a mirror that has the releases.
 func (m manifest) check(releases []Release) error {
 	files := layout(slices.Clone(releases))
 	for i := range max(len(files), len(m.Files)) {
@@ -167,18 +165,18 @@ func (m manifest) check(releases []Release) error {
 		case i >= len(files):
 			return fmt.Errorf("%s: no package belongs to it", m.Files[i].Name)
 		case i >= len(m.Files) || files[i].Name != m.Files[i].Name:
-			return fmt.Errorf("%s: it belongs into the archive, at place %d, and is not there", files[i].Name, i+1)
+			return fmt.Errorf("%s: it must be in the archive at place %d, and is not", files[i].Name, i+1)
 		case files[i].entry != m.Files[i]:
-			return fmt.Errorf("%s: it is not the document that follows from the packages: their versions, platforms or hashes are others", m.Files[i].Name)
+			return fmt.Errorf("%s: it does not match the packages: their versions, platforms or hashes are others", m.Files[i].Name)
 		}
 	}
 	return nil
 }
 
-// broken says that a tar cannot be read, and why.
+// broken says why a tar cannot be read.
 func broken(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the archive ends in the middle")
 	}
-	return fmt.Errorf("the archive is no tar file that larder mirror export has written: %w", err)
+	return fmt.Errorf("the archive is not a tar file of larder mirror export: %w", err)
 }

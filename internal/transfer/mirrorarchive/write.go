@@ -1,5 +1,5 @@
-// Package mirrorarchive writes and reads a mirror as one file, to be carried to
-// where no network leads: an uncompressed tar that holds
+// Package mirrorarchive writes and reads a mirror as one file, to be carried to a place without
+// a network: an uncompressed tar with
 //
 //   - first, a manifest: the name, size and SHA-256 of every other file, in their
 //     order;
@@ -8,10 +8,9 @@
 //     for each version VERSION.json with both hashes of every package, and the
 //     packages.
 //
-// The documents follow from the packages, and the archive from all of them: the
-// same packages give the same bytes. [Open] reads those archives alone. Whoever
-// has no Larder unpacks one with tar, and has a folder that the clients install
-// from and that can be synced to any bucket.
+// The documents follow from the packages, and the archive from all of them: the same packages
+// give the same bytes. [Open] reads only these archives. Without Larder, tar unpacks an archive
+// to a folder from which the clients install, and which can be synced to any bucket.
 package mirrorarchive
 
 import (
@@ -26,14 +25,13 @@ import (
 	"github.com/larder-registry/larder/internal/contextio"
 )
 
-// manifestName is the name of the manifest. It is no path of a provider.
+// manifestName is the name of the manifest. It cannot be the path of a provider's file.
 const manifestName = "larder-mirror.json"
 
-// Write writes the archive of releases, each of which has packages, with their
-// hashes and sizes, in files that hold just that. done hears of every byte of
-// them. It sorts the releases.
+// Write writes the archive of releases. Each release has packages with their hashes, sizes and
+// files. Write also writes every byte of these files to done. It sorts the releases.
 //
-// Errors are those of w, ctx and the files, or say that a file is another.
+// Errors are those of w, ctx and the files, or say that a file has changed.
 func Write(ctx context.Context, w io.Writer, releases []Release, done io.Writer) error {
 	files := layout(releases)
 	m := manifest{Format: format, Files: make([]entry, len(files))}
@@ -65,7 +63,7 @@ func (f file) add(ctx context.Context, archive *tar.Writer, done io.Writer) erro
 	return add(archive, f.Name, f.Size, io.TeeReader(contextio.Reader(ctx, content), done))
 }
 
-// add adds a file whose header says nothing of where and when it was made.
+// add adds a file. Its header does not say where and when it was made.
 func add(archive *tar.Writer, name string, size int64, content io.Reader) error {
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: time.Unix(0, 0)}
 	if err := archive.WriteHeader(header); err != nil {

@@ -1,10 +1,9 @@
-// Package modulearchive packs the folder of a module. The same folder gives the
-// same bytes, whoever packs it, wherever it lies and whenever that is, as long
-// as the gzip compressor of the Go release is the same: files come in the order
+// Package modulearchive packs the folder of a module. The same folder always gives the same
+// bytes, as long as the gzip compressor of the Go release is the same: files come in the order
 // of their names, with no times, no owners and one of two modes.
 //
-// It packs what it finds and judges nothing: a symbolic link becomes one in the
-// archive, which whoever checks archives refuses.
+// It does not check what it packs: a symbolic link becomes a symbolic link in the archive, and
+// the checks of archives refuse it later.
 package modulearchive
 
 import (
@@ -23,12 +22,11 @@ import (
 	"github.com/larder-registry/larder/pkg/archive"
 )
 
-// Ext is how the name of an archive ends.
+// Ext is the extension of an archive.
 const Ext = ".tar.gz"
 
-// Pack writes a tar.gz of a folder to w, without what the folder's
-// .terraformignore excludes. It gives up on a folder that is larger than a
-// module may be: more files, or more bytes in them.
+// Pack writes a tar.gz of a folder to w, without the files that the folder's .terraformignore
+// excludes. It refuses a folder with more files, or more bytes in them, than a module may have.
 func Pack(ctx context.Context, dir string, w io.Writer) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -49,7 +47,7 @@ func Pack(ctx context.Context, dir string, w io.Writer) error {
 	return errors.Join(tw.Close(), gz.Close())
 }
 
-// list is every file that belongs to the module, in the order of their names.
+// list returns all files of the module, in the order of their names.
 func list(ctx context.Context, root *os.Root) ([]string, error) {
 	rules, err := ignoreRules(root)
 	if err != nil {
@@ -67,7 +65,7 @@ func list(ctx context.Context, root *os.Root) ([]string, error) {
 		}
 		files = append(files, file)
 		if size += info.Size(); size > archive.MaxModuleExpanded || len(files) > archive.MaxFiles {
-			return fmt.Errorf("there are more than %d files or %d MiB in it: exclude in %s what is no part of the module",
+			return fmt.Errorf("there are more than %d files or %d MiB in it: exclude in %s what does not belong to the module",
 				archive.MaxFiles, archive.MaxModuleExpanded>>20, terraformignore.Filename)
 		}
 		return nil
@@ -77,7 +75,7 @@ func list(ctx context.Context, root *os.Root) ([]string, error) {
 }
 
 func ignoreRules(root *os.Root) (terraformignore.Rules, error) {
-	file, err := root.OpenFile(terraformignore.Filename, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is not waited for
+	file, err := root.OpenFile(terraformignore.Filename, os.O_RDONLY|syscall.O_NONBLOCK, 0) // so that it does not wait for a pipe
 	if errors.Is(err, fs.ErrNotExist) {
 		return terraformignore.Defaults(), nil
 	}
@@ -88,12 +86,12 @@ func ignoreRules(root *os.Root) (terraformignore.Rules, error) {
 	if info, err := file.Stat(); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", terraformignore.Filename)
+		return nil, fmt.Errorf("%s is not a regular file", terraformignore.Filename)
 	}
 	return terraformignore.Parse(file)
 }
 
-// add writes a file, or what lies there in the place of one.
+// add writes a file, or what is in its place.
 func add(ctx context.Context, tw *tar.Writer, root *os.Root, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -119,7 +117,7 @@ func add(ctx context.Context, tw *tar.Writer, root *os.Root, name string) error 
 	return nil
 }
 
-// addSpecial writes what is no regular file as what it is.
+// addSpecial writes a file that is not a regular one, with its type.
 func addSpecial(tw *tar.Writer, root *os.Root, name string, info fs.FileInfo) error {
 	var target string
 	if info.Mode().Type() == fs.ModeSymlink {
@@ -135,7 +133,7 @@ func addSpecial(tw *tar.Writer, root *os.Root, name string, info fs.FileInfo) er
 	return tw.WriteHeader(&tar.Header{Typeflag: found.Typeflag, Name: name, Linkname: found.Linkname, Mode: mode(info)})
 }
 
-// mode is that of a file that is as executable as the one found.
+// mode returns the mode in the archive: executable if the file is.
 func mode(info fs.FileInfo) int64 {
 	if info.Mode()&0o100 != 0 {
 		return 0o755

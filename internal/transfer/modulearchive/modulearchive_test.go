@@ -169,7 +169,7 @@ func TestPackGivesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]string{
-		piped: ".terraformignore is no regular file",
+		piped: ".terraformignore is not a regular file",
 		many:  "more than 20000 files or 256 MiB", large: "exclude in .terraformignore", wrong: "line 1",
 		filepath.Join(wrong, "missing"): "missing",
 	} {

@@ -8,20 +8,19 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
-// ownPath is where a registry has its mirror.
+// ownPath is the path of a registry's mirror.
 const ownPath = "/v1/mirror/"
 
-// ParseBase reads what a person writes for a mirror: the host of a registry, or the
-// URL of any mirror. It returns the mirror's URL, with the host as the clients send
-// it and a path that ends in a slash, and that host, with its port unless that is
-// 443, as a token is looked up by it.
+// ParseBase reads the name of a mirror: the host of a registry, or the URL of any mirror. It
+// returns the mirror's URL, with the host as the clients send it and a path that ends in a
+// slash, and that host, with its port unless that is 443, with which a token is looked up.
 func ParseBase(text string) (base *url.URL, host string, err error) {
 	bad := func(why string) error {
-		return fmt.Errorf("%q is no mirror such as registry.example.com or https://mirror.example.com/providers/: %s", text, why)
+		return fmt.Errorf("%q is not a mirror such as registry.example.com or https://mirror.example.com/providers/: %s", text, why)
 	}
 	rest, hasScheme := strings.CutPrefix(text, "https://")
 	if !hasScheme && strings.Contains(text, "://") {
-		return nil, "", bad("the clients reach it by https alone")
+		return nil, "", bad("the clients use only https")
 	}
 	if strings.ContainsAny(rest, "@?#") {
 		return nil, "", bad("it has more than a host and a path")

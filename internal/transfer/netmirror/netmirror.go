@@ -1,10 +1,9 @@
-// Package netmirror asks a provider network mirror, such as a registry's own, which
-// versions of a provider it has, and brings their packages.
+// Package netmirror asks a provider network mirror, such as a registry's own, which versions of
+// a provider it has, and downloads their packages.
 //
-// A token goes to the mirror alone, over verified TLS, and never to where an
-// archive is. Documents are bounded in size and in time, archives in size, and both
-// are given up when nothing comes for a while. What an archive holds is for the
-// caller to compare with the hashes that the mirror names.
+// It sends a token only to the mirror, over verified TLS, and never to the URL of an archive.
+// Documents are bounded in size and in time, archives in size; an archive that stalls is given
+// up. The caller must compare an archive with the hashes that the mirror names.
 package netmirror
 
 import (
@@ -27,23 +26,22 @@ import (
 )
 
 const (
-	// documentTimeout is for one document.
+	// documentTimeout bounds the time for one document.
 	documentTimeout = 30 * time.Second
 
-	// stallTimeout is how long an archive may send nothing.
+	// stallTimeout is how long a download may stall.
 	stallTimeout = time.Minute
 
 	// maxDocument is the largest document that is read, in bytes.
 	maxDocument = 16 << 20
 
-	// maxArchive is the largest archive that is downloaded, in bytes: as large
-	// as a registry publishes.
+	// maxArchive is the largest archive that is downloaded, in bytes, as for a registry.
 	maxArchive = blob.MaxCopy
 
 	userAgent = "larder mirror"
 )
 
-// Options say which mirror is asked.
+// Options say which mirror to ask.
 type Options struct {
 	Base      *url.URL          // of the mirror, as [ParseBase] returns it. Required.
 	Token     string            // for the mirror. Empty: none.
@@ -56,7 +54,7 @@ type Client struct {
 	documents, archives *http.Client
 }
 
-// New is a client that has asked nothing yet.
+// New makes a client. It sends no request.
 func New(o Options) *Client {
 	return &Client{
 		options:   o,
@@ -65,15 +63,15 @@ func New(o Options) *Client {
 	}
 }
 
-// stayPrivate follows a document to where nobody else can read or change it, and
-// takes the token to no other host.
+// stayPrivate follows redirects of a document to https only, and sends the token to no other
+// host.
 func stayPrivate(request *http.Request, via []*http.Request) error {
 	const most = 10
 	if request.URL.Scheme != "https" {
-		return errors.New("it leads away from https")
+		return errors.New("it redirects away from https")
 	}
 	if len(via) >= most {
-		return fmt.Errorf("it leads on more than %d times", most)
+		return fmt.Errorf("it redirects more than %d times", most)
 	}
 	if request.URL.Host != via[0].URL.Host {
 		request.Header.Del("Authorization")
@@ -88,8 +86,8 @@ type Archive struct {
 	url      *url.URL
 }
 
-// Versions is what the mirror has of a provider, in ascending order. Versions that
-// Larder could not publish are passed over.
+// Versions returns the versions of a provider in the mirror, in ascending order, without those
+// that Larder could not publish.
 //
 // Errors: [registry.ErrNotFound].
 func (c *Client) Versions(ctx context.Context, a registry.ProviderAddress) ([]registry.Version, error) {
@@ -111,8 +109,8 @@ func (c *Client) Versions(ctx context.Context, a registry.ProviderAddress) ([]re
 	return versions, nil
 }
 
-// Archives is the packages of a version, in the order of platforms. Platforms that
-// Larder could not publish for are passed over.
+// Archives returns the packages of a version, in the order of their platforms, without
+// platforms for which Larder could not publish.
 //
 // Errors: [registry.ErrNotFound].
 func (c *Client) Archives(ctx context.Context, a registry.ProviderAddress, v registry.Version) ([]Archive, error) {
@@ -142,12 +140,12 @@ func (c *Client) Archives(ctx context.Context, a registry.ProviderAddress, v reg
 	return archives, nil
 }
 
-// isHost says that a host is one as URLs have it, in ASCII: errors name it as it is.
+// isHost says whether a host is one of URLs, in ASCII: errors print it unchanged.
 func isHost(host string) bool {
 	return host != "" && !strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c > '~' })
 }
 
-// read reads a document, and returns the URL that it came from in the end.
+// read reads a document, and returns its URL after all redirects.
 func (c *Client) read(ctx context.Context, a registry.ProviderAddress, name string, into any) (*url.URL, error) {
 	u := c.options.Base.JoinPath(a.Hostname, a.Namespace, a.Type, name)
 	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
@@ -160,19 +158,19 @@ func (c *Client) read(ctx context.Context, a registry.ProviderAddress, name stri
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: the answer breaks off: %w", u, cause(err))
+		return nil, fmt.Errorf("%s: the answer breaks off: %w", u, withoutURL(err))
 	case len(data) > maxDocument:
 		return nil, fmt.Errorf("%s: the answer has more than %d bytes", u, maxDocument)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return nil, fmt.Errorf("%s: it is no document of a provider network mirror: %w", u, err)
+		return nil, fmt.Errorf("%s: it is not a document of a provider network mirror: %w", u, err)
 	}
 	return response.Request.URL, nil
 }
 
-// Download writes an archive to w, and returns its SHA-256 in lower-case hex and
-// its size in bytes. begin is told the size before, or -1 where nobody says it, and
-// returns who is to see the bytes go by.
+// Download writes an archive to w, and returns its SHA-256 in lower-case hex and its size in
+// bytes. Before that it calls begin with the size, or -1 if it is unknown, and then also writes
+// the bytes to the writer that begin returns.
 func (c *Client) Download(ctx context.Context, a Archive, w io.Writer, begin func(size int64) io.Writer) (hash string, size int64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -195,7 +193,7 @@ func (c *Client) Download(ctx context.Context, a Archive, w io.Writer, begin fun
 	moving := writer(func(p []byte) (int, error) { stall.Reset(stallTimeout); return len(p), nil })
 	size, err = io.Copy(io.MultiWriter(moving, sum, w, seen), io.LimitReader(response.Body, maxArchive+1))
 	if err != nil {
-		return "", 0, fmt.Errorf("it breaks off after %d bytes: %w", size, cause(err))
+		return "", 0, fmt.Errorf("it breaks off after %d bytes: %w", size, withoutURL(err))
 	}
 	if size > maxArchive {
 		return "", 0, fmt.Errorf("it has more than %d bytes", int64(maxArchive))
@@ -208,20 +206,20 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
-// get asks for what is at a URL, which is there or an error.
+// get sends a request for a URL. Every status but 200 is an error.
 func get(ctx context.Context, client *http.Client, u *url.URL, token string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, cause(err)
+		return nil, withoutURL(err)
 	}
 	request.Header.Set("User-Agent", userAgent)
-	request.Header.Set("Accept-Encoding", "identity") // an archive is hashed as it is
+	request.Header.Set("Accept-Encoding", "identity") // the hash is that of the archive itself
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, cause(err)
+		return nil, withoutURL(err)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, nil
@@ -237,18 +235,17 @@ func get(ctx context.Context, client *http.Client, u *url.URL, token string) (*h
 	}
 }
 
-// status is what a status says, in the standard's words. Those of the answer may be
-// for the terminal of whoever reads them.
+// status returns the standard's text for a status. The text of the answer could have escape
+// sequences for the user's terminal.
 func status(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
 }
 
-// errRefused says that the mirror wants to know who asks.
+// errRefused reports that the mirror has refused the request.
 var errRefused = errors.New("a token may be missing, or have no right to it")
 
-// cause is an error without the URL that net/http puts before it, for that may
-// hold a signature.
-func cause(err error) error {
+// withoutURL removes the URL that net/http puts before an error: it may have a signature.
+func withoutURL(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
@@ -258,5 +255,5 @@ func cause(err error) error {
 	return err
 }
 
-// place is where a URL leads, without its query.
+// place returns a URL without its query.
 func place(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }

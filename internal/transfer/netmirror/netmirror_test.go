@@ -147,15 +147,15 @@ func TestMirrorFails(t *testing.T) {
 		"not there":     {nil, registry.ErrNotFound.Error()},
 		"no token":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "a token may be missing"},
 		"down":          {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "502"},
-		"not JSON":      {says("<html>"), "no document of a provider network mirror"},
-		"not an object": {says(`{"archives": [], "versions": []}`), "no document of a provider network mirror"},
+		"not JSON":      {says("<html>"), "not a document of a provider network mirror"},
+		"not an object": {says(`{"archives": [], "versions": []}`), "not a document of a provider network mirror"},
 		"too long":      {says(strings.Repeat(" ", maxDocument+1)), "more than"},
 		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			fmt.Fprint(w, "{")
 		}, "breaks off"},
 		"away":  {leadsTo("http://127.0.0.1:1/"), "away from https"},
-		"round": {leadsTo(folder + "index.json"), "leads on more than"},
+		"round": {leadsTo(folder + "index.json"), "redirects more than"},
 	} {
 		c := mirror{folder + "index.json": test.handler, folder + "1.0.0.json": test.handler}.start(t)
 		_, err := c.Versions(t.Context(), a)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// compile makes a regular expression of a pattern that begins at the root.
+// compile makes a regular expression of a pattern, which begins at the root.
 func compile(pattern string) (*regexp.Regexp, error) {
 	var expr strings.Builder
 	expr.WriteString(`(?s)\A`)

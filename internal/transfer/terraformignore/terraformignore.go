@@ -1,21 +1,20 @@
-// Package terraformignore reads a .terraformignore file, by which the author of
-// a module says what of its folder is no part of it.
+// Package terraformignore reads a .terraformignore file, in which the author of a module
+// excludes files of its folder.
 //
-// The rules are Terraform's own, as its documentation and the library that it
-// uses itself (hashicorp/go-slug, whose code for it is internal) have them. They
-// look like those of .gitignore, and differ:
+// The rules are Terraform's own, from its documentation and from the library that it uses
+// (hashicorp/go-slug, whose code for this is internal). They look like the rules of
+// .gitignore, but differ:
 //
 //   - Every pattern matches at any depth, also one with a slash inside, unless
 //     it begins with a slash.
-//   - A folder with all that is in it is named with a slash at its end. Without
-//     one, the pattern matches a file of that name.
-//   - "!" takes back what earlier lines exclude, also inside of an excluded
-//     folder. The last line that matches decides.
+//   - A pattern with a slash at its end matches a folder with all its files.
+//     Without that slash, it matches a file of that name.
+//   - "!" includes files again that earlier lines exclude, also inside of an
+//     excluded folder. The last line that matches decides.
 //   - "*" and "?" do not match a slash, "**" does, and [a-z] is one of these
 //     characters.
 //
-// Without any line, .git/ and .terraform/ are excluded, but for
-// .terraform/modules/.
+// Without any line, .git/ and .terraform/ are excluded, but not .terraform/modules/.
 package terraformignore
 
 import (
@@ -39,22 +38,21 @@ type rule struct {
 	match   *regexp.Regexp
 }
 
-// Defaults are the rules without a file, which come before the lines of every
-// file.
+// Defaults returns the rules without a file. They also come before the lines of every file.
 func Defaults() Rules {
 	var rules Rules
 	for _, line := range []string{".git/", ".terraform/", "!.terraform/modules/"} {
 		parsed, err := parseLine(line)
 		if err != nil {
-			panic(err) // these are patterns
+			panic(err) // never: these patterns are right
 		}
 		rules = append(rules, parsed)
 	}
 	return rules
 }
 
-// Parse reads a file. The error names a line that is no pattern, and what is
-// wrong with it, or is that of the reader.
+// Parse reads a file. The error names a line that is not a pattern, and says why, or is the
+// reader's.
 func Parse(r io.Reader) (Rules, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSize+1))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/larder-registry/larder/pkg/publish"
 )
 
-// Report is what became of a file.
+// Report is the outcome of a file for people and programs.
 type Report struct {
 	File      string   `json:"file"` // as the user gave it
 	Key       string   `json:"key"`  // in the bucket
@@ -23,22 +23,22 @@ type Report struct {
 	Warnings  []string `json:"warnings,omitempty"`
 }
 
-// The statuses of files that have no outcome of the registry's.
+// The statuses of files without an outcome of the registry.
 const (
-	skipped     = "skipped"      // it is nothing that is published
-	notUploaded = "not-uploaded" // nothing is wrong with it, but with another one
-	uploaded    = "uploaded"     // and its outcome was not waited for
+	skipped     = "skipped"      // a registry does not publish such a file
+	notUploaded = "not-uploaded" // something is wrong with another file
+	uploaded    = "uploaded"     // without waiting for its outcome
 	unknown     = "unknown"      // it has no outcome yet
-	failed      = "failed"       // it could not be uploaded, or its outcome not be read
+	failed      = "failed"       // it could not be uploaded, or its outcome cannot be read
 )
 
-// Check judges files by all the rules of the registry that need no registry: each by
-// itself, and then together. It returns those that the registry would publish, and a
-// report of each. Files that are nothing to it, such as the other files of a GoReleaser
-// dist folder, are skipped.
+// Check checks files by all rules of the registry that do not need a registry: each file by
+// itself, and then all together. It returns the files that the registry would publish, and a
+// report of each file. It skips files that a registry does not publish, such as the other
+// files of a GoReleaser dist folder.
 //
-// The error counts the files that break a rule or cannot be read, or says that
-// nothing is left to upload.
+// The error counts the files that break a rule or cannot be read, or says that there is
+// nothing to upload.
 func Check(ctx context.Context, files []File, checker *publish.Checker) (good []File, reports []Report, err error) {
 	at := map[string]int{} // in reports, by key
 	for _, file := range files {
@@ -79,24 +79,24 @@ func Check(ctx context.Context, files []File, checker *publish.Checker) (good []
 		return nil, reports, fmt.Errorf("nothing was uploaded: %s cannot be published, for the reasons above", size.Count(bad, "file"))
 	}
 	if len(good) == 0 {
-		return nil, reports, errors.New("nothing was uploaded: none of this is anything that a registry publishes")
+		return nil, reports, errors.New("nothing was uploaded: a registry publishes none of these files")
 	}
 	return good, reports, nil
 }
 
-// Tell writes what is to be said of files that were checked.
-func Tell(out io.Writer, reports []Report) {
+// WriteProblems writes what is wrong with files that were checked.
+func WriteProblems(out io.Writer, reports []Report) {
 	for _, r := range reports {
 		if r.Status != notUploaded {
-			tell(out, r.Status, r.File, r.Reasons)
+			writeProblem(out, r.Status, r.File, r.Reasons)
 		}
 		if len(r.Warnings) > 0 {
-			tell(out, "warning", r.File, r.Warnings)
+			writeProblem(out, "warning", r.File, r.Warnings)
 		}
 	}
 }
 
-// check judges the file. The outcome has no status when nothing is wrong with it.
+// check checks the file. The outcome has no status if nothing is wrong with it.
 func (f File) check(ctx context.Context, checker *publish.Checker) (inbox.Outcome, error) {
 	info, err := os.Stat(f.Path)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f File) check(ctx context.Context, checker *publish.Checker) (inbox.Outcom
 		return inbox.Outcome{Status: inbox.Ignored, Reasons: []string{"it is a folder"}}, nil
 	}
 	if !info.Mode().IsRegular() {
-		return inbox.Outcome{}, errors.New("it is no regular file")
+		return inbox.Outcome{}, errors.New("it is not a regular file")
 	}
 	file, err := os.Open(f.Path)
 	if err != nil {
@@ -120,7 +120,7 @@ func reject(reason string) inbox.Outcome {
 	return inbox.Outcome{Status: inbox.Rejected, Reasons: []string{reason}}
 }
 
-// unwrapPath takes the path off an error, which is told beside it.
+// unwrapPath takes the path off an error, because it is printed beside it.
 func unwrapPath(err error) error {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return path.Err
@@ -128,7 +128,7 @@ func unwrapPath(err error) error {
 	return err
 }
 
-func tell(out io.Writer, what, file string, reasons []string) {
+func writeProblem(out io.Writer, what, file string, reasons []string) {
 	_, _ = fmt.Fprintf(out, "%s: %s\n", what, file) // the error or the table says the same in short
 	for _, reason := range reasons {
 		_, _ = fmt.Fprintf(out, "    %s\n", reason)

@@ -38,12 +38,12 @@ func TestCheckTellsEveryViolation(t *testing.T) {
 	}
 	var out strings.Builder
 	good, reports, err := Check(t.Context(), all, new(publish.Checker))
-	Tell(&out, reports)
+	WriteProblems(&out, reports)
 	if good != nil || errorText(err) != "nothing was uploaded: 5 files cannot be published, for the reasons above" {
 		t.Errorf("%v, %v", good, err)
 	}
 	for _, want := range []string{
-		"The file is empty (0 bytes).", "has no platform", "no such file", "it is no regular file",
+		"The file is empty (0 bytes).", "has no platform", "no such file", "it is not a regular file",
 		"skipped: " + filepath.Join(dir, "README.md") + "\n    in the folder of provider acme/widget",
 		"skipped: " + dir + "\n    it is a folder",
 	} {
@@ -72,7 +72,7 @@ func TestCheckReturnsWhatIsToBeUploaded(t *testing.T) {
 		}
 		var out strings.Builder
 		good, reports, err := Check(t.Context(), all, new(publish.Checker))
-		Tell(&out, reports)
+		WriteProblems(&out, reports)
 		return good, out.String(), err
 	}
 	want := []File{{Name: first, Path: first, Key: "providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json"}}
@@ -85,7 +85,7 @@ func TestCheckReturnsWhatIsToBeUploaded(t *testing.T) {
 	if good, _, err := check(filepath.Dir(first)); !slices.Equal(good, want) || err != nil {
 		t.Errorf("a folder alone: %v, %v", good, err)
 	}
-	if good, _, err := check(t.TempDir(), t.TempDir()); good != nil || !strings.Contains(errorText(err), "none of this") {
+	if good, _, err := check(t.TempDir(), t.TempDir()); good != nil || !strings.Contains(errorText(err), "publishes none of these files") {
 		t.Errorf("folders: %v, %v", good, err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -100,7 +100,7 @@ func TestReleaseInAFolder(t *testing.T) {
 	for _, test := range []struct{ names, want, err string }{
 		{"terraform-provider-widget_1.0.0_linux_amd64.zip terraform-provider-widget_1.0.0_SHA256SUMS artifacts.json CHANGELOG.md terraform-provider-widget_x/f", "terraform-provider-widget_1.0.0_SHA256SUMS terraform-provider-widget_1.0.0_linux_amd64.zip", ""},
 		{"terraform-provider-widget_1.0.0_linux_amd64.zip terraform-provider-gadget.zip", "terraform-provider-gadget.zip terraform-provider-widget_1.0.0_linux_amd64.zip", ""},
-		{"terraform-provider-gadget_1.0.0_linux_amd64.zip terraform-provider-other.zip", "", "the folder DIR has no file of the provider acme/widget, and has terraform-provider-gadget_1.0.0_linux_amd64.zip: --to names another type"},
+		{"terraform-provider-gadget_1.0.0_linux_amd64.zip terraform-provider-other.zip", "", "the folder DIR has no file of the provider acme/widget, but has terraform-provider-gadget_1.0.0_linux_amd64.zip: --to names another type"},
 		{"main.go widget.zip", "", "the folder DIR has no file of a provider's release: a package is named terraform-provider-widget_<version>_<os>_<arch>.zip"},
 		{"", "", "the folder DIR has no file of a provider's release: a package is named terraform-provider-widget_<version>_<os>_<arch>.zip"},
 	} {
@@ -151,7 +151,7 @@ func TestCheckTogether(t *testing.T) {
 		}
 		good, reports, err := Check(t.Context(), files, new(publish.Checker))
 		var out strings.Builder
-		Tell(&out, reports)
+		WriteProblems(&out, reports)
 		want := test.want + "warning: " + sums + "\n    terraform-provider-widget_1.0.0_SHA256SUMS.sig is not among the files: without the author's signature, the registry serves a SHA256SUMS and a signature of its own.\n"
 		if out.String() != want || errorText(err) != test.err || len(good) != map[bool]int{true: 2}[err == nil] {
 			t.Errorf("%v, %v\n%s\nwant\n%s", good, err, out.String(), want)

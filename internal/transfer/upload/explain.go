@@ -12,33 +12,31 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// notPut is why a file could not be uploaded, and notRead why its outcome cannot be
-// read.
+// uploadError is the error of an upload, and readError that of reading an outcome.
 type (
-	notPut  struct{ error }
-	notRead struct{ error }
+	uploadError struct{ error }
+	readError   struct{ error }
 )
 
-func (e *notPut) Unwrap() error  { return e.error }
-func (e *notRead) Unwrap() error { return e.error }
+func (e *uploadError) Unwrap() error { return e.error }
+func (e *readError) Unwrap() error   { return e.error }
 
-// explain says in the user's words what failed, and only of what has none in those of
-// the library.
+// explain says what failed in words for users, or in those of the library if there are none.
 func (in *Inbox) explain(err error) string {
-	var put *notPut
-	var read *notRead
+	var put *uploadError
+	var read *readError
 	switch {
 	case errors.As(err, &put):
-		return "it could not be uploaded: " + in.cause(err, "s3:PutObject")
+		return "it could not be uploaded: " + in.explainRequest(err, "s3:PutObject")
 	case errors.As(err, &read):
-		return "it was uploaded, but its outcome cannot be read: " + in.cause(err, "s3:GetObjectTagging and s3:GetObjectVersionTagging")
+		return "it was uploaded, but its outcome cannot be read: " + in.explainRequest(err, "s3:GetObjectTagging and s3:GetObjectVersionTagging")
 	default:
 		return err.Error()
 	}
 }
 
-// cause is why a request to the bucket failed that needs some rights.
-func (in *Inbox) cause(err error, rights string) string {
+// explainRequest says why a request to the bucket, which needs some rights, failed.
+func (in *Inbox) explainRequest(err error, rights string) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		if ofCredentials(err) {
@@ -46,13 +44,13 @@ func (in *Inbox) cause(err error, rights string) string {
 		}
 		switch api.ErrorCode() {
 		case "AccessDenied", "Forbidden":
-			return fmt.Sprintf("these credentials lack %s on the bucket %s for it", rights, in.options.Bucket)
+			return fmt.Sprintf("these credentials lack %s on the bucket %s", rights, in.options.Bucket)
 		case "NoSuchBucket":
 			return fmt.Sprintf("there is no bucket %s: --bucket or LARDER_BUCKET names it", in.options.Bucket)
 		case "NotFound":
-			return "there is no bucket at that address: AWS_ENDPOINT_URL_S3, or endpoint_url of the profile, is the bucket's, and not the registry's"
+			return "there is no bucket at that address: AWS_ENDPOINT_URL_S3, or endpoint_url of the profile, must be the bucket's, not the registry's"
 		case "InvalidAccessKeyId", "SignatureDoesNotMatch":
-			return "the credentials are wrong, revoked, or of another server: on a single node larder uploader create makes new ones, and those of its operator are in the file env of its data folder"
+			return "the credentials are wrong, revoked, or for another server: on a single node larder uploader create makes new ones, and the operator's are in the file env of its data folder"
 		case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
 			return "the credentials have expired: log in again"
 		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
@@ -80,11 +78,11 @@ func (in *Inbox) cause(err error, rights string) string {
 	return err.Error()
 }
 
-// noIdentity is in the AWS SDK's words for a job without the file of its identity token.
+// noIdentity is part of the AWS SDK's error for a job without the file of its identity token.
 const noIdentity = "failed to retrieve jwt from provide source, "
 
-// ofCredentials says whether it was not the bucket that answered, but who was asked for
-// an access key to it.
+// ofCredentials says whether an error is the answer to a request for an access key, not the
+// bucket's.
 func ofCredentials(err error) bool {
 	var operation *smithy.OperationError
 	for errors.As(err, &operation) {
@@ -96,7 +94,7 @@ func ofCredentials(err error) bool {
 	return false
 }
 
-// hostOf is where a request went, without what it asked for.
+// hostOf returns the host of a URL.
 func hostOf(address string) string {
 	if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {
 		return parsed.Host

@@ -15,14 +15,14 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// File is a file and where it is to go.
+// File is a file to upload.
 type File struct {
 	Name string // as the user gave it
-	Path string // where it lies
+	Path string // on disk
 	Key  string // in the bucket
 	Part *Part  // of the file at Path. Nil: all of it.
 
-	// Source is of what source it was made: see [registry.CheckSource].
+	// Source is the source from which it was made: see [registry.CheckSource].
 	Source string
 }
 
@@ -32,10 +32,10 @@ func (f File) isZip() bool { return strings.HasSuffix(f.Key, ".zip") }
 // isSignature says whether it is an author's signature.
 func (f File) isSignature() bool { return strings.HasSuffix(f.Key, "_SHA256SUMS.sig") }
 
-// Part is a part of a file: as an archive holds another file as it is.
+// Part is a part of a file, such as a file in an uncompressed archive.
 type Part struct{ Offset, Size int64 } // in bytes
 
-// open opens what is to be uploaded, as long as the file is open that it lies in.
+// open opens the file, and the content to upload, which is readable while the file is open.
 func (f File) open() (file *os.File, content *io.SectionReader, err error) {
 	if file, err = os.Open(f.Path); err != nil {
 		return nil, nil, err
@@ -51,8 +51,8 @@ func (f File) open() (file *os.File, content *io.SectionReader, err error) {
 	return file, io.NewSectionReader(file, 0, info.Size()), nil
 }
 
-// Release is the files of a provider, which is written namespace/type. A folder that
-// stands alone is taken for all that may be a release's in it, as GoReleaser's dist is.
+// Release returns the files of a release of a provider, namespace/type. If the only path is a
+// folder, such as GoReleaser's dist, they are the files in it that may belong to a release.
 func Release(provider string, paths []string) ([]File, error) {
 	namespace, typ, ok := strings.Cut(provider, "/")
 	if !ok {
@@ -72,13 +72,13 @@ func Release(provider string, paths []string) ([]File, error) {
 	return files, nil
 }
 
-// inFolder is the files of a release in a folder, if it is the only path.
+// inFolder returns the files of a release in a folder, if that is the only path.
 func inFolder(address registry.ProviderAddress, paths []string) ([]string, error) {
 	if len(paths) != 1 {
 		return paths, nil
 	}
 	if info, err := os.Stat(paths[0]); err != nil || !info.IsDir() {
-		return paths, nil // what cannot be read is told with all else that is wrong
+		return paths, nil // an unreadable file is reported with all other problems
 	}
 	entries, err := os.ReadDir(paths[0])
 	if err != nil {
@@ -101,7 +101,7 @@ func inFolder(address registry.ProviderAddress, paths []string) ([]string, error
 	case own:
 		return found, nil
 	case other != "":
-		return nil, fmt.Errorf("the folder %s has no file of the provider %s, and has %s: --to names another type", paths[0], address, other)
+		return nil, fmt.Errorf("the folder %s has no file of the provider %s, but has %s: --to names another type", paths[0], address, other)
 	default:
 		return nil, fmt.Errorf("the folder %s has no file of a provider's release: a package is named terraform-provider-%s_<version>_<os>_<arch>.zip", paths[0], address.Type)
 	}
@@ -123,8 +123,8 @@ func AuthorKeys(path string) ([]signing.PublicKey, error) {
 	return signing.NewestForms(file.Keys)
 }
 
-// Module is the archive of a module, which is written namespace/name/system. A
-// folder is packed first, to a file that cleanUp removes.
+// Module returns the archive of a module, namespace/name/system. It first packs a folder, to
+// a file that cleanUp removes.
 func Module(ctx context.Context, module, version, path string) (file File, cleanUp func(), err error) {
 	keyOf, err := moduleKey(module, version)
 	if err != nil {
@@ -149,7 +149,7 @@ func Module(ctx context.Context, module, version, path string) (file File, clean
 	return File{Name: path, Path: packed.Name(), Key: keyOf(packed.Name())}, cleanUp, nil
 }
 
-// moduleKey says where the archive of a module goes, by its file name.
+// moduleKey returns a function that makes the key of a module's archive from its file name.
 func moduleKey(module, version string) (func(filename string) string, error) {
 	parts := strings.Split(module, "/")
 	if len(parts) != 3 {

@@ -11,7 +11,7 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 )
 
-// writeTable writes what became of every file, if there is any.
+// writeTable writes the outcome of every file, if there are files.
 func (in *Inbox) writeTable(out io.Writer, results []*result) error {
 	if len(results) == 0 {
 		return nil
@@ -20,7 +20,7 @@ func (in *Inbox) writeTable(out io.Writer, results []*result) error {
 	_, err := fmt.Fprintf(table, "STATUS\tFILE\tNOTE\n")
 	var before string // why a file before this one failed
 	for _, r := range results {
-		status, notes := r.word(in.options.NoWait), in.describe(r)
+		status, notes := r.statusWord(in.options.NoWait), in.notes(r)
 		if status == failed {
 			if notes[0] == before {
 				notes = []string{"as above"}
@@ -29,7 +29,7 @@ func (in *Inbox) writeTable(out io.Writer, results []*result) error {
 			}
 		}
 		name := r.Name
-		for _, note := range notes { // each in a line of its own
+		for _, note := range notes { // each in its own line
 			_, failed := fmt.Fprintf(table, "%s\t%s\t%s\n", status, name, note)
 			err = errors.Join(err, failed)
 			status, name = "", ""
@@ -38,8 +38,8 @@ func (in *Inbox) writeTable(out io.Writer, results []*result) error {
 	return errors.Join(err, table.Flush())
 }
 
-// word says in one word what became of a file.
-func (r *result) word(noWait bool) string {
+// statusWord returns the status of a file in one word.
+func (r *result) statusWord(noWait bool) string {
 	switch {
 	case r.status != "":
 		return string(r.status)
@@ -52,9 +52,9 @@ func (r *result) word(noWait bool) string {
 	}
 }
 
-// describe is what else there is to say: at least one note, which may be empty.
-func (in *Inbox) describe(r *result) (notes []string) {
-	switch r.word(in.options.NoWait) {
+// notes explains the status: in at least one note, which may be empty.
+func (in *Inbox) notes(r *result) []string {
+	switch r.statusWord(in.options.NoWait) {
 	case failed:
 		return []string{in.explain(r.err)}
 	case string(inbox.Ignored):
@@ -62,7 +62,7 @@ func (in *Inbox) describe(r *result) (notes []string) {
 	case uploaded:
 		return []string{in.address(r)}
 	case unknown:
-		return []string{"uploaded, but without an outcome so far: its tags will say, at " + in.address(r)}
+		return []string{"uploaded, but without an outcome so far: its tags will have it, at " + in.address(r)}
 	}
 	if len(r.reasons) > 0 && (r.status == inbox.Rejected || r.status == inbox.Pending) {
 		return r.reasons
@@ -72,7 +72,7 @@ func (in *Inbox) describe(r *result) (notes []string) {
 
 func (in *Inbox) address(r *result) string { return "s3://" + in.options.Bucket + "/" + r.Key }
 
-// conclude is the error of all that went wrong.
+// conclude returns the error of all files, or nil.
 func (in *Inbox) conclude(results []*result) error {
 	var rejected, failed, unknown, waiting int
 	unsigned := false

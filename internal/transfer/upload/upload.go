@@ -1,8 +1,7 @@
-// Package upload takes files to the inbox of a registry and waits for the word
-// back: the tags that the registry puts on each upload. It needs no rights but
-// those on the inbox: s3:PutObject, s3:GetObjectTagging and
-// s3:GetObjectVersionTagging. Whoever may read registry/outcomes/, too, is told
-// what a tag has no room for.
+// Package upload uploads files to the inbox of a registry and waits for their outcomes: the
+// tags that the registry puts on each upload. It only needs rights on the inbox:
+// s3:PutObject, s3:GetObjectTagging and s3:GetObjectVersionTagging. With the right to read
+// registry/outcomes/, too, it gets reasons that are too long for a tag.
 package upload
 
 import (
@@ -24,9 +23,8 @@ import (
 )
 
 const (
-	// filesAtOnce is how many files are under way at the same time, and
-	// partsAtOnce how many parts of each. A part is 8 MiB, which bounds the
-	// memory.
+	// filesAtOnce is how many files are uploaded at the same time, and partsAtOnce how
+	// many parts of each. A part is 8 MiB, which bounds the memory.
 	filesAtOnce = 4
 	partsAtOnce = 3
 
@@ -38,11 +36,11 @@ const (
 type Options struct {
 	Bucket  string        // its name. Required.
 	Region  string        // of the bucket. Empty: that of the environment.
-	NoWait  bool          // end with the uploads, whatever becomes of them
+	NoWait  bool          // end after the uploads, without their outcomes
 	Timeout time.Duration // of the wait for all outcomes. Required, unless NoWait.
 }
 
-// Inbox is where a registry's users upload to.
+// Inbox is the part of a bucket to which a registry's users upload.
 type Inbox struct {
 	options Options
 	s3      *s3.Client
@@ -55,7 +53,7 @@ func Open(ctx context.Context, o Options) (*Inbox, error) {
 		return nil, errors.New("no bucket is given: give --bucket, or set LARDER_BUCKET")
 	}
 	if !o.NoWait && o.Timeout <= 0 {
-		return nil, errors.New("the timeout must be longer than nothing: give --no-wait not to wait at all")
+		return nil, errors.New("the timeout must be longer than 0: give --no-wait not to wait at all")
 	}
 	cfg, err := awsconfig.Load(ctx, o.Region)
 	if err != nil {
@@ -69,22 +67,22 @@ func Open(ctx context.Context, o Options) (*Inbox, error) {
 	return &Inbox{options: o, s3: client, manager: manager}, nil
 }
 
-// result is what became of a file.
+// result is the outcome of a file.
 type result struct {
 	File
 	version string       // of the object, once it is uploaded
 	status  inbox.Status // empty: no outcome yet
-	reasons []string     // of what is rejected or pending: all of them, or as much as a tag has room for
+	reasons []string     // why it is rejected or pending: all, or those that fit into a tag
 	err     error        // why it was not uploaded, or its outcome cannot be read
 }
 
-// Publish uploads files, waits for their outcomes unless told not to, and writes
-// a table of them to out. How the uploads go on is told to p. What the packages of a
-// release may contradict goes up before them.
+// Publish uploads files, waits for their outcomes unless the options say not to, and writes a
+// table of them to out. It shows the progress on p. The files that the packages of a release
+// may contradict are uploaded before the packages.
 //
-// The error counts what was rejected, could not be uploaded or has no outcome
-// in time, and packages that wait; and it says where an author's signature was not
-// taken. Another file that waits is no error, nor an ignored one.
+// The error counts files that were rejected, could not be uploaded or have no outcome in
+// time, and packages that wait; and it says if an author's signature was not taken. Other
+// files that wait are not an error, and ignored files are not.
 func (in *Inbox) Publish(ctx context.Context, files []File, out io.Writer, p *progress.Progress) ([]Report, error) {
 	batch := in.NewBatch(p)
 	batch.Upload(ctx, slices.DeleteFunc(slices.Clone(files), File.isZip))
@@ -93,15 +91,15 @@ func (in *Inbox) Publish(ctx context.Context, files []File, out io.Writer, p *pr
 	return batch.reports(), err
 }
 
-// Batch is files that are uploaded as they come, and whose outcomes are told
-// together. One goroutine uses it at a time.
+// Batch is files that are uploaded one group after another, and whose outcomes are reported
+// together. Only one goroutine may use it at a time.
 type Batch struct {
 	inbox    *Inbox
 	progress *progress.Progress
 	results  []*result
 }
 
-// NewBatch is a batch without files. How the uploads go on is told to p.
+// NewBatch makes a batch without files, which shows the progress of uploads on p.
 func (in *Inbox) NewBatch(p *progress.Progress) *Batch {
 	return &Batch{inbox: in, progress: p}
 }
@@ -115,16 +113,16 @@ func (b *Batch) Upload(ctx context.Context, files []File) {
 		results[i] = &result{File: file}
 		group.Go(func() error {
 			results[i].version, results[i].err = b.inbox.put(ctx, file, b.progress)
-			return nil // the others go on
+			return nil // so that the others go on
 		})
 	}
 	_ = group.Wait() // each error is in its result
 	b.results = append(b.results, results...)
 }
 
-// Accompany uploads a file of which nothing is published, so that it has no
-// outcome to tell: it is there before those that are uploaded after it.
-func (b *Batch) Accompany(ctx context.Context, file File) error {
+// UploadDocument uploads a file that the registry only reads, and that has no outcome. It is
+// in the inbox before the files that are uploaded after it.
+func (b *Batch) UploadDocument(ctx context.Context, file File) error {
 	_, err := b.inbox.put(ctx, file, b.progress)
 	return err
 }
@@ -134,7 +132,7 @@ func (b *Batch) Fail(file File, err error) {
 	b.results = append(b.results, &result{File: file, err: err})
 }
 
-// Conclude waits for the outcomes, unless told not to, and writes a table of them
+// Conclude waits for the outcomes, unless the options say not to, and writes a table of them
 // to out. The error is that of [Inbox.Publish].
 func (b *Batch) Conclude(ctx context.Context, out io.Writer) error {
 	in := b.inbox
@@ -146,15 +144,15 @@ func (b *Batch) Conclude(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("write the outcomes: %w", err)
 	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted: what was uploaded is published all the same")
+		return errors.New("interrupted: the registry still publishes what was uploaded")
 	}
 	return in.conclude(b.results)
 }
 
-// reports are what became of the files.
+// reports returns the report of each file.
 func (b *Batch) reports() (all []Report) {
 	for _, r := range b.results {
-		report := Report{File: r.Name, Key: r.Key, VersionID: r.version, Status: r.word(b.inbox.options.NoWait), Reasons: r.reasons}
+		report := Report{File: r.Name, Key: r.Key, VersionID: r.version, Status: r.statusWord(b.inbox.options.NoWait), Reasons: r.reasons}
 		if r.err != nil {
 			report.Reasons = []string{b.inbox.explain(r.err)}
 		}
@@ -163,8 +161,7 @@ func (b *Batch) reports() (all []Report) {
 	return all
 }
 
-// put uploads a file, in parts if it is large, and returns the version that it
-// became.
+// put uploads a file, in parts if it is large, and returns the version of the object.
 func (in *Inbox) put(ctx context.Context, f File, p *progress.Progress) (version string, err error) {
 	file, content, err := f.open()
 	if err != nil {
@@ -177,12 +174,12 @@ func (in *Inbox) put(ctx context.Context, f File, p *progress.Progress) (version
 		&transfermanager.UploadObjectInput{Bucket: &in.options.Bucket, Key: &f.Key, Body: content, Metadata: f.metadata()},
 		func(o *transfermanager.Options) { o.ObjectProgressListeners.Register(listener) })
 	if err != nil {
-		return "", &notPut{err}
+		return "", &uploadError{err}
 	}
 	return aws.ToString(done.VersionID), nil
 }
 
-// metadata is what the upload says of itself.
+// metadata returns the metadata of the upload.
 func (f File) metadata() map[string]string {
 	if f.Source == "" {
 		return nil
@@ -190,10 +187,10 @@ func (f File) metadata() map[string]string {
 	return map[string]string{blob.SourceMetadata: f.Source}
 }
 
-// listener hears of an upload's parts.
+// listener shows the progress of an upload's parts.
 type listener struct{ bar *progress.Bar }
 
-// OnObjectBytesTransferred tells that another part is there.
+// OnObjectBytesTransferred is called when another part was uploaded.
 func (l listener) OnObjectBytesTransferred(_ context.Context, event *transfermanager.ObjectBytesTransferredEvent) {
 	l.bar.At(event.BytesTransferred)
 }

@@ -238,7 +238,7 @@ func TestPublishWithoutAnOutcome(t *testing.T) {
 	}
 }
 
-const wrongCredentials = "the credentials are wrong, revoked, or of another server: on a single node larder uploader create makes new ones, and those of its operator are in the file env of its data folder"
+const wrongCredentials = "the credentials are wrong, revoked, or for another server: on a single node larder uploader create makes new ones, and the operator's are in the file env of its data folder"
 
 // What is uploaded for an author's word to be taken, and packages, may not wait.
 func TestWhatMayNotWait(t *testing.T) {
@@ -323,7 +323,7 @@ func TestPublishToTheRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = lost.put(t.Context(), files(t, 10, "file")[0], quiet())
-	want := "it could not be uploaded: there is no bucket at that address: AWS_ENDPOINT_URL_S3, or endpoint_url of the profile, is the bucket's, and not the registry's"
+	want := "it could not be uploaded: there is no bucket at that address: AWS_ENDPOINT_URL_S3, or endpoint_url of the profile, must be the bucket's, not the registry's"
 	if err == nil || lost.explain(err) != want {
 		t.Errorf("got %v; want %s", err, want)
 	}
@@ -336,20 +336,20 @@ func TestExplain(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&notPut{&smithy.GenericAPIError{Code: "AccessDenied"}}, "it could not be uploaded: these credentials lack s3:PutObject on the bucket acme for it"},
-		{&notRead{&smithy.GenericAPIError{Code: "AccessDenied"}}, "it was uploaded, but its outcome cannot be read: these credentials lack s3:GetObjectTagging and s3:GetObjectVersionTagging on the bucket acme for it"},
-		{&notPut{&smithy.GenericAPIError{Code: "NoSuchBucket"}}, "it could not be uploaded: there is no bucket acme: --bucket or LARDER_BUCKET names it"},
-		{&notPut{&smithy.GenericAPIError{Code: "ExpiredToken"}}, "it could not be uploaded: the credentials have expired: log in again"},
-		{&notPut{&smithy.GenericAPIError{Code: "PermanentRedirect"}}, "it could not be uploaded: the bucket acme is in another region: name it with --region"},
-		{&notPut{&smithy.GenericAPIError{Code: "SlowDown", Message: "later"}}, "it could not be uploaded: api error SlowDown: later"},
-		{&notPut{&url.Error{Op: "Put", URL: "https://127.0.0.1:9443/a?b=c", Err: syscall.ECONNREFUSED}}, "it could not be uploaded: nobody answers at 127.0.0.1:9443: is the registry running, and is that its S3 address?"},
-		{&notPut{&url.Error{Op: "Put", URL: "https://127.0.0.1:9443/a?b=c", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}}, "it could not be uploaded: this machine does not trust the certificate of 127.0.0.1:9443: set AWS_CA_BUNDLE to a file with the CA that signed it"},
-		{&notPut{&smithy.GenericAPIError{Code: "InsufficientStorage", Message: "The disk is full."}}, "it could not be uploaded: The disk is full."},
-		{&notPut{&smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &smithy.GenericAPIError{Code: "AccessDenied"}}}, "it could not be uploaded: these credentials lack s3:PutObject on the bucket acme for it"},
-		{&notPut{&smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRoleWithWebIdentity",
+		{&uploadError{&smithy.GenericAPIError{Code: "AccessDenied"}}, "it could not be uploaded: these credentials lack s3:PutObject on the bucket acme"},
+		{&readError{&smithy.GenericAPIError{Code: "AccessDenied"}}, "it was uploaded, but its outcome cannot be read: these credentials lack s3:GetObjectTagging and s3:GetObjectVersionTagging on the bucket acme"},
+		{&uploadError{&smithy.GenericAPIError{Code: "NoSuchBucket"}}, "it could not be uploaded: there is no bucket acme: --bucket or LARDER_BUCKET names it"},
+		{&uploadError{&smithy.GenericAPIError{Code: "ExpiredToken"}}, "it could not be uploaded: the credentials have expired: log in again"},
+		{&uploadError{&smithy.GenericAPIError{Code: "PermanentRedirect"}}, "it could not be uploaded: the bucket acme is in another region: name it with --region"},
+		{&uploadError{&smithy.GenericAPIError{Code: "SlowDown", Message: "later"}}, "it could not be uploaded: api error SlowDown: later"},
+		{&uploadError{&url.Error{Op: "Put", URL: "https://127.0.0.1:9443/a?b=c", Err: syscall.ECONNREFUSED}}, "it could not be uploaded: nobody answers at 127.0.0.1:9443: is the registry running, and is that its S3 address?"},
+		{&uploadError{&url.Error{Op: "Put", URL: "https://127.0.0.1:9443/a?b=c", Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}}, "it could not be uploaded: this machine does not trust the certificate of 127.0.0.1:9443: set AWS_CA_BUNDLE to a file with the CA that signed it"},
+		{&uploadError{&smithy.GenericAPIError{Code: "InsufficientStorage", Message: "The disk is full."}}, "it could not be uploaded: The disk is full."},
+		{&uploadError{&smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &smithy.GenericAPIError{Code: "AccessDenied"}}}, "it could not be uploaded: these credentials lack s3:PutObject on the bucket acme"},
+		{&uploadError{&smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRoleWithWebIdentity",
 			Err: &smithy.GenericAPIError{Code: "AccessDenied", Message: "no rule fits"}}}}, "it could not be uploaded: no access key was given: no rule fits"},
-		{&notPut{&net.DNSError{Name: "s3.example.com"}}, "it could not be uploaded: there is no host s3.example.com"},
-		{&notPut{errors.New("failed to refresh cached credentials, no EC2 IMDS role found")}, "it could not be uploaded: there are no credentials: those of a single node are in the file env of its data folder, and those for AWS are found as the AWS CLI finds them"},
+		{&uploadError{&net.DNSError{Name: "s3.example.com"}}, "it could not be uploaded: there is no host s3.example.com"},
+		{&uploadError{errors.New("failed to refresh cached credentials, no EC2 IMDS role found")}, "it could not be uploaded: there are no credentials: those of a single node are in the file env of its data folder, and those for AWS are found as the AWS CLI finds them"},
 		{errors.New("no such file"), "no such file"},
 	} {
 		if got := in.explain(fmt.Errorf("operation error: %w", test.err)); strings.Replace(got, "operation error: ", "", 1) != test.want {
@@ -416,7 +416,7 @@ func TestBatch(t *testing.T) {
 	part.Name, part.Key, part.Part = "part", f.Key+".part", &Part{Offset: 1, Size: 3}
 	document.Name, document.Key = "document", f.Key+".json"
 	batch := inbox.NewBatch(quiet())
-	if err := batch.Accompany(t.Context(), document); err != nil {
+	if err := batch.UploadDocument(t.Context(), document); err != nil {
 		t.Fatal(err)
 	}
 	batch.Upload(t.Context(), []File{f})
@@ -440,7 +440,7 @@ func TestBatch(t *testing.T) {
 		}
 	}
 	part.Path = "missing"
-	if err := batch.Accompany(t.Context(), part); err == nil {
+	if err := batch.UploadDocument(t.Context(), part); err == nil {
 		t.Error("a file that is not there is uploaded")
 	}
 }

@@ -19,28 +19,27 @@ import (
 )
 
 const (
-	// firstPause and longestPause are between two looks at the tags; each
-	// pause is half as long again as the one before.
+	// firstPause and longestPause are pauses between two looks at the tags; each pause is
+	// 1.5 times the one before.
 	firstPause   = 200 * time.Millisecond
 	longestPause = 5 * time.Second
 
-	// settleTime is how long an upload stays pending before that is taken
-	// for its outcome, when all others have theirs: the files of a release
-	// wait for one another, and the last of them changes those before it.
+	// settleTime is how long an upload must stay pending, when all others have their
+	// outcomes, until that is its outcome: the files of a release wait for one another, and
+	// the last one changes the outcomes of those before it.
 	settleTime = 3 * time.Second
 
-	// looksAtOnce is how many requests for tags are under way.
+	// looksAtOnce is how many requests for tags are under way at the same time.
 	looksAtOnce = 8
 
-	// readTries is how often the document of an outcome is looked for.
+	// readTries is how often the document of an outcome is asked for.
 	readTries = 5
 
-	// maxOutcome is how much of one is read, in bytes.
+	// maxOutcome is the largest document of an outcome that is read, in bytes.
 	maxOutcome = 1 << 20
 )
 
-// wait looks at the tags of what was uploaded until each has its outcome, or the
-// time is over.
+// wait looks at the tags of the uploads until each has its outcome, or the time is over.
 func (in *Inbox) wait(ctx context.Context, results []*result) {
 	ctx, cancel := context.WithTimeout(ctx, in.options.Timeout)
 	defer cancel()
@@ -65,13 +64,13 @@ func (in *Inbox) wait(ctx context.Context, results []*result) {
 	}
 }
 
-// unknown says that there is no outcome yet, but will be one.
+// unknown says that the outcome is not there yet.
 func (r *result) unknown() bool { return r.err == nil && r.status == "" }
 
-// mayChange says that the tags may come to say something else.
+// mayChange says that the tags may still change.
 func (r *result) mayChange() bool { return r.unknown() || r.status == inbox.Pending }
 
-// lookAll brings all results up to their tags.
+// lookAll reads the tags of all results that may change.
 func (in *Inbox) lookAll(ctx context.Context, results []*result) {
 	var group errgroup.Group
 	group.SetLimit(looksAtOnce)
@@ -83,7 +82,7 @@ func (in *Inbox) lookAll(ctx context.Context, results []*result) {
 	_ = group.Wait() // each error is in its result
 }
 
-// look reads the tags of the very version that was uploaded.
+// look reads the tags of the version that was uploaded.
 func (in *Inbox) look(ctx context.Context, r *result) {
 	request := &s3.GetObjectTaggingInput{Bucket: &in.options.Bucket, Key: &r.Key}
 	if r.version != "" {
@@ -94,7 +93,7 @@ func (in *Inbox) look(ctx context.Context, r *result) {
 		return // no fault of the file's
 	}
 	if err != nil {
-		r.err = &notRead{err}
+		r.err = &readError{err}
 		return
 	}
 	r.reasons = nil
@@ -110,8 +109,8 @@ func (in *Inbox) look(ctx context.Context, r *result) {
 	}
 }
 
-// readReasons reads what the tag of a rejection has no room for. Where that may
-// not be read, there is what the tag says.
+// readReasons reads the reasons of rejections that are too long for a tag. Without the right
+// to read them, the text of the tag stays.
 func (in *Inbox) readReasons(ctx context.Context, results []*result) {
 	for _, r := range results {
 		if r.status != inbox.Rejected {
@@ -126,7 +125,7 @@ func (in *Inbox) readReasons(ctx context.Context, results []*result) {
 			if missing := (*types.NoSuchKey)(nil); err != nil && !errors.As(err, &missing) {
 				break
 			}
-			select { // the registry writes it right after the tags
+			select { // the registry writes the document right after the tags
 			case <-ctx.Done():
 				return
 			case <-time.After(firstPause):
@@ -135,10 +134,10 @@ func (in *Inbox) readReasons(ctx context.Context, results []*result) {
 	}
 }
 
-// outcome is the last one that was written for an upload's key.
+// outcome reads the last outcome that was written for an upload's key.
 func (in *Inbox) outcome(ctx context.Context, r *result) (inbox.Outcome, error) {
 	o, err := in.document(ctx, registry.OutcomeKey(r.Key))
-	if missing := (*types.NoSuchKey)(nil); errors.As(err, &missing) { // it may not be there yet, or lie elsewhere
+	if missing := (*types.NoSuchKey)(nil); errors.As(err, &missing) { // it may not be there yet, or be under another key
 		if elsewhere, err := in.document(ctx, registry.OutcomeKeyByHash(r.Key)); err == nil {
 			return elsewhere, nil
 		}
