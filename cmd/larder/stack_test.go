@@ -87,7 +87,7 @@ func TestDeploymentIsAsked(t *testing.T) {
 		},
 		"distrust, and the registry is an older one": {
 			[]string{"keys", "distrust", strings.Repeat("A", 40)}, `{"walked":{"steps":{}}}`,
-			`{"distrust":{"fingerprint":"` + strings.Repeat("A", 40) + `"}}`, "", "the registry gave an answer to something else: it may be of another version than this larder",
+			`{"distrust":{"fingerprint":"` + strings.Repeat("A", 40) + `"}}`, "", "the registry answered another request: it may be of another version than this larder",
 		},
 		"resign": {
 			[]string{"keys", "resign"}, `{"walked":{"steps":{"records":2},"changed":1}}`,
@@ -109,7 +109,7 @@ func TestDeploymentIsAsked(t *testing.T) {
 		},
 		"create an uploader, and the registry is an older one": {
 			[]string{"uploader", "create", "acme-ci", "--namespace", "acme"}, `{"walked":{"steps":{}}}`,
-			`{"create_uploader":{"name":"acme-ci","namespaces":["acme"]}}`, "", "the registry gave an answer to something else: it may be of another version than this larder; " +
+			`{"create_uploader":{"name":"acme-ci","namespaces":["acme"]}}`, "", "the registry answered another request: it may be of another version than this larder; " +
 				"there may be an access key that was not printed: \"larder uploader revoke acme-ci\" ends it, and the name is free again",
 		},
 		"list uploaders": {

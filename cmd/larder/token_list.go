@@ -88,7 +88,7 @@ func allTokens(cmd *cobra.Command, registry *reach.Registry) iter.Seq2[access.To
 				return
 			}
 			if page.Next == list.After {
-				yield(access.Token{}, errors.New("the registry does not get on with the list"))
+				yield(access.Token{}, errors.New("the registry makes no progress with the list"))
 				return
 			}
 			list = &admin.ListTokens{After: page.Next}

@@ -165,7 +165,7 @@ func TestTokenList(t *testing.T) {
 		t.Errorf("of none: %v\n%s", err, out)
 	}
 	startStack(t, `{"tokens":{"next":"a"}}`, `{"tokens":{"next":"a"}}`)
-	if _, _, err = run(t, "token", "list"); err == nil || !strings.Contains(err.Error(), "does not get on") {
+	if _, _, err = run(t, "token", "list"); err == nil || !strings.Contains(err.Error(), "makes no progress") {
 		t.Errorf("a list without an end: %v", err)
 	}
 }

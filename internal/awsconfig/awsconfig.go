@@ -1,6 +1,6 @@
-// Package awsconfig is how an operator's commands reach AWS: with the operator's
-// own credentials, found where the AWS CLI finds them, and through the
-// AWS_ENDPOINT_URL variables, or endpoint_url of a profile, at whatever else speaks its protocols.
+// Package awsconfig configures how an operator's commands reach AWS: with the operator's own
+// credentials, found where the AWS CLI finds them. The AWS_ENDPOINT_URL variables, or
+// endpoint_url of a profile, set other servers.
 package awsconfig
 
 import (
@@ -15,12 +15,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// maxAttempts is how often a request is sent, the first time included.
+// maxAttempts is how often a request is sent, including the first time.
 const maxAttempts = 3
 
-// Load finds region and credentials as the AWS CLI does: in the environment,
-// its files, single sign-on, the machine's role. A region that is given wins.
-// It asks nobody whether they are good.
+// Load finds region and credentials as the AWS CLI does: in the environment, its files, single
+// sign-on, the machine's role. The argument region wins. Load does not check them.
 //
 // Errors say what is missing, and what to set.
 func Load(ctx context.Context, region string) (aws.Config, error) {
@@ -34,16 +33,16 @@ func Load(ctx context.Context, region string) (aws.Config, error) {
 	return cfg, nil
 }
 
-// S3 reaches buckets. At another server than Amazon's, a bucket's name is a part of the
-// path and not of the host name, whether the environment or a profile names the server.
+// S3 returns a client of S3. For another server than Amazon's, a bucket's name is in the path,
+// not in the host name.
 func S3(cfg aws.Config) *s3.Client {
 	return s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = aws.ToString(o.BaseEndpoint) != ""
 	})
 }
 
-// Transport carries requests as the configuration says, with the certificates
-// of AWS_CA_BUNDLE among others.
+// Transport returns the transport of the configuration, with its settings such as the
+// certificates of AWS_CA_BUNDLE.
 func Transport(cfg aws.Config) http.RoundTripper {
 	if client, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
 		return client.GetTransport()

@@ -1,5 +1,5 @@
-// Package awserror says what a service of AWS, or one that speaks its protocols, has
-// answered with an error.
+// Package awserror reads errors that a service of AWS, or of another server with its protocols,
+// has answered.
 package awserror
 
 import (
@@ -9,8 +9,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Code is the service's word for an error, such as AccessDenied; empty where it is none of
-// a service's.
+// Code returns the service's code for an error, such as AccessDenied, or "" for other errors.
 func Code(err error) string {
 	if answered, ok := errors.AsType[smithy.APIError](err); ok {
 		return answered.ErrorCode()
@@ -18,7 +17,7 @@ func Code(err error) string {
 	return ""
 }
 
-// Status is the HTTP status of the answer, 0 where there was none.
+// Status returns the HTTP status of the answer, or 0 if there was no answer.
 func Status(err error) int {
 	if answered, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		return answered.HTTPStatusCode()

@@ -1,4 +1,4 @@
-// Package contextio has reading end with a context.
+// Package contextio makes readers that end with a context.
 package contextio
 
 import (
@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Reader reads what from has, until the context ends.
+// Reader reads from another reader until the context ends.
 func Reader(ctx context.Context, from io.Reader) io.Reader { return reader{ctx, from} }
 
 type reader struct {

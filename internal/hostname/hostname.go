@@ -1,4 +1,4 @@
-// Package hostname says what there is to know of a host from its name alone.
+// Package hostname knows hosts by their names alone.
 package hostname
 
 import (
@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// IsLoopback says whether a host, as it stands in a URL, is the machine itself that
-// asks for it.
+// IsLoopback says whether a host of a URL is the client's own machine.
 func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()

@@ -1,5 +1,4 @@
-// Package printable keeps off a terminal what it would take for more than text, whoever
-// the text is from.
+// Package printable removes from a text the characters that a terminal would obey.
 package printable
 
 import (
@@ -7,12 +6,11 @@ import (
 	"unicode"
 )
 
-// Text is a text as it may be written to a terminal.
+// Text returns a text that may be written to a terminal.
 func Text(text string) string { return Replace(text, unicode.ReplacementChar) }
 
-// Replace is a text with another character in the place of each that is not to be
-// seen, or nothing in its place where that is negative. What is no UTF-8 becomes
-// [unicode.ReplacementChar], which is to be seen.
+// Replace replaces each invisible character of a text by with, or removes it if with is
+// negative. Bytes that are not UTF-8 become [unicode.ReplacementChar], which is visible.
 func Replace(text string, with rune) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsPrint(c) {

@@ -35,7 +35,7 @@ func TestLineInALog(t *testing.T) {
 			after time.Duration
 			want  string
 		}{
-			{0, ""}, {tellEvery - time.Nanosecond, ""}, {time.Nanosecond, "some so far\n"}, {time.Nanosecond, ""}, {tellEvery, "some so far\n"},
+			{0, ""}, {lineEvery - time.Nanosecond, ""}, {time.Nanosecond, "some so far\n"}, {time.Nanosecond, ""}, {lineEvery, "some so far\n"},
 		} {
 			time.Sleep(tt.after)
 			l.At(done("some"), "last")

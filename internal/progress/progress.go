@@ -1,6 +1,6 @@
-// Package progress tells how far something is that takes long: files that go up or come
-// down, in a [Bar] each, and walks, in a [Line]. On a terminal these are drawn again and
-// again; elsewhere they are lines that stay.
+// Package progress shows the progress of long work: of each file that is uploaded or downloaded
+// in a [Bar], of walks in a [Line]. On a terminal these are drawn again and again; elsewhere
+// they are lines that stay.
 package progress
 
 import (
@@ -14,47 +14,46 @@ import (
 )
 
 const (
-	// redrawEvery is how long bars on a terminal stay as they are.
+	// redrawEvery is the shortest time between two drawings on a terminal.
 	redrawEvery = 100 * time.Millisecond
 
-	// barWidth is how many characters wide a bar is, and nameWidth how much
-	// of a file's name stands beside it: together less than a line, or the
-	// bars would not find back to where they began.
+	// barWidth is the width of a bar in characters, and nameWidth that of the file's name
+	// beside it: together less than a line, or the next drawing would not begin at the same
+	// place.
 	barWidth  = 20
 	nameWidth = 48
 
-	// step is after how many percent a log has another line about a file.
+	// step is the percentage after which a log has another line about a file.
 	step = 25
 )
 
-// Unknown is the size of a file of which nobody says how large it is.
+// Unknown is the size of a file whose size is not known.
 const Unknown = -1
 
-// Progress is that of all files together. That it cannot be told stops nothing.
+// Progress is the progress of all files together. Errors of writing are ignored.
 type Progress struct {
 	mu       sync.Mutex
 	out      io.Writer
 	terminal bool
-	bars     []*Bar // of the files that are under way
+	bars     []*Bar // of the files that have not ended
 	lines    int    // of bars on the terminal
 	drawn    time.Time
 }
 
-// New is progress that is told to out.
+// New makes a progress that is written to out.
 func New(out io.Writer, terminal bool) *Progress {
 	return &Progress{out: out, terminal: terminal}
 }
 
-// Bar is a file that is under way. It is a writer, for what comes down.
+// Bar is the progress of one file. It is a writer, for downloads.
 type Bar struct {
 	progress   *Progress
 	name       string
 	size, done int64 // in bytes
-	told       int64 // percent
+	shown      int64 // percent
 }
 
-// Begin tells that a file of size bytes, or of [Unknown] size, is under way.
-// Its bar is to be ended.
+// Begin begins the bar of a file of size bytes, or of [Unknown] size. The caller must end it.
 func (p *Progress) Begin(name string, size int64) *Bar {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +63,7 @@ func (p *Progress) Begin(name string, size int64) *Bar {
 	return b
 }
 
-// Say tells something that stays.
+// Say writes a line that stays.
 func (p *Progress) Say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,8 +72,8 @@ func (p *Progress) Say(format string, args ...any) {
 	p.draw(true)
 }
 
-// Sized tells how large the file is, now that it is known, or still [Unknown]. It
-// returns the bar.
+// Sized sets the size of the file, when it becomes known; it may still be [Unknown]. It returns
+// the bar.
 func (b *Bar) Sized(size int64) io.Writer {
 	b.progress.mu.Lock()
 	defer b.progress.mu.Unlock()
@@ -82,15 +81,15 @@ func (b *Bar) Sized(size int64) io.Writer {
 	return b
 }
 
-// At tells that so many bytes of the file are done: never fewer than before, for
-// parts overtake one another.
+// At says that done bytes of the file are done. A smaller number than before is ignored,
+// because parts overtake one another.
 func (b *Bar) At(done int64) {
 	b.progress.mu.Lock()
 	defer b.progress.mu.Unlock()
 	b.at(done)
 }
 
-// Write tells that more bytes of the file are done.
+// Write says that more bytes of the file are done.
 func (b *Bar) Write(more []byte) (int, error) {
 	b.progress.mu.Lock()
 	defer b.progress.mu.Unlock()
@@ -104,14 +103,13 @@ func (b *Bar) at(done int64) {
 		b.progress.draw(false)
 		return
 	}
-	if percent := b.percent() / step * step; percent > b.told && percent < 100 {
-		b.told = percent
+	if percent := b.percent() / step * step; percent > b.shown && percent < 100 {
+		b.shown = percent
 		b.progress.line(" %3d %%  %s", percent, b.name)
 	}
 }
 
-// End tells that the file is there, or that it is not, which whoever ends it says
-// why.
+// End ends the bar. The caller reports the error.
 func (b *Bar) End(err error) {
 	p := b.progress
 	p.mu.Lock()
@@ -138,7 +136,7 @@ func (b *Bar) percent() int64 {
 	return min(100*b.done/b.size, 100)
 }
 
-// String is the bar without the name. Without a size, the bytes stand in for it.
+// String draws the bar without the name. Without a size, it shows the bytes.
 func (b *Bar) String() string {
 	if b.size == Unknown {
 		return fmt.Sprintf("[%*d MiB]      ", barWidth-len(" MiB"), b.done>>20)
@@ -147,7 +145,7 @@ func (b *Bar) String() string {
 	return fmt.Sprintf("[%s%s] %3d %%", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), b.percent())
 }
 
-// draw draws the bars in the place of what was drawn before.
+// draw draws the bars over those that were drawn before.
 func (p *Progress) draw(now bool) {
 	if !p.terminal || !now && time.Since(p.drawn) < redrawEvery {
 		return
@@ -171,7 +169,7 @@ func (p *Progress) line(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-// lastOf is the end of a name, where files of a release differ.
+// lastOf returns the end of a name: there the names of a release differ.
 func lastOf(name string, width int) string {
 	runes := []rune(name)
 	return string(runes[max(0, len(runes)-width):])

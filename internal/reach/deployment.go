@@ -35,10 +35,10 @@ func newDeployment(ctx context.Context, stack, region string) (*deployment, erro
 	return &deployment{stack, cfg.Region, lambda.NewFromConfig(cfg)}, nil
 }
 
-// event is what a function is invoked with: one of its fields.
+// event is the event for a function: one of its fields is set.
 type event struct {
 	Control *control.Request `json:"control,omitempty"` // for the function that publishes
-	Access  *admin.Request   `json:"access,omitempty"`  // for the one that gives tokens, which publishing knows nothing of
+	Access  *admin.Request   `json:"access,omitempty"`  // for the function that gives tokens
 }
 
 func (d *deployment) ask(ctx context.Context, request control.Request) (answer control.Answer, err error) {
@@ -69,12 +69,12 @@ func (d *deployment) invoke(ctx context.Context, function string, with event, an
 		return unknown{failed(function, out.Payload)}
 	}
 	if err := json.Unmarshal(out.Payload, answer); err != nil {
-		return unknown{fmt.Errorf("the answer of the function %s is not readable: %w", function, err)}
+		return unknown{fmt.Errorf("the answer of the function %s cannot be read: %w", function, err)}
 	}
 	return nil
 }
 
-// failed is the error of an invocation that ended without an answer.
+// failed returns the error of an invocation that ended without an answer.
 func failed(function string, payload []byte) error {
 	var said struct {
 		Message string `json:"errorMessage"`
@@ -85,7 +85,7 @@ func failed(function string, payload []byte) error {
 	return fmt.Errorf("the function %s failed: %s; its log group /aws/lambda/%[1]s may say more", function, said.Message)
 }
 
-// explain says in the operator's words why there was no invocation.
+// explain says in words for operators why there was no invocation.
 func (d *deployment) explain(function string, err error) error {
 	var missing *types.ResourceNotFoundException
 	var busy *types.TooManyRequestsException
@@ -108,7 +108,7 @@ func (d *deployment) explain(function string, err error) error {
 	return err
 }
 
-// retryable says whether the same request may well succeed later.
+// retryable says whether the same request may succeed later.
 func retryable(err error) bool {
 	return retry.IsErrorRetryables(retry.DefaultRetryables).IsErrorRetryable(err) == aws.TrueTernary
 }

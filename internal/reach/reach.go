@@ -1,6 +1,6 @@
-// Package reach reaches a registry that runs, to ask it for what only it can do:
-// a single node through the socket in its data folder, a deployment on AWS
-// through its function that publishes, or for tokens the one that gives them.
+// Package reach sends requests of operators to a registry that runs: to a single node by the
+// socket in its data folder, to a deployment on AWS by its function that publishes, or for
+// tokens by the function that gives tokens.
 package reach
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/larder-registry/larder/pkg/control"
 )
 
-// Options say which registry: that of a data folder, or a deployment.
+// Options name a registry: the data folder of a single node, or a deployment.
 type Options struct {
 	Data   string // the data folder of a single node
-	Stack  string // the BucketName of a deployment, which all of it is named after; empty for a single node
+	Stack  string // the BucketName of a deployment; empty for a single node
 	Region string // of the deployment. Empty: that of the environment.
 }
 
@@ -27,26 +27,25 @@ type Registry struct {
 	ask func(context.Context, control.Request) (control.Answer, error)
 }
 
-// Lost is an error on the way to the registry or back. What became of the
-// request is not known, and the same one can be sent again.
+// Lost is an error on the way to the registry or back. The registry may have done the request
+// or not, and the same request can be sent again.
 type Lost struct{ Err error }
 
 func (l *Lost) Error() string { return l.Err.Error() }
 
-// Unwrap returns what was lost by what.
+// Unwrap returns Err.
 func (l *Lost) Unwrap() error { return l.Err }
 
-// ErrUnknown is in every error after which it is not known whether the registry
-// did what it was asked for. Not in that of a registry that refused, or that was
-// not reached.
+// ErrUnknown is in every error after which it is not known whether the registry did the
+// request: not if the registry refused it, or was not reached.
 var ErrUnknown = errors.New("it is not known whether the registry did it")
 
-// unknown is an error that is an ErrUnknown, too.
+// unknown adds ErrUnknown to an error.
 type unknown struct{ error }
 
 func (u unknown) Unwrap() []error { return []error{u.error, ErrUnknown} }
 
-// Find finds out how a registry is reached. It sends no request.
+// Find finds a registry. It sends no request.
 func Find(ctx context.Context, o Options) (*Registry, error) {
 	if o.Stack != "" {
 		d, err := newDeployment(ctx, o.Stack, o.Region)
@@ -56,15 +55,15 @@ func Find(ctx context.Context, o Options) (*Registry, error) {
 		return &Registry{d.ask}, nil
 	}
 	if o.Region != "" {
-		return nil, errors.New("--region is of a deployment: give --stack, too")
+		return nil, errors.New("--region is for a deployment: give --stack, too")
 	}
 	return &Registry{node{o.Data}.ask}, nil
 }
 
-// Ask sends one request. The answer has what was asked for.
+// Ask sends one request. The answer always has the field of the request.
 //
-// Errors are the registry's own, a [*Lost], those that say that the registry is
-// not there or may not be asked, and others that are an [ErrUnknown].
+// Errors are the registry's own, a [*Lost], errors of a registry that is not there or may not
+// be asked, and others with [ErrUnknown].
 func (r *Registry) Ask(ctx context.Context, request control.Request) (control.Answer, error) {
 	answer, err := r.ask(ctx, request)
 	switch {
@@ -73,12 +72,12 @@ func (r *Registry) Ask(ctx context.Context, request control.Request) (control.An
 	case answer.Error != "":
 		return control.Answer{}, errors.New(answer.Error)
 	case !answers(answer, request):
-		return control.Answer{}, unknown{errors.New("the registry gave an answer to something else: it may be of another version than this larder")}
+		return control.Answer{}, unknown{errors.New("the registry answered another request: it may be of another version than this larder")}
 	}
 	return answer, nil
 }
 
-// answers says whether an answer has what a request asks for.
+// answers says whether an answer has the field of a request.
 func answers(a control.Answer, r control.Request) bool {
 	switch {
 	case r.Standing != nil:
@@ -110,7 +109,7 @@ func (n node) ask(ctx context.Context, request control.Request) (control.Answer,
 	switch {
 	case errors.Is(err, socket.ErrNobody):
 		return control.Answer{}, &Lost{fmt.Errorf("no larder serves from %s: start it, or name another folder with --data, or a deployment with --stack", n.folder())}
-	case errors.Is(err, fs.ErrPermission): // to connect, so the registry has heard of nothing
+	case errors.Is(err, fs.ErrPermission): // to connect, so the registry got no request
 		return control.Answer{}, &Lost{datadir.AsOwner(n.folder(), err)}
 	case err != nil:
 		return control.Answer{}, &Lost{unknown{err}}
@@ -118,7 +117,7 @@ func (n node) ask(ctx context.Context, request control.Request) (control.Answer,
 	return answer, nil
 }
 
-// folder is the data folder by its whole path: the default one is another in every folder.
+// folder returns the absolute path of the data folder: the default is relative.
 func (n node) folder() string {
 	if whole, err := filepath.Abs(n.data); err == nil {
 		return whole

@@ -238,7 +238,7 @@ func TestDeploymentFails(t *testing.T) {
 		"silent": {said{status: 200, functionError: "Unhandled", body: `?`}, []string{"does not say why"}, false, true, 1},
 		"an older function": {said{status: 200, body: `{"batchItemFailures":[]}`},
 			[]string{"another version"}, false, true, 1},
-		"no JSON": {said{status: 200, body: `hello`}, []string{"not readable"}, false, true, 1},
+		"no JSON": {said{status: 200, body: `hello`}, []string{"cannot be read"}, false, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := startCloud(t, test.answer)

@@ -3,7 +3,7 @@ package shell
 
 import "strings"
 
-// Quote returns s as one word of a shell's.
+// Quote returns s as one word for a shell.
 func Quote(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+:,./-"
 	if s != "" && strings.Trim(s, plain) == "" {

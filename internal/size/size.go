@@ -1,9 +1,9 @@
-// Package size writes how many bytes, or things, there are, as people read it.
+// Package size writes numbers of bytes, or of things, for people.
 package size
 
 import "fmt"
 
-// Of is a number of bytes in words, of two digits at least where it has them.
+// Of writes a number of bytes in words, with at least two digits if it has them.
 func Of(n int64) string {
 	for _, unit := range []struct {
 		shift int
@@ -19,7 +19,7 @@ func Of(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// Count is a number of things in words, whose plural ends with s.
+// Count writes a number of things whose plural ends with s.
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

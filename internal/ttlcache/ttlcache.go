@@ -1,10 +1,9 @@
-// Package ttlcache keeps values for a limited time, and no more of them than there is
-// room for.
+// Package ttlcache keeps a limited number of values for a limited time.
 //
-// It is a package of our own because hashicorp/golang-lru/v2/expirable serves none of
-// its users: it has a goroutine that does not end with its owner, one lifetime for all
-// values, and the monotonic clock. That clock may stand still while a function of
-// Lambda is frozen between two requests, and what is kept would outlive its time.
+// It is our own because hashicorp/golang-lru/v2/expirable does not fit: that has a goroutine
+// that does not end with its owner, one lifetime for all values, and the monotonic clock. This
+// clock may stop while a function of Lambda is frozen between two requests, and then values
+// would live too long.
 package ttlcache
 
 import (
@@ -12,8 +11,8 @@ import (
 	"time"
 )
 
-// Cache keeps values by key, each for a lifetime of its own. Whoever calls says what
-// time it is. It is safe for concurrent use.
+// Cache keeps values by key, each with its own lifetime. Callers pass the current time. It is
+// safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	max int
 
@@ -21,19 +20,19 @@ type Cache[K comparable, V any] struct {
 	entries map[K]entry[V]
 }
 
-// entry is a value, and when it is good, by the clock on the wall.
+// entry is a value and its time, by the wall clock.
 type entry[V any] struct {
 	value       V
 	from, until time.Time
 }
 
-// New is an empty cache with room for max values.
+// New makes an empty cache with room for max values.
 func New[K comparable, V any](max int) *Cache[K, V] {
 	return &Cache[K, V]{max: max, entries: map[K]entry[V]{}}
 }
 
-// Get is the value of a key, where there is one that is good at that time. None is
-// good before it was put: so nothing outlives its time where the clock was set back.
+// Get returns the value of a key that is valid at a time. A value is not valid before it was
+// put: so it does not live too long if the clock was set back.
 func (c *Cache[K, V]) Get(key K, now time.Time) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,23 +40,22 @@ func (c *Cache[K, V]) Get(key K, now time.Time) (V, bool) {
 }
 
 func (c *Cache[K, V]) get(key K, now time.Time) (value V, ok bool) {
-	if e, found := c.entries[key]; found && e.goodAt(now) {
+	if e, found := c.entries[key]; found && e.validAt(now) {
 		return e.value, true
 	}
 	return value, false
 }
 
-// Put keeps a value from now on, in the place of the key's last one. A lifetime that
-// is not positive keeps nothing. Where there is no room, what has ended goes, or else
-// the one value that ends first.
+// Put keeps a value from now on, and replaces the key's last one. If the lifetime is not
+// positive, it keeps nothing. If there is no room, it removes the values that have ended, or
+// else the value that ends first.
 func (c *Cache[K, V]) Put(key K, value V, now time.Time, lifetime time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.put(key, value, now, lifetime)
 }
 
-// PutNew is [Cache.Put] for a key that has no good value yet. It says whether that was
-// so.
+// PutNew is [Cache.Put] for a key without a valid value. It says whether it has put the value.
 func (c *Cache[K, V]) PutNew(key K, value V, now time.Time, lifetime time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +89,7 @@ func (c *Cache[K, V]) makeRoom(now time.Time) {
 	var ends time.Time
 	for key, e := range c.entries {
 		switch {
-		case !e.goodAt(now):
+		case !e.validAt(now):
 			delete(c.entries, key)
 		case ends.IsZero() || e.until.Before(ends):
 			first, ends = key, e.until
@@ -102,6 +100,6 @@ func (c *Cache[K, V]) makeRoom(now time.Time) {
 	}
 }
 
-func (e entry[V]) goodAt(now time.Time) bool {
+func (e entry[V]) validAt(now time.Time) bool {
 	return !now.Before(e.from) && now.Before(e.until)
 }

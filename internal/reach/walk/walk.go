@@ -1,5 +1,5 @@
-// Package walk has a registry go over everything that it has, part by part, and
-// tells the operator how far it is and what it finds.
+// Package walk lets a registry walk over everything that it has, part by part, and shows the
+// operator the progress and the findings.
 package walk
 
 import (
@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// maxRetries is how often a part is asked for again whose answer was lost,
-	// and retryPause for how long is waited before the first of them; before
-	// each other it is twice as long. A node starts again in that time.
+	// maxRetries is how often a request with a lost answer is sent again. The first pause
+	// before that is retryPause, and each other is twice as long: time for a node to
+	// restart.
 	maxRetries = 5
 	retryPause = 500 * time.Millisecond
 )
 
-// Registry is asked for each part: a [reach.Registry].
+// Registry answers the request for each part: a [reach.Registry].
 type Registry interface {
 	Ask(context.Context, control.Request) (control.Answer, error)
 }
@@ -36,27 +36,26 @@ type Registry interface {
 type Walk struct {
 	Registry Registry
 	Request  func(after string) control.Request // for the part after a cursor
-	After    string                             // where another walk was interrupted
-	Out      io.Writer                          // gets a line for everything that is wrong
+	After    string                             // the cursor at which another walk was interrupted
+	Out      io.Writer                          // gets a line for each finding
 	Progress *progress.Line
 	Each     func(*control.Walked) // gets each part
 
 	pause time.Duration // in place of retryPause
 }
 
-// Totals are what the parts of a walk add up to.
+// Totals are the sums of the parts of a walk.
 type Totals struct {
 	Versions, Uploads int // that were looked at
 	Changed           int
 	Findings          int
 	Notes             int
-	Next              string // the cursor to go on after; empty where all is done, or nothing is
+	Next              string // the cursor to go on after; empty if all is done, or nothing
 }
 
-// Run goes on until all is done.
+// Run walks until all is done. With an error it returns the totals of the parts before.
 //
-// With an error it returns what was done before it. Errors of the way to the
-// registry, after a first part, are such as did not go away.
+// After the first part, it returns an error of the connection only if that did not go away.
 func (w *Walk) Run(ctx context.Context) (t Totals, err error) {
 	defer w.Progress.Erase()
 	t.Next = w.After
@@ -70,17 +69,16 @@ func (w *Walk) Run(ctx context.Context) (t Totals, err error) {
 		}
 		part := answer.Walked
 		if part.Next != "" && part.Next == t.Next {
-			return t, fmt.Errorf("the registry does not get on after %q", printable.Text(part.Last))
+			return t, fmt.Errorf("the registry makes no progress after %q", printable.Text(part.Last))
 		}
 		t.add(part)
-		if err := w.tell(t, part); err != nil || t.Next == "" {
+		if err := w.report(t, part); err != nil || t.Next == "" {
 			return t, err
 		}
 	}
 }
 
-// ask asks for a part. Once the registry has answered, a lost answer does not
-// end the walk.
+// ask asks for a part. After the first answer, it retries if an answer is lost.
 func (w *Walk) ask(ctx context.Context, after string, begun bool) (control.Answer, error) {
 	for retries := 0; ; retries++ {
 		answer, err := w.Registry.Ask(ctx, w.Request(after))
@@ -97,7 +95,7 @@ func (w *Walk) ask(ctx context.Context, after string, begun bool) (control.Answe
 	}
 }
 
-// add adds a part. What the catalog has are the same versions again.
+// add adds a part. The part of the catalog has the same versions again.
 func (t *Totals) add(part *control.Walked) {
 	t.Versions += part.Steps["records"]
 	t.Uploads += part.Steps["inbox"]
@@ -107,12 +105,13 @@ func (t *Totals) add(part *control.Walked) {
 	t.Next = part.Next
 }
 
-// tell tells of a part. What the registry says may hold what others have named.
-func (w *Walk) tell(t Totals, part *control.Walked) error {
+// report writes the findings and the progress of a part. They may have names that uploaders
+// chose.
+func (w *Walk) report(t Totals, part *control.Walked) error {
 	w.Progress.Erase()
 	for _, f := range part.Findings {
 		if _, err := fmt.Fprintf(w.Out, "%s: %s\n", printable.Text(f.Subject), printable.Text(f.Problem)); err != nil {
-			return fmt.Errorf("write what is wrong: %w", err)
+			return fmt.Errorf("write a finding: %w", err)
 		}
 	}
 	for _, n := range part.Notes {
@@ -129,7 +128,7 @@ func (w *Walk) tell(t Totals, part *control.Walked) error {
 	return nil
 }
 
-// String is how much was looked at, such as "3 versions, 5 uploads".
+// String says how much was walked over, such as "3 versions, 5 uploads".
 func (t Totals) String() string {
 	all := []string{size.Count(t.Versions, "version")}
 	if t.Uploads > 0 {
@@ -138,7 +137,7 @@ func (t Totals) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Err is an error where something is wrong.
+// Err returns an error if there are findings.
 func (t Totals) Err() error {
 	if t.Findings == 0 {
 		return nil
