@@ -11,11 +11,11 @@ import (
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
-// Config is what a handler works with. One that leaves out what some routes need has
-// nothing at those routes.
+// Config configures a handler. Without what some routes need, the handler does not have these
+// routes.
 type Config struct {
-	// Catalog is what is read, with Tokens and Remember as [catalog.ReaderConfig] has
-	// them. Nil: nothing is read.
+	// Catalog is the catalog to read, with Tokens and Remember as in [catalog.ReaderConfig].
+	// It may be nil.
 	Catalog  catalog.Catalog
 	Tokens   catalog.TokenUses
 	Remember time.Duration
@@ -25,21 +25,21 @@ type Config struct {
 	Origins   protocol.Origins
 	SignIn    http.Handler
 
-	// Hostname is the registry's own, under which its mirror has the registry's own
-	// providers. Empty, it has none of them.
+	// Hostname is the registry's own hostname, under which its mirror has its own providers.
+	// Empty: the mirror does not have them.
 	Hostname string
 
 	// Open lets everybody read.
 	Open bool
 
-	// LoginIssuer is the URL of the provider that people log in with. Empty: nobody can.
+	// LoginIssuer is the URL of the provider that people log in with. Empty: they cannot.
 	LoginIssuer string
 
 	// Logger gets a line for every request and for every decision. Required.
 	Logger *slog.Logger
 }
 
-// New answers clients.
+// New makes the handler that answers clients.
 func New(c Config) http.Handler {
 	answers := protocol.Config{
 		Presigner: c.Presigner, Origins: c.Origins, SignIn: c.SignIn,

@@ -1,5 +1,5 @@
-// Package ownkey is the registry's own OpenPGP key, which signs SHA256SUMS: made from a
-// private half, wherever that is kept, and with its public half in the bucket.
+// Package ownkey makes the registry's own OpenPGP key, which signs SHA256SUMS, from a private
+// half, and keeps its public half in the bucket.
 package ownkey
 
 import (
@@ -17,18 +17,18 @@ import (
 // userID is part of the public key, so it never changes.
 const userID = "Larder registry signing key"
 
-// Bucket is what keeps public keys: a [blob.Bucket].
+// Bucket keeps public keys: a [blob.Bucket].
 type Bucket interface {
 	Create(ctx context.Context, key string, body []byte) error
 }
 
-// New is the key with a private half, which was created at a time.
+// New makes the key of a private half, which was created at a time.
 func New(ctx context.Context, private crypto.Signer, created time.Time) (*signing.Key, error) {
 	return signing.NewKey(ctx, private, created, userID)
 }
 
-// Keep keeps the key's public half in the bucket, where those of all times are kept, and
-// then under other names. What is there already stays.
+// Keep puts the key's public half into the bucket, beside those of all times, and then under
+// other names. Objects that are there already stay.
 func Keep(ctx context.Context, bucket Bucket, key *signing.Key, names ...string) error {
 	public := key.PublicKey()
 	for _, name := range append([]string{registry.OwnKeyKey(public.Fingerprint)}, names...) {

@@ -1,5 +1,5 @@
-// Package tokens puts together the ways in which tokens come about: people log in,
-// pipelines show their identity, and operators make them.
+// Package tokens puts together the ways to get a token: people log in, pipelines show their
+// identity, and operators make tokens.
 package tokens
 
 import (
@@ -14,33 +14,33 @@ import (
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
-// Config is what tokens come about by.
+// Config configures the ways to get a token.
 type Config struct {
 	// Store keeps tokens, rules and tickets. Required.
 	Store access.Store
 
-	// Host is the registry's, as [login.Config] has it. Required.
+	// Host is the registry's host, as in [login.Config]. Required.
 	Host string
 
-	// Provider is whom people log in with. Its RedirectURL is set here. With no Issuer,
-	// nobody logs in.
+	// Provider is the provider that people log in with. New sets its RedirectURL. Without an
+	// Issuer, nobody can log in.
 	Provider identity.ProviderConfig
 
-	// Admit says that there is room for a request, as [login.Config] has it.
+	// Admit says whether there is room for a request, as in [login.Config].
 	Admit func(*http.Request) bool
 
-	// Sessions makes access keys of the bucket for pipelines. Nil: the registry does
-	// not keep the bucket itself.
+	// Sessions makes access keys of the bucket for pipelines. Nil: the registry does not
+	// have its own bucket.
 	Sessions login.Sessions
 
-	// Transport carries requests to issuers. Nil is as in [identity.Config].
+	// Transport sends requests to issuers. Nil is as in [identity.Config].
 	Transport http.RoundTripper
 
 	// Logger gets a line for every decision. Required.
 	Logger *slog.Logger
 }
 
-// Tokens are the ways in which tokens come about.
+// Tokens are the ways to get a token.
 type Tokens struct {
 	// SignIn answers the routes of login and of tokens.
 	SignIn http.Handler
@@ -52,7 +52,7 @@ type Tokens struct {
 	Operators *admin.Handler
 }
 
-// RedirectURL is where the provider sends people back to, at the registry's host.
+// RedirectURL is the URL at the registry's host to which the provider sends people back.
 func RedirectURL(host string) string { return "https://" + host + protocol.LoginCallbackPath }
 
 // New puts them together. It sends no request.

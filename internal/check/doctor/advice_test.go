@@ -51,8 +51,8 @@ func TestBucketThatIsNotReached(t *testing.T) {
 
 func TestAdviceOnBucket(t *testing.T) {
 	refused := &noAnswerError{errors.New("connection refused")}
-	const reach = "modules and providers are downloaded from the bucket, so this machine must reach %s: look at name server, firewall and proxy; a single node says by LARDER_S3_URL at which URL others reach its bucket"
-	const loop = "modules and providers are downloaded from the bucket, and %s leads every machine to itself: set LARDER_S3_ADDR to an address that others reach, or LARDER_S3_URL to the URL at which they reach it"
+	const reach = "modules and providers are downloaded from the bucket, so this machine must reach %s: look at name server, firewall and proxy; on a single node, LARDER_S3_URL sets the URL at which others reach its bucket"
+	const loop = "modules and providers are downloaded from the bucket, and %s is each machine's own address: set LARDER_S3_ADDR to an address that others reach, or LARDER_S3_URL to the URL at which they reach it"
 	for _, tt := range []struct {
 		name, registry, bucket string
 		err                    error
@@ -78,9 +78,9 @@ func TestAdviceOnBucket(t *testing.T) {
 // What a token's scopes do not match is not found: that may be why.
 func TestScopesThatAreTooNarrow(t *testing.T) {
 	const module = "module.versions: the registry shows no module acme/network/aws to this token -> if it is published, the token's scopes are too narrow: " +
-		`a token with "read modules:acme/network/aws" sees it, and larder token list says what this one may read; else see what became of its upload: its tags say it`
+		`a token with "read modules:acme/network/aws" sees it, and larder token list shows what this one may read; else see the outcome of its upload, in its tags`
 	const provider = "provider.versions: the registry shows no provider acme/widget to this token -> if it is published, the token's scopes are too narrow: " +
-		`a token with "read providers:acme/widget" sees it, and larder token list says what this one may read; else see what became of its upload: its tags say it`
+		`a token with "read providers:acme/widget" sees it, and larder token list shows what this one may read; else see the outcome of its upload, in its tags`
 	l := newLive(t)
 	l.closed, l.scopes = true, []string{"read modules:other/*"}
 	o := l.options()
@@ -93,7 +93,7 @@ func TestScopesThatAreTooNarrow(t *testing.T) {
 	}
 	l.closed = false // where nobody looks at tokens, nothing is there
 	l.breaks = onPath(listModule, status(404))
-	const absent = "module.versions: there is no module acme/network/aws -> see what became of its upload: its tags say it"
+	const absent = "module.versions: there is no module acme/network/aws -> see the outcome of its upload, in its tags"
 	if got := findingsOf(examine(t, o), "module.versions"); len(got) != 1 || got[0] != absent {
 		t.Errorf("where reading is open: %q", got)
 	}

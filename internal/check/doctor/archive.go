@@ -15,20 +15,19 @@ import (
 	"github.com/larder-registry/larder/internal/hostname"
 )
 
-// archive is what was downloaded, but for its bytes.
+// archive is a downloaded archive without its bytes.
 type archive struct {
 	size   int64
 	sha256 string // lower-case hex
 	head   []byte // its first bytes
 }
 
-// checkArchive downloads an archive as the clients do, without the token, and
-// compares it with its checksum, where there is one. It is nil where that
-// failed.
+// checkArchive downloads an archive as the clients do, without the token, and compares it with
+// its checksum, if there is one. It returns nil if that failed.
 func (v *visit) checkArchive(ctx context.Context, section string, u *url.URL, sha256 string) *archive {
 	got, encoding, err := v.client.download(ctx, u)
 	if err != nil {
-		const advice = "see that the object is in the bucket, and that whoever signs the URL may read it; the clock of the machine that signs must be right, and a proxy before the bucket must pass on path and Host header as they are"
+		const advice = "see that the object is in the bucket, and that the signer of the URL may read it; the clock of the machine that signs must be right, and a proxy before the bucket must not change path and Host header"
 		v.Fail(section+".archive", v.adviceOnBucket(u, err, advice), "%s: %v", place(u), err)
 		return nil
 	}
@@ -37,7 +36,7 @@ func (v *visit) checkArchive(ctx context.Context, section string, u *url.URL, sh
 	switch {
 	case sha256 == "":
 	case got.sha256 != sha256:
-		v.Fail(section+".checksum", "find out who changed the object: what is published never changes", "the archive has sha256 %s, and not %s", got.sha256, quote(sha256))
+		v.Fail(section+".checksum", "find out who changed the object: what is published never changes", "the archive has sha256 %s, not %s", got.sha256, quote(sha256))
 	default:
 		v.OK(section+".checksum", "sha256 %s", got.sha256)
 	}
@@ -45,8 +44,7 @@ func (v *visit) checkArchive(ctx context.Context, section string, u *url.URL, sh
 	return got
 }
 
-// checkEncoding looks for an encoding that the clients would undo, gzip, and for
-// others, which they leave alone today.
+// checkEncoding checks the Content-Encoding: the clients would decode gzip, but no others today.
 func (v *visit) checkEncoding(section, encoding string) {
 	const advice = "take the Content-Encoding off the object: an archive is sent as it is"
 	switch {
@@ -59,28 +57,29 @@ func (v *visit) checkEncoding(section, encoding string) {
 	}
 }
 
-// checkArchiveHead asks for the length, as some clients do before they
-// download. They go by nothing but a 200; a URL that is signed for GET is 403.
+// checkArchiveHead sends HEAD for the length, as some clients do before they download. They use
+// only the length of a 200; the answer for a URL that is signed for GET is 403.
 func (v *visit) checkArchiveHead(ctx context.Context, section string, u *url.URL, size int64) {
-	const advice = "state the true length to HEAD, or refuse it: Terraform up to 1.13 takes an archive of stated length 0 for downloaded"
+	const advice = "state the true length to HEAD, or refuse it: Terraform up to 1.13 does not download an archive of stated length 0"
 	got, err := v.client.ask(ctx, http.MethodHead, u, "Accept-Encoding", "identity")
 	switch {
 	case err != nil:
 		v.Fail(section+".head", advice, "%v", err)
 	case got.status == http.StatusOK && got.length != size:
-		v.Fail(section+".head", advice, "HEAD states %d bytes of %d", got.length, size)
+		v.Fail(section+".head", advice, "HEAD states %d bytes, but there are %d", got.length, size)
 	case got.status == http.StatusOK:
 		v.OK(section+".head", "HEAD states the length")
 	default:
-		v.OK(section+".head", "HEAD is %d, which the clients pass over", got.status)
+		v.OK(section+".head", "HEAD is %d, which the clients ignore", got.status)
 	}
 }
 
-// download reads an archive and keeps nothing of it.
+// download reads an archive, and keeps only its first bytes.
 func (c *client) download(ctx context.Context, u *url.URL) (got *archive, encoding string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, archiveTimeout)
 	defer cancel()
-	// Stated, it is left alone by net/http, which would undo it without a word.
+	// With this header, net/http does not decode the archive; without it, it would do so
+	// silently.
 	resp, err := send(ctx, &http.Client{Transport: c.transport}, http.MethodGet, u, []string{"Accept-Encoding", "gzip"})
 	if err != nil {
 		return nil, "", err
@@ -102,7 +101,7 @@ func (c *client) download(ctx context.Context, u *url.URL) (got *archive, encodi
 	return &archive{size, hex.EncodeToString(hash.Sum(nil)), head.bytes}, resp.Header.Get("Content-Encoding"), nil
 }
 
-// start keeps the first bytes of what is written to it.
+// start keeps the first bytes that are written to it.
 type start struct{ bytes []byte }
 
 func (s *start) Write(p []byte) (int, error) {
@@ -111,8 +110,8 @@ func (s *start) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// adviceOnBucket is what to do about an error from the address of the bucket: where it
-// gave no answer, that it must be reached; else what is advised for its answer.
+// adviceOnBucket returns the advice about an error from the address of the bucket: how to reach
+// it if it did not answer, or else the advice answered.
 func (v *visit) adviceOnBucket(u *url.URL, err error, answered string) string {
 	var silent *noAnswerError
 	var distrusted *tls.CertificateVerificationError
@@ -122,11 +121,11 @@ func (v *visit) adviceOnBucket(u *url.URL, err error, answered string) string {
 	case errors.As(err, &distrusted):
 		return fmt.Sprintf("modules and providers are downloaded from the bucket, so trust the certificate at https://%s on every machine, too (SSL_CERT_FILE, or its system's store)", u.Host)
 	case hostname.IsLoopback(u.Hostname()) && !hostname.IsLoopback(v.client.serverName()):
-		return fmt.Sprintf("modules and providers are downloaded from the bucket, and %s leads every machine to itself: set LARDER_S3_ADDR to an address that others reach, or LARDER_S3_URL to the URL at which they reach it", u.Host)
+		return fmt.Sprintf("modules and providers are downloaded from the bucket, and %s is each machine's own address: set LARDER_S3_ADDR to an address that others reach, or LARDER_S3_URL to the URL at which they reach it", u.Host)
 	default:
-		return fmt.Sprintf("modules and providers are downloaded from the bucket, so this machine must reach %s: look at name server, firewall and proxy; a single node says by LARDER_S3_URL at which URL others reach its bucket", u.Host)
+		return fmt.Sprintf("modules and providers are downloaded from the bucket, so this machine must reach %s: look at name server, firewall and proxy; on a single node, LARDER_S3_URL sets the URL at which others reach its bucket", u.Host)
 	}
 }
 
-// place is where a URL leads, without its query.
+// place returns a URL without its query.
 func place(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }

@@ -16,28 +16,26 @@ import (
 )
 
 const (
-	// documentTimeout is for one document: so long do the clients wait.
+	// documentTimeout bounds the time for one document, as in the clients.
 	documentTimeout = 10 * time.Second
 
-	// archiveTimeout is for one archive. The clients wait for ever.
+	// archiveTimeout bounds the time for one archive. The clients wait for ever.
 	archiveTimeout = 10 * time.Minute
 
 	// maxDocument is the largest document that is read, in bytes.
 	maxDocument = 16 << 20
 
-	// maxArchive is the largest archive that is downloaded, in bytes: as large
-	// as the registry publishes.
+	// maxArchive is the largest archive that is downloaded, in bytes, as for the registry.
 	maxArchive = blob.MaxCopy
 
 	userAgent = "larder doctor"
 
-	// clientVersion is what both clients say beside that, each of itself: a
-	// registry may answer others otherwise.
+	// clientVersion is the version that both clients name beside that. A registry may give
+	// other programs other answers.
 	clientVersion = "1.12.6"
 )
 
-// client sends requests as Terraform and OpenTofu do. Neither keeps a document
-// in a cache.
+// client sends requests as Terraform and OpenTofu do. Like them, it does not cache documents.
 type client struct {
 	host      string
 	transport *http.Transport
@@ -50,25 +48,24 @@ func newClient(o Options) *client {
 	return &client{o.Host, transport, o.Now}
 }
 
-// answer is what came back for a document.
+// answer is the answer to a request for a document.
 type answer struct {
 	url    *url.URL
 	status int
 	header http.Header
 	body   []byte // without its Content-Encoding
-	length int64  // as the answer states it; -1 where it does not
+	length int64  // as the answer states it; -1 if it does not
 	took   time.Duration
 }
 
-// ask sends a request for a document and follows no redirect. The headers are
-// name and value in turn.
+// ask sends a request for a document and follows no redirect. The headers are pairs of name and
+// value.
 func (c *client) ask(ctx context.Context, method string, u *url.URL, headers ...string) (answer, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c.read(ctx, &http.Client{Transport: c.transport, CheckRedirect: stay}, method, u, headers)
 }
 
-// follow gets a document from an address that the registry gave, wherever that
-// leads.
+// follow gets a document from an address that the registry gave, and follows all redirects.
 func (c *client) follow(ctx context.Context, u *url.URL) (answer, error) {
 	return c.read(ctx, &http.Client{Transport: c.transport}, http.MethodGet, u, nil)
 }
@@ -108,15 +105,14 @@ func send(ctx context.Context, hc *http.Client, method string, u *url.URL, heade
 	return resp, nil
 }
 
-// noAnswerError says that no answer came from an address.
+// noAnswerError says that an address gave no answer.
 type noAnswerError struct{ err error }
 
 func (e *noAnswerError) Error() string { return e.err.Error() }
 
 func (e *noAnswerError) Unwrap() error { return e.err }
 
-// withoutURL is an error without the URL that net/http puts before it, for that may
-// hold a signature.
+// withoutURL removes the URL that net/http puts before an error: it may have a signature.
 func withoutURL(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
@@ -127,9 +123,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// certificates are what the registry shows, verified by nobody yet. Nothing is
-// sent to it: the connection ends with the handshake, which may go through a
-// proxy as any other does.
+// certificates returns the registry's certificates, not verified yet. It sends nothing: the
+// connection ends after the handshake. It may go through a proxy as all others.
 func (c *client) certificates(ctx context.Context) (chain []*x509.Certificate, err error) {
 	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
@@ -149,7 +144,7 @@ func (c *client) certificates(ctx context.Context) (chain []*x509.Certificate, e
 	return nil, err
 }
 
-// serverName is the name that a certificate must be for.
+// serverName returns the name that a certificate must have.
 func (c *client) serverName() string {
 	if name, _, err := net.SplitHostPort(c.host); err == nil {
 		return name

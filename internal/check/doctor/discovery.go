@@ -19,15 +19,15 @@ const (
 	// bytes.
 	maxDiscovery = 1 << 20
 
-	// maxHops is how often the clients follow a redirect from discovery.
+	// maxHops is how many redirects from discovery the clients follow.
 	maxHops = 3
 
-	// discoveryTime is how long the least patient client waits.
+	// discoveryTime is the shortest time that a client waits.
 	discoveryTime = 5 * time.Second
 )
 
-// checkDiscovery finds out where the protocols are, and whether the clients
-// would find it out, too.
+// checkDiscovery finds the addresses of the protocols, and checks whether the clients would
+// find them, too.
 func (v *visit) checkDiscovery(ctx context.Context) bool {
 	got, ok := v.discover(ctx)
 	if !ok || !v.checkDiscoveryAnswer(got) {
@@ -36,7 +36,7 @@ func (v *visit) checkDiscovery(ctx context.Context) bool {
 	var services map[string]json.RawMessage
 	if err := json.Unmarshal(got.body, &services); err != nil || services == nil {
 		v.Fail("discovery.document", `answer an object, like {"modules.v1":"/v1/modules/","providers.v1":"/v1/providers/"}`,
-			"it is no JSON object: %s", quote(string(got.body)))
+			"it is not a JSON object: %s", quote(string(got.body)))
 		return false
 	}
 	v.OK("discovery.document", "%s", size.Count(len(services), "service"))
@@ -83,12 +83,12 @@ func (v *visit) reportHops(hops int, final *url.URL, advice string) {
 	v.Warn("discovery.redirects", advice, "%d, to %s", hops, final.Host)
 }
 
-// checkDiscoveryAnswer looks at all but the document.
+// checkDiscoveryAnswer checks everything but the document.
 func (v *visit) checkDiscoveryAnswer(got answer) bool {
 	if got.status != http.StatusOK {
-		advice := "answer 200 to whoever asks; a 404 means to the clients that there is no registry here"
+		advice := "answer 200 to everybody; a 404 means to the clients that there is no registry here"
 		if got.status == http.StatusUnauthorized || got.status == http.StatusForbidden {
-			advice = "answer 200 to whoever asks: the clients ask before they know whom to show a token"
+			advice = "answer 200 to everybody: the clients ask before they know where to send a token"
 		}
 		v.Fail("discovery.status", advice, "%d", got.status)
 		return false
@@ -96,12 +96,12 @@ func (v *visit) checkDiscoveryAnswer(got answer) bool {
 	v.OK("discovery.status", "200")
 	stated := got.header.Get("Content-Type")
 	if media, _, err := mime.ParseMediaType(stated); err != nil || media != "application/json" {
-		v.Fail("discovery.content-type", "state Content-Type: application/json; the clients read nothing else here", "%s", quote(stated))
+		v.Fail("discovery.content-type", "state Content-Type: application/json; the clients read only that here", "%s", quote(stated))
 		return false
 	}
 	v.OK("discovery.content-type", "%s", quote(stated))
 	if len(got.body) > maxDiscovery {
-		v.Fail("discovery.size", "name services, and nothing else", "%d bytes: the clients read %d", len(got.body), maxDiscovery)
+		v.Fail("discovery.size", "name only services", "%d bytes: the clients read %d", len(got.body), maxDiscovery)
 		return false
 	}
 	v.OK("discovery.size", "%d bytes", len(got.body))
@@ -114,12 +114,12 @@ func (v *visit) checkDiscoveryAnswer(got answer) bool {
 	return true
 }
 
-// checkService finds out where a protocol is.
+// checkService finds the address of a protocol.
 func (v *visit) checkService(document *url.URL, services map[string]json.RawMessage, protocol string) *url.URL {
 	check, id := "discovery."+protocol, protocol+".v1"
 	raw, ok := services[id]
 	if !ok {
-		v.Warn(check, "name "+id+" where the registry is to have "+protocol, "no %s: the clients find no %s here", id, protocol)
+		v.Warn(check, "name "+id+" if the registry has "+protocol, "no %s: the clients find no %s here", id, protocol)
 		return nil
 	}
 	base, problem := parseService(document, raw)
@@ -128,8 +128,8 @@ func (v *visit) checkService(document *url.URL, services map[string]json.RawMess
 		return nil
 	}
 	if !strings.HasSuffix(base.Path, "/") {
-		v.Fail(check, "end it with a slash: the clients for providers append to it as it stands", "%s is %s, without a slash at its end", id, quote(string(raw)))
-		base.Path += "/" // as the clients for modules do: the rest can be looked at
+		v.Fail(check, "end it with a slash: the clients for providers append to it without one", "%s is %s, without a slash at its end", id, quote(string(raw)))
+		base.Path += "/" // as the clients for modules do, so that the rest can be checked
 		return base
 	}
 	v.OK(check, "%s", base)
@@ -141,14 +141,14 @@ func (v *visit) checkService(document *url.URL, services map[string]json.RawMess
 func parseService(document *url.URL, raw json.RawMessage) (base *url.URL, problem string) {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
-		return nil, "it is no string"
+		return nil, "it is not a string"
 	}
 	base, err := document.Parse(text)
 	switch {
 	case err != nil:
-		return nil, "it is no URL"
+		return nil, "it is not a URL"
 	case base.Scheme != "https":
-		return nil, "it is not reached by https, and a token would be sent there for all to read"
+		return nil, "it is not https, and everybody could read the token that is sent there"
 	case base.User != nil || base.RawQuery != "" || base.Host == "":
 		return nil, "it has more than host and path, or no host"
 	}
@@ -156,7 +156,7 @@ func parseService(document *url.URL, raw json.RawMessage) (base *url.URL, proble
 	return base, ""
 }
 
-// loginService is what the clients read of login.v1.
+// loginService is the part of login.v1 that the clients read.
 type loginService struct {
 	Client     string
 	GrantTypes []string `json:"grant_types"`
@@ -165,7 +165,7 @@ type loginService struct {
 	Ports      []int
 }
 
-// checkLogin looks at the service for `terraform login`, where there is one.
+// checkLogin checks the service for `terraform login`, if there is one.
 func (v *visit) checkLogin(raw json.RawMessage) {
 	if raw == nil {
 		return
@@ -190,12 +190,11 @@ func loginProblems(raw json.RawMessage) (wrong []string) {
 	require(!authz || login.Authz != "", "login.v1 has no authz endpoint")
 	// The upper end is not tried.
 	ports := len(login.Ports) == 0 || len(login.Ports) == 2 && login.Ports[0] >= 1024 && login.Ports[0] < login.Ports[1] && login.Ports[1] <= 65535
-	require(ports, "the ports of login.v1 are no range from 1024 to 65535")
+	require(ports, "the ports of login.v1 are not a range from 1024 to 65535")
 	return wrong
 }
 
-// checkOtherServices warns of services that make the clients expect more than a
-// registry.
+// checkOtherServices warns about services that make the clients expect more than a registry.
 func (v *visit) checkOtherServices(services map[string]json.RawMessage) {
 	var others []string
 	for id := range services {
@@ -207,11 +206,11 @@ func (v *visit) checkOtherServices(services map[string]json.RawMessage) {
 		return
 	}
 	slices.Sort(others)
-	v.Warn("discovery.services", "name what there is and nothing else", "it also names %s", quote(strings.Join(others, ", ")))
+	v.Warn("discovery.services", "name only the services that exist", "it also names %s", quote(strings.Join(others, ", ")))
 }
 
-// checkAnonymous asks with credentials that nobody gave out: the clients send
-// what they have, be it stale.
+// checkAnonymous asks with wrong credentials: the clients send the credentials that they have,
+// even expired ones.
 func (v *visit) checkAnonymous(ctx context.Context, want answer) {
 	var wrong []string
 	for _, authorization := range []string{"Bearer larder-doctor", "Basic bGFyZGVyOmRvY3Rvcg=="} {
@@ -224,5 +223,5 @@ func (v *visit) checkAnonymous(ctx context.Context, want answer) {
 			wrong = append(wrong, fmt.Sprintf("%d to wrong %s credentials", got.status, scheme))
 		}
 	}
-	v.verdict("discovery.anonymous", wrong, "wrong credentials do not matter", "look at no credentials here: a stale token would lock its owner out")
+	v.verdict("discovery.anonymous", wrong, "wrong credentials do not matter", "do not check credentials here: an expired token would lock its owner out")
 }

@@ -1,12 +1,11 @@
-// Package doctor visits a live registry as Terraform and OpenTofu do, and says
-// what they would stumble over: in its certificate, its discovery document, its
-// answers to what is not there, and on the whole way of installing a module or
-// a provider.
+// Package doctor visits a live registry as Terraform and OpenTofu do, and says what would make
+// them fail: in its certificate, its discovery document, its answers to addresses that do not
+// exist, and in a whole installation of a module or a provider.
 //
-// It looks and changes nothing. What it reads is bounded in size and time. A
-// token goes where the clients send it: to the addresses that the discovery
-// document names, over verified TLS alone, and never to an archive. No finding
-// has a token in it, nor the query of a URL, for that may be a signature.
+// It changes nothing. All that it reads is bounded in size and time. It sends a token where the
+// clients send it: to the addresses in the discovery document, only over verified TLS, and
+// never to the URL of an archive. No finding has a token, or the query of a URL, which may be a
+// signature.
 package doctor
 
 import (
@@ -20,40 +19,39 @@ import (
 	"github.com/larder-registry/larder/internal/check/findings"
 )
 
-// limit is for a whole visit.
+// limit bounds the time of a whole visit.
 const limit = 20 * time.Minute
 
-// Options say whom to visit, and what to install there.
+// Options say which registry to visit, and what to install from it.
 type Options struct {
 	// Host is the registry's, as [ParseHost] returns it. Required.
 	Host string
 
-	// Token is what the clients would send. Empty: none.
+	// Token is the token that the clients would send. Empty: none.
 	Token string
 
-	// Module and Provider are what to install. Nil: none.
+	// Module and Provider are what to install. Nil: nothing.
 	Module   *Module
 	Provider *Provider
 
 	// Roots are the certificate authorities to trust. Nil: the system's.
 	Roots *x509.CertPool
 
-	// Now is the clock. Nil: [time.Now].
+	// Now returns the time. Nil: [time.Now].
 	Now func() time.Time
 }
 
-// visit is one walk through a registry.
+// visit is one visit to a registry.
 type visit struct {
 	Options
 	*findings.List
 	client    *client
 	discovery *url.URL // of the discovery document
-	modules   *url.URL // where the module protocol is; nil if it is not offered
-	providers *url.URL // where the provider protocol is, likewise
+	modules   *url.URL // of the module protocol; nil if it is not offered
+	providers *url.URL // of the provider protocol; nil if it is not offered
 }
 
-// Run visits a registry and adds what it finds. Where the clients would get no
-// further, it ends.
+// Run visits a registry and adds its findings. It ends where the clients would end.
 func Run(ctx context.Context, o Options, list *findings.List) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -82,8 +80,7 @@ func Run(ctx context.Context, o Options, list *findings.List) {
 	}
 }
 
-// verdict adds how a check with several parts ended: well, where nothing is
-// wrong.
+// verdict adds the result of a check with several parts: OK if nothing is wrong.
 func (v *visit) verdict(check string, wrong []string, good, advice string) {
 	const most = 3
 	switch {
@@ -96,7 +93,7 @@ func (v *visit) verdict(check string, wrong []string, good, advice string) {
 	}
 }
 
-// quote repeats what a registry sent, cut to a length that suits a line.
+// quote quotes a text of a registry, cut to a length for a line.
 func quote(text string) string {
 	const most = 120
 	if len(text) > most {

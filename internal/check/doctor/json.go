@@ -7,8 +7,7 @@ import (
 	"mime"
 )
 
-// jsonProblem says why a document cannot be read, in its own words and not in
-// those of the types that it was to be read into.
+// jsonProblem says why a document cannot be read, in words of the document, not of Go types.
 func jsonProblem(err error) string {
 	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
 		field := mismatch.Field

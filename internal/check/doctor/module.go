@@ -13,8 +13,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// moduleVersionsDocument is what the clients read, with the parts that they
-// pass over as long as their types are right.
+// moduleVersionsDocument is the document that the clients read, with the parts that they ignore
+// if their types are right.
 type moduleVersionsDocument struct {
 	Modules []*struct {
 		Versions []*struct {
@@ -86,7 +86,7 @@ func (v *visit) checkModuleVersions(ctx context.Context, m Module) []registry.Ve
 func (v *visit) checkModuleDownload(ctx context.Context, a registry.ModuleAddress, version registry.Version) (source, bool) {
 	got, err := v.api(ctx, http.MethodGet, v.modules.JoinPath(a.String(), version.String(), "download"))
 	location := got.header.Get("X-Terraform-Get")
-	const check, advice = "module.download", "answer 204 with X-Terraform-Get: it is what Terraform and OpenTofu of every version follow"
+	const check, advice = "module.download", "answer 204 with X-Terraform-Get: every version of Terraform and OpenTofu follows that"
 	switch {
 	case err != nil:
 		v.Fail(check, advice, "%v", err)
@@ -98,7 +98,7 @@ func (v *visit) checkModuleDownload(ctx context.Context, a registry.ModuleAddres
 		v.Fail(check, advice, "%d without X-Terraform-Get", got.status)
 		return source{}, false
 	case got.status == http.StatusOK && !json.Valid(got.body):
-		v.Fail(check, advice, "200 whose body is no JSON, which OpenTofu refuses")
+		v.Fail(check, advice, "200 with a body that is not JSON, which OpenTofu refuses")
 		return source{}, false
 	}
 	v.OK(check, "%d, X-Terraform-Get", got.status)
@@ -115,22 +115,22 @@ func (v *visit) checkModuleDownload(ctx context.Context, a registry.ModuleAddres
 	return from, true
 }
 
-// source is where the clients download a module from.
+// source is the address from which the clients download a module.
 type source struct {
-	url    *url.URL // as it is asked for
-	format string   // by which it is unpacked
-	sha256 string   // lower-case hex; empty where there is none
+	url    *url.URL // of the request
+	format string   // of the archive
+	sha256 string   // lower-case hex; empty if there is no checksum
 }
 
-// archiveFormats are the ends of paths by which the clients tell an archive,
-// each with its format.
+// archiveFormats are the ends of paths that mean an archive to the clients, each with its
+// format.
 var archiveFormats = []struct{ suffix, format string }{
 	{"tar.gz", "tar.gz"}, {"tgz", "tar.gz"}, {"zip", "zip"},
 	{"tar.xz", "tar.xz"}, {"txz", "tar.xz"}, {"tar.bz2", "tar.bz2"}, {"tbz2", "tar.bz2"},
 }
 
-// parseSource reads an address as go-getter does, with which both clients
-// download: archive and checksum come off the query, and the rest is sorted.
+// parseSource reads an address as go-getter does, with which both clients download: it takes
+// archive and checksum off the query, and sorts the rest.
 func parseSource(document *url.URL, location string) (source, string) {
 	u, err := document.Parse(location)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
@@ -144,7 +144,7 @@ func parseSource(document *url.URL, location string) (source, string) {
 	}
 	kind, sum, _ := strings.Cut(query.Get("checksum"), ":")
 	if sum != "" && kind != "sha256" {
-		return source{}, fmt.Sprintf("the checksum is of the kind %s, and not sha256", quote(kind))
+		return source{}, fmt.Sprintf("the checksum is of the kind %s, not sha256", quote(kind))
 	}
 	query.Del("archive")
 	query.Del("checksum")
@@ -161,14 +161,14 @@ func formatOf(path, stated string) string {
 	return ""
 }
 
-// magic is how archives begin.
+// magic is the first bytes of archives.
 var magic = map[string][]byte{
 	"zip": []byte("PK\x03\x04"), "tar.gz": {0x1f, 0x8b}, "tar.xz": []byte("\xfd7zXZ\x00"), "tar.bz2": []byte("BZh"),
 }
 
 func (v *visit) checkFormat(head []byte, format string) {
 	if !bytes.HasPrefix(head, magic[format]) {
-		v.Fail("module.format", "say in archive= what it is", "it is to be unpacked as %s, but begins with %q", format, head)
+		v.Fail("module.format", "say in archive= what it is", "it would be unpacked as %s, but begins with %q", format, head)
 		return
 	}
 	v.OK("module.format", "%s", format)

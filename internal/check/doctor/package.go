@@ -13,7 +13,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// packageDocument is what the clients read.
+// packageDocument is the document that the clients read.
 type packageDocument struct {
 	Protocols           []string
 	OS, Arch, Filename  string
@@ -33,9 +33,8 @@ type packageDocument struct {
 	download, shasums, signature *url.URL // resolved
 }
 
-// platformPackage is what OpenTofu's own registry says of a package. OpenTofu
-// installs nothing that contradicts it, and where a registry says nothing of any
-// package it asks for nothing.
+// platformPackage describes a package as OpenTofu's own registry does. OpenTofu refuses a
+// package that contradicts it; a registry may also leave all of them out.
 type platformPackage struct {
 	Hashes      []string
 	PackageSize int64 `json:"package_size"`
@@ -78,17 +77,16 @@ var (
 	protocolVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+$`)
 )
 
-// problems says what is wrong with the document's fields, and resolves its
-// URLs.
+// problems says what is wrong with the document's fields, and resolves its URLs.
 func (d *packageDocument) problems(at *url.URL, filename string, platform registry.Platform) (wrong []string) {
 	require := func(good bool, problem string, args ...any) {
 		if !good {
 			wrong = append(wrong, fmt.Sprintf(problem, args...))
 		}
 	}
-	require(d.OS == platform.OS && d.Arch == platform.Arch, "it is for %s and not for %s", quote(d.OS+"_"+d.Arch), platform)
-	require(d.Filename == filename, "filename is %s and not %s", quote(d.Filename), filename)
-	require(hexSHA256.MatchString(d.SHASum), "shasum is %s, and not 64 lower-case hexadecimal digits", quote(d.SHASum))
+	require(d.OS == platform.OS && d.Arch == platform.Arch, "it is for %s, not for %s", quote(d.OS+"_"+d.Arch), platform)
+	require(d.Filename == filename, "filename is %s, not %s", quote(d.Filename), filename)
+	require(hexSHA256.MatchString(d.SHASum), "shasum is %s, not 64 lower-case hexadecimal digits", quote(d.SHASum))
 	require(usableProtocols(d.Protocols), "protocols are %s: there must be one of 5.0 to 6.x", quote(strings.Join(d.Protocols, ", ")))
 	wrong = append(wrong, d.packageProblems(platform)...)
 	for _, field := range []struct {
@@ -100,7 +98,7 @@ func (d *packageDocument) problems(at *url.URL, filename string, platform regist
 		{"shasums_signature_url", d.SHASumsSignatureURL, &d.signature},
 	} {
 		u, err := at.Parse(field.text)
-		require(err == nil && field.text != "" && u.Scheme == "https", "%s is no https URL", field.name)
+		require(err == nil && field.text != "" && u.Scheme == "https", "%s is not an https URL", field.name)
 		*field.resolved = u
 	}
 	return wrong
@@ -111,11 +109,11 @@ func (d *packageDocument) packageProblems(platform registry.Platform) (wrong []s
 	for name, p := range d.Packages {
 		os, arch, _ := strings.Cut(name, "_")
 		if _, err := registry.ParsePlatform(os, arch); err != nil {
-			wrong = append(wrong, fmt.Sprintf("packages has %s, which is no platform", quote(name)))
+			wrong = append(wrong, fmt.Sprintf("packages has %s, which is not a platform", quote(name)))
 		}
 		for _, hash := range p.Hashes {
 			if scheme, _, ok := strings.Cut(hash, ":"); !ok || scheme == "" {
-				wrong = append(wrong, fmt.Sprintf("packages has %s, which is no hash", quote(hash)))
+				wrong = append(wrong, fmt.Sprintf("packages has %s, which is not a hash", quote(hash)))
 			}
 		}
 	}
@@ -123,17 +121,16 @@ func (d *packageDocument) packageProblems(platform registry.Platform) (wrong []s
 	switch {
 	case len(d.Packages) == 0:
 	case !said:
-		wrong = append(wrong, fmt.Sprintf("packages has nothing of %s", platform))
+		wrong = append(wrong, fmt.Sprintf("packages has no %s", platform))
 	case of.PackageSize <= 0:
 		wrong = append(wrong, fmt.Sprintf("package_size of %s is %d", platform, of.PackageSize))
 	case !slices.Contains(of.Hashes, "zh:"+d.SHASum):
-		wrong = append(wrong, fmt.Sprintf("packages has no zh: of %s that is the shasum", platform))
+		wrong = append(wrong, fmt.Sprintf("packages has no zh: hash of %s that equals the shasum", platform))
 	}
 	return wrong
 }
 
-// usableProtocols says whether today's clients can run the provider. An empty
-// list is not looked at by them.
+// usableProtocols says whether today's clients can run the provider. They accept an empty list.
 func usableProtocols(protocols []string) bool {
 	usable := len(protocols) == 0
 	for _, p := range protocols {

@@ -15,7 +15,7 @@ const (
 	absentProvider = "larder-doctor/absent/"
 )
 
-// api asks at a protocol, with the token.
+// api sends a request of a protocol, with the token.
 func (v *visit) api(ctx context.Context, method string, u *url.URL, headers ...string) (answer, error) {
 	headers = append(headers, "X-Terraform-Version", clientVersion)
 	if v.Token != "" {
@@ -24,7 +24,7 @@ func (v *visit) api(ctx context.Context, method string, u *url.URL, headers ...s
 	return v.client.ask(ctx, method, u, headers...)
 }
 
-// under is an address of each protocol that is offered, its path as it stands.
+// under returns an address below each offered protocol. It does not encode the paths.
 func (v *visit) under(modulePath, providerPath string) (all []*url.URL) {
 	for _, at := range []struct {
 		base *url.URL
@@ -41,13 +41,13 @@ func (v *visit) under(modulePath, providerPath string) (all []*url.URL) {
 	return all
 }
 
-// versionsOfAbsent are the versions of a module and a provider that are not
-// there.
+// versionsOfAbsent returns the addresses of the versions of a module and a provider that do not
+// exist.
 func (v *visit) versionsOfAbsent() []*url.URL {
 	return v.under(absentModule+"versions", absentProvider+"versions")
 }
 
-// absent is where nothing is.
+// absent returns addresses that do not exist.
 func (v *visit) absent() []*url.URL {
 	all := v.versionsOfAbsent()
 	all = append(all, v.under(absentModule+"1.0.0/download", absentProvider+"1.0.0/download/linux/amd64")...)
@@ -55,12 +55,12 @@ func (v *visit) absent() []*url.URL {
 	return append(all, &url.URL{Scheme: "https", Host: v.Host, Path: "/larder-doctor/absent"})
 }
 
-// closed says that an answer is what a registry that wants a token gives to
-// those without a good one, whatever they ask. The check of access says so.
+// closed says whether a status is the answer of a registry that requires a token to a request
+// without a valid one. The check of access reports it.
 func closed(status int) bool { return status == http.StatusUnauthorized }
 
-// checkAbsent asks for what is not there. The clients tell a person by the
-// status what is wrong; 403 would be "unauthorized", a redirect a login page.
+// checkAbsent asks for addresses that do not exist. The clients explain an error by its status;
+// 403 would be "unauthorized", a redirect a login page.
 func (v *visit) checkAbsent(ctx context.Context) {
 	var status, shape []string
 	for _, u := range v.absent() {
@@ -74,13 +74,13 @@ func (v *visit) checkAbsent(ctx context.Context) {
 			shape = append(shape, fmt.Sprintf("%s: %s %s", u.Path, got.header.Get("Content-Type"), quote(string(got.body))))
 		}
 	}
-	v.verdict("errors.not-found", status, "what is not there is 404",
-		"answer 404 for what is not there, on every path: a gateway's own answers mislead the clients, so route all paths to the registry")
+	v.verdict("errors.not-found", status, "addresses that do not exist are 404",
+		"answer 404 for addresses that do not exist, on every path: a gateway's own answers mislead the clients, so route all paths to the registry")
 	v.verdict("errors.shape", shape, "errors are JSON",
 		`answer {"errors":["…"]} as application/json: anything else comes from something before the registry, such as a gateway without a $default route`)
 }
 
-// checkMethods asks to change what can be read alone.
+// checkMethods sends methods that would change something.
 func (v *visit) checkMethods(ctx context.Context) {
 	var wrong []string
 	for _, u := range append(v.versionsOfAbsent(), v.discovery) {
@@ -119,7 +119,7 @@ func (v *visit) checkHead(ctx context.Context) {
 			wrong = append(wrong, fmt.Sprintf("%s: %v", u.Path, err))
 		}
 	}
-	v.verdict("paths.head", wrong, "HEAD is answered as GET is", "route HEAD wherever GET is, to the same handler")
+	v.verdict("paths.head", wrong, "HEAD is answered as GET", "route HEAD to the same handler as GET")
 }
 
 func sameHead(get, head answer) error {
@@ -135,9 +135,8 @@ func sameHead(get, head answer) error {
 	return nil
 }
 
-// checkTrailingSlash asks with a slash too many. Whether that is the same
-// address is the registry's to say, but not by a redirect, on which the clients
-// lose their token.
+// checkTrailingSlash asks with an extra slash. The registry may take that for the same address
+// or not, but must not redirect: the clients would lose their token.
 func (v *visit) checkTrailingSlash(ctx context.Context) {
 	slashed := v.discovery.JoinPath("/")
 	var wrong []string
@@ -152,11 +151,11 @@ func (v *visit) checkTrailingSlash(ctx context.Context) {
 			wrong = append(wrong, fmt.Sprintf("%s: %d", u.Path, got.status))
 		}
 	}
-	v.verdict("paths.trailing-slash", wrong, "a slash too many is no redirect", "answer as without the slash, or 404; no redirect and no 403")
+	v.verdict("paths.trailing-slash", wrong, "an extra slash does not redirect", "answer as without the slash, or 404; no redirect and no 403")
 }
 
-// nasty is what no address has, each for a module and a provider. An empty one
-// is not asked for.
+// nasty are paths that are not addresses, each for a module and a provider. An empty one is not
+// sent.
 var nasty = []struct{ module, provider string }{
 	{"%2e%2e/network/aws/versions", "%2e%2e/widget/versions"},
 	{"acme/..%2fnetwork/aws/versions", "acme/..%2fwidget/versions"},
@@ -171,7 +170,7 @@ var nasty = []struct{ module, provider string }{
 	{absentModule + "latest/download", absentProvider + "1.0.0/download/Linux/AMD64"},
 }
 
-// checkEncoded asks for what could lead astray who decodes too much, or twice.
+// checkEncoded sends paths that mislead a server that decodes too much, or twice.
 func (v *visit) checkEncoded(ctx context.Context) {
 	var wrong []string
 	for _, path := range nasty {
@@ -185,12 +184,11 @@ func (v *visit) checkEncoded(ctx context.Context) {
 			}
 		}
 	}
-	v.verdict("paths.encoded", wrong, "what can be no address is 400 or 404",
-		"decode each segment of the path once, and refuse what can be no name; behind a gateway, see how it hands on the path")
+	v.verdict("paths.encoded", wrong, "malformed addresses are 400 or 404",
+		"decode each segment of the path once, and refuse malformed names; behind a gateway, see how it passes the path on")
 }
 
-// checkAccess says whether the registry lets us read, and so whether there is
-// any use in going on.
+// checkAccess says whether the registry lets us read, and so whether the visit can go on.
 func (v *visit) checkAccess(ctx context.Context) bool {
 	for _, u := range v.versionsOfAbsent() {
 		got, err := v.api(ctx, http.MethodGet, u)
@@ -202,11 +200,11 @@ func (v *visit) checkAccess(ctx context.Context) bool {
 			v.refused()
 			return false
 		case got.status != http.StatusNotFound:
-			return false // errors.not-found has said so
+			return false // errors.not-found has reported it
 		}
 	}
 	if v.Token == "" {
-		v.OK("access", "everybody may read who reaches the registry")
+		v.OK("access", "everybody who reaches the registry may read")
 		return true
 	}
 	v.OK("access", "the token is taken")
@@ -215,7 +213,7 @@ func (v *visit) checkAccess(ctx context.Context) bool {
 
 func (v *visit) refused() {
 	advice := "give a token in a variable that --token-env names"
-	if !strings.Contains(v.Host, ":") { // which no shell takes in a variable's name
+	if !strings.Contains(v.Host, ":") { // shells take no colon in a variable's name
 		advice = "give a token in " + TokenVariable(v.Host) + ", or in a variable that --token-env names"
 	}
 	switch {
@@ -224,6 +222,6 @@ func (v *visit) refused() {
 	case v.Module != nil || v.Provider != nil:
 		v.Fail("access", advice, "reading needs a token, so nothing can be installed without one")
 	default:
-		v.Warn("access", advice, "reading needs a token: what lies behind was not looked at")
+		v.Warn("access", advice, "reading needs a token: the rest was not checked")
 	}
 }

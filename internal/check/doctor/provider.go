@@ -10,7 +10,7 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// providerVersionsDocument is what the clients read, and the platforms.
+// providerVersionsDocument is the document that the clients read, and the platforms.
 type providerVersionsDocument struct {
 	Versions []*providerVersion
 	Warnings []string
@@ -50,7 +50,7 @@ func (v *visit) checkProvider(ctx context.Context, p Provider) {
 	}
 }
 
-// checkProviderVersions lists a provider. The documents are by version key.
+// checkProviderVersions lists the versions of a provider, and their entries by version key.
 func (v *visit) checkProviderVersions(ctx context.Context, p Provider) ([]registry.Version, map[string]*providerVersion) {
 	body, ok := v.list(ctx, "provider", v.providers, p.Address)
 	if !ok {
@@ -77,8 +77,8 @@ func (v *visit) checkProviderVersions(ctx context.Context, p Provider) ([]regist
 	return v.checkNumbers("provider", texts), byKey
 }
 
-// choosePlatform picks the platform to install for: the one that is asked for,
-// else this machine's, else any.
+// choosePlatform chooses the platform to install for: the given one, else this machine's, else
+// any.
 func (v *visit) choosePlatform(p Provider, listed *providerVersion) (registry.Platform, bool) {
 	want := thisPlatform()
 	if p.Platform != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// checkTrust walks from the signing keys over the signature and SHA256SUMS to
-// the package's checksum.
+// checkTrust checks the signing keys, the signature, SHA256SUMS and the package's checksum in
+// it.
 func (v *visit) checkTrust(ctx context.Context, d *packageDocument) {
 	keys, ok := v.checkKeys(d)
 	if !ok {
@@ -32,7 +32,7 @@ func (v *visit) checkTrust(ctx context.Context, d *packageDocument) {
 	}
 	switch {
 	case errors.Is(err, signing.ErrKeyExpired):
-		v.Warn(check, "extend the key for what is published from now on", "%v; the clients install with it, but for OpenTofu with OPENTOFU_ENFORCE_GPG_EXPIRATION", err)
+		v.Warn(check, "extend the key for new releases", "%v; the clients accept that, except OpenTofu with OPENTOFU_ENFORCE_GPG_EXPIRATION", err)
 	case err != nil:
 		v.Fail(check, v.adviceOnBucket(d.signature, err, "find out who changed SHA256SUMS, its signature or the key: they must be as they were published"), "%v", err)
 	default:
@@ -47,24 +47,24 @@ func (v *visit) checkKeys(d *packageDocument) (keys []signing.PublicKey, ok bool
 	for i, key := range d.SigningKeys.GPGPublicKeys {
 		switch {
 		case key == nil:
-			wrong = append(wrong, fmt.Sprintf("key %d is null, over which the clients crash", i+1))
+			wrong = append(wrong, fmt.Sprintf("key %d is null, and the clients crash", i+1))
 			continue
 		case key.TrustSignature != "":
 			wrong = append(wrong, fmt.Sprintf("key %d has a trust_signature, which Terraform refuses unless it is HashiCorp's", i+1))
 		}
 		if !strings.HasPrefix(key.ASCIIArmor, armorBegin) {
-			wrong = append(wrong, fmt.Sprintf("key %d is no armored public key, after which the clients try no other", i+1))
+			wrong = append(wrong, fmt.Sprintf("key %d is not an armored public key, and the clients try no other after it", i+1))
 		}
 		keys = append(keys, signing.PublicKey{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor})
 	}
 	if len(d.SigningKeys.GPGPublicKeys) == 0 {
 		wrong = append(wrong, "there are none")
 	}
-	v.verdict("provider.keys", wrong, size.Count(len(keys), "signing key"), "serve the armored public key that signed, and nothing else beside it")
+	v.verdict("provider.keys", wrong, size.Count(len(keys), "signing key"), "serve only the armored public key that signed")
 	return keys, len(wrong) == 0
 }
 
-// checkSums reads SHA256SUMS, which the clients forgive nothing.
+// checkSums reads SHA256SUMS, as strictly as the clients.
 func (v *visit) checkSums(ctx context.Context, d *packageDocument) (document []byte, ok bool) {
 	const check = "provider.shasums"
 	document, err := v.fetch(ctx, d.shasums)
@@ -81,7 +81,7 @@ func (v *visit) checkSums(ctx context.Context, d *packageDocument) (document []b
 	case !ok:
 		v.Fail("provider.shasum", "list every package in SHA256SUMS", "SHA256SUMS does not list %s", d.Filename)
 	case listed != d.SHASum:
-		v.Fail("provider.shasum", "serve one checksum of a package everywhere", "shasum is %s, and SHA256SUMS lists %s", d.SHASum, listed)
+		v.Fail("provider.shasum", "serve the same checksum of a package everywhere", "shasum is %s, and SHA256SUMS lists %s", d.SHASum, listed)
 	default:
 		v.OK("provider.shasum", "SHA256SUMS lists it")
 	}

@@ -10,13 +10,12 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// ParseHost reads what a person writes for a registry, its host or its URL, and
-// returns the host as the clients send it: lower case, international names in
-// their ASCII form, with its port unless that is 443.
+// ParseHost reads a registry's host or URL, and returns the host as the clients send it: lower
+// case, an international name in its ASCII form, with its port unless that is 443.
 func ParseHost(text string) (string, error) {
 	rest, hasScheme := strings.CutPrefix(text, "https://")
 	if !hasScheme && strings.Contains(rest, "://") {
-		return "", fmt.Errorf("%q: the clients reach a registry by https alone; write its host, like registry.example.com", text)
+		return "", fmt.Errorf("%q: the clients use only https; write the registry's host, like registry.example.com", text)
 	}
 	rest = strings.TrimSuffix(rest, "/")
 	if strings.ContainsAny(rest, "/@?#") {
@@ -32,9 +31,9 @@ func ParseHost(text string) (string, error) {
 	return host.String(), nil
 }
 
-// FindToken finds the token for a host in an environment (the form of
-// [os.Environ]), as the clients do: in TF_TOKEN_ and the host's name, where "_"
-// stands for a dot and "__" for a hyphen. It is empty where there is none.
+// FindToken finds the token for a host in an environment (the form of [os.Environ]), as the
+// clients do: in TF_TOKEN_ and the host's name, with "_" for a dot and "__" for a hyphen. It
+// returns "" if there is none.
 func FindToken(host string, environ []string) string {
 	decode := strings.NewReplacer("__", "-", "_", ".")
 	for _, variable := range environ {
@@ -50,7 +49,7 @@ func FindToken(host string, environ []string) string {
 	return ""
 }
 
-// TokenVariable is the variable in which the clients look for a host's token.
+// TokenVariable returns the variable in which the clients look for a host's token.
 func TokenVariable(host string) string {
 	return "TF_TOKEN_" + strings.NewReplacer("-", "__", ".", "_").Replace(host)
 }
@@ -79,7 +78,7 @@ func ParseModule(text string) (*Module, error) {
 type Provider struct {
 	Address  registry.ProviderAddress
 	Version  *registry.Version  // nil: the newest
-	Platform *registry.Platform // nil: this machine's, or any if there is none for it
+	Platform *registry.Platform // nil: this machine's, or any if there is no package for it
 }
 
 // ParseProvider reads namespace/type, with @version or without, and a platform
@@ -104,7 +103,7 @@ func ParseProvider(text, platform string) (*Provider, error) {
 	return p, p.Platform.UnmarshalText([]byte(platform))
 }
 
-// thisPlatform is what the clients on this machine install for.
+// thisPlatform returns the platform of the clients on this machine.
 func thisPlatform() registry.Platform {
 	return registry.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
 }

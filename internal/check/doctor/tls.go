@@ -11,11 +11,11 @@ import (
 	"github.com/larder-registry/larder/internal/check/findings"
 )
 
-// renewal is how long before its end a certificate should have been renewed, unless it
-// lives for so short that it is the last third of its life.
+// renewal is how long before its end a certificate should have been renewed. For a shorter
+// lifetime it is the last third of that.
 const renewal = 14 * 24 * time.Hour
 
-// checkTLS says whether the clients would talk to the registry at all.
+// checkTLS says whether the clients would connect to the registry.
 func (v *visit) checkTLS(ctx context.Context) bool {
 	chain, err := v.client.certificates(ctx)
 	if err == nil && len(chain) == 0 {
@@ -38,13 +38,13 @@ func (v *visit) checkTLS(ctx context.Context) bool {
 func (v *visit) checkName(leaf *x509.Certificate, name string) {
 	if leaf.VerifyHostname(name) != nil {
 		v.Fail("tls.name", "get a certificate for "+name+", with the name among its subject alternative names",
-			"the certificate is for %s and not for %s", quote(strings.Join(names(leaf), ", ")), name)
+			"the certificate is for %s, not for %s", quote(strings.Join(namesOf(leaf), ", ")), name)
 		return
 	}
 	v.OK("tls.name", "the certificate is for %s", name)
 }
 
-func names(leaf *x509.Certificate) []string {
+func namesOf(leaf *x509.Certificate) []string {
 	all := append([]string{}, leaf.DNSNames...)
 	for _, ip := range leaf.IPAddresses {
 		all = append(all, ip.String())
@@ -53,7 +53,7 @@ func names(leaf *x509.Certificate) []string {
 }
 
 func (v *visit) checkExpiry(leaf *x509.Certificate) {
-	const advice = "renew it, and have it renewed by itself from then on"
+	const advice = "renew it, and let a program renew it from then on"
 	end := leaf.NotAfter.UTC().Format(time.DateOnly)
 	soon := min(renewal, leaf.NotAfter.Sub(leaf.NotBefore)/3)
 	switch now := v.Now(); {
@@ -69,8 +69,7 @@ func (v *visit) checkExpiry(leaf *x509.Certificate) {
 	}
 }
 
-// checkChain looks at who vouches for the certificate, at a time at which it is
-// valid.
+// checkChain checks the issuers of the certificate, at a time at which it is valid.
 func (v *visit) checkChain(chain []*x509.Certificate) {
 	options := x509.VerifyOptions{Roots: v.Roots, Intermediates: x509.NewCertPool(), CurrentTime: v.Now()}
 	for _, issuer := range chain[1:] {
@@ -81,7 +80,7 @@ func (v *visit) checkChain(chain []*x509.Certificate) {
 		options.CurrentTime = leaf.NotBefore.Add(leaf.NotAfter.Sub(leaf.NotBefore) / 2)
 	}
 	if _, err := leaf.Verify(options); err != nil {
-		v.Fail("tls.chain", chainAdvice(chain), "nobody whom this machine trusts vouches for the certificate: %v", err)
+		v.Fail("tls.chain", chainAdvice(chain), "this machine does not trust the issuer of the certificate: %v", err)
 		return
 	}
 	v.OK("tls.chain", "issued by %s", quote(leaf.Issuer.String()))

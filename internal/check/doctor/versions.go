@@ -19,10 +19,10 @@ func (v *visit) list(ctx context.Context, section string, base *url.URL, address
 	case err != nil:
 		v.Fail(check, "see that the registry runs, and look into its log", "%v", err)
 	case got.status == http.StatusNotFound && v.wantsToken(ctx, at):
-		v.Fail(check, fmt.Sprintf("if it is published, the token's scopes are too narrow: a token with \"read %ss:%s\" sees it, and larder token list says what this one may read; else see what became of its upload: its tags say it",
+		v.Fail(check, fmt.Sprintf("if it is published, the token's scopes are too narrow: a token with \"read %ss:%s\" sees it, and larder token list shows what this one may read; else see the outcome of its upload, in its tags",
 			section, address), "the registry shows no %s %s to this token", section, address)
 	case got.status == http.StatusNotFound:
-		v.Fail(check, "see what became of its upload: its tags say it", "there is no %s %s", section, address)
+		v.Fail(check, "see the outcome of its upload, in its tags", "there is no %s %s", section, address)
 	case got.status != http.StatusOK:
 		v.Fail(check, "look into the registry's log", "%d: %s", got.status, quote(string(got.body)))
 	default:
@@ -32,8 +32,8 @@ func (v *visit) list(ctx context.Context, section string, base *url.URL, address
 	return nil, false
 }
 
-// wantsToken says whether the registry looks at tokens at all. What a token's scopes do
-// not match is not found, as what is not there.
+// wantsToken says whether the registry requires tokens. It answers 404 also if the scopes of a
+// token do not match.
 func (v *visit) wantsToken(ctx context.Context, u *url.URL) bool {
 	if v.Token == "" {
 		return false
@@ -42,7 +42,7 @@ func (v *visit) wantsToken(ctx context.Context, u *url.URL) bool {
 	return err == nil && closed(got.status)
 }
 
-// checkNumbers reads the versions of a list. Nil: no use in going on.
+// checkNumbers reads the versions of a list. It returns nil if the visit cannot go on.
 func (v *visit) checkNumbers(section string, texts []string) []registry.Version {
 	const advice = "list full semantic versions without a leading v, and no two that differ only after a plus"
 	var wrong []string
@@ -51,11 +51,11 @@ func (v *visit) checkNumbers(section string, texts []string) []registry.Version 
 	for _, text := range texts {
 		version, err := registry.ParseVersion(text)
 		if err != nil {
-			wrong = append(wrong, quote(text)+" is no full semantic version")
+			wrong = append(wrong, quote(text)+" is not a full semantic version")
 			continue
 		}
 		if twin, twice := seen[version.Key()]; twice {
-			wrong = append(wrong, fmt.Sprintf("%s and %s are one version to the clients", twin, text))
+			wrong = append(wrong, fmt.Sprintf("%s and %s are the same version to the clients", twin, text))
 			continue
 		}
 		seen[version.Key()] = text
@@ -71,8 +71,8 @@ func (v *visit) checkNumbers(section string, texts []string) []registry.Version 
 	return versions
 }
 
-// choose picks the version to install: the one that is asked for, else the
-// newest, and a pre-release only where there is nothing else.
+// choose chooses the version to install: the given one, else the newest, and a pre-release only
+// if there is nothing else.
 func (v *visit) choose(section string, address fmt.Stringer, want *registry.Version, listed []registry.Version) (registry.Version, bool) {
 	best := listed[0]
 	for _, version := range listed {

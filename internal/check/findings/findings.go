@@ -1,5 +1,5 @@
-// Package findings is what a command that checks something tells: one finding
-// for each check, for people as it comes and for programs at the end.
+// Package findings is the output of a command that checks something: one finding for each
+// check, for people at once and for programs at the end.
 package findings
 
 import (
@@ -11,49 +11,48 @@ import (
 	"github.com/larder-registry/larder/internal/printable"
 )
 
-// Result is how a check ended.
+// Result is the result of a check.
 type Result string
 
 // The results, from good to bad.
 const (
 	OK   Result = "ok"
-	Warn Result = "warn" // it works, or could not be seen, and somebody should know
+	Warn Result = "warn" // it works but should be looked at, or it could not be checked
 	Fail Result = "FAIL" // it does not work
 )
 
 // Finding is the end of one check.
 type Finding struct {
-	Check  string `json:"check"` // its name, which stays the same from one version of Larder to the next
+	Check  string `json:"check"` // its name, the same in every version of Larder
 	Result Result `json:"result"`
 	Found  string `json:"found"`            // what there is
 	Advice string `json:"advice,omitempty"` // what to do about it; empty if all is well
 }
 
-// List collects findings. The zero List is empty and tells nobody before the
-// end.
+// List collects findings. The zero List is empty.
 type List struct {
-	// Each is told of every finding at once. Nil: nobody is.
+	// Each gets every finding at once. It may be nil.
 	Each func(Finding)
 
 	findings []Finding
 }
 
-// OK adds that a check found what it should.
+// OK adds a finding of a check that found nothing wrong.
 func (l *List) OK(check, found string, args ...any) {
 	l.add(Finding{Check: check, Result: OK, Found: fmt.Sprintf(found, args...)})
 }
 
-// Warn adds that a check found something to look at.
+// Warn adds a finding that should be looked at.
 func (l *List) Warn(check, advice, found string, args ...any) {
 	l.add(Finding{check, Warn, fmt.Sprintf(found, args...), advice})
 }
 
-// Fail adds that a check found what does not work.
+// Fail adds a finding that does not work.
 func (l *List) Fail(check, advice, found string, args ...any) {
 	l.add(Finding{check, Fail, fmt.Sprintf(found, args...), advice})
 }
 
-// add adds a finding, of whose words some may be those of a server that is checked.
+// add adds a finding. Its text may have words of a server.
 func (l *List) add(f Finding) {
 	f.Found, f.Advice = printable.Text(f.Found), printable.Text(f.Advice)
 	l.findings = append(l.findings, f)
@@ -62,10 +61,10 @@ func (l *List) add(f Finding) {
 	}
 }
 
-// All is every finding so far, in the order of the checks.
+// All returns every finding so far, in the order of the checks.
 func (l *List) All() []Finding { return l.findings }
 
-// Count is how many checks ended with a result.
+// Count counts the checks with a result.
 func (l *List) Count(r Result) int {
 	n := 0
 	for _, f := range l.findings {
@@ -76,7 +75,7 @@ func (l *List) Count(r Result) int {
 	return n
 }
 
-// Err says how many checks failed, and is nil when none did.
+// Err says how many checks failed. It returns nil if none failed.
 func (l *List) Err() error {
 	if failed := l.Count(Fail); failed > 0 {
 		return fmt.Errorf("%d of %d checks failed", failed, len(l.findings))
@@ -84,7 +83,7 @@ func (l *List) Err() error {
 	return nil
 }
 
-// Summary is one line for people.
+// Summary returns one line for people.
 func (l *List) Summary() string {
 	checks := "checks"
 	if len(l.findings) == 1 {

@@ -155,7 +155,7 @@ func TestIdentity(t *testing.T) {
 		"denied":           {answers{err: apiError("AccessDenied", 403)}, findings.Fail, []string{"get-caller-identity"}},
 		"no way to AWS":    {answers{err: errNetwork}, findings.Fail, []string{"no such host", "region's name"}},
 		"something else":   {answers{err: apiError("InternalFailure", 500)}, findings.Fail, []string{"get-caller-identity"}},
-		"another region's": {answers{err: apiError("UnrecognizedClientException", 403)}, findings.Fail, []string{"switched the region on"}},
+		"another region's": {answers{err: apiError("UnrecognizedClientException", 403)}, findings.Fail, []string{"enabled the region"}},
 	} {
 		got := verdict(t, func(c check) {
 			if who, ok := c.identity(t.Context(), &tt.api); ok == (tt.result == findings.Fail) || ok && who.account != account {

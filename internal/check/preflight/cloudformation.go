@@ -1,8 +1,8 @@
 package preflight
 
-// samItself is what `sam deploy` does before and beside the resources: it makes a
-// stack and a bucket of its own, where there are none, uploads the functions, and has
-// CloudFormation transform the template and carry out a change set.
+// samItself is the rights for what `sam deploy` does beside the resources: it makes its own
+// stack and bucket, if they do not exist, uploads the functions, and lets CloudFormation
+// transform the template and execute a change set.
 var samItself = rights{
 	samStack:     "cloudformation:CreateChangeSet cloudformation:DescribeChangeSet cloudformation:DescribeStacks cloudformation:ExecuteChangeSet",
 	samBucket:    "s3:CreateBucket s3:GetBucketPolicy s3:ListBucket s3:PutBucketPolicy s3:PutBucketPublicAccessBlock s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration",
@@ -12,9 +12,9 @@ var samItself = rights{
 		"cloudformation:DescribeStacks cloudformation:ExecuteChangeSet cloudformation:GetTemplate cloudformation:GetTemplateSummary",
 }
 
-// cloudFormation is what CloudFormation does with the caller's rights to make the
-// template's resources, as it is transformed. The tags of the stack are put on
-// everything that takes tags.
+// cloudFormation is the rights of the caller that CloudFormation uses to make each type of
+// resource in the transformed template. It puts the tags of the stack on everything that takes
+// tags.
 var cloudFormation = map[string]rights{
 	"AWS::ApiGatewayV2::Api":         {apis: "apigateway:GET apigateway:POST apigateway:PUT"},
 	"AWS::ApiGatewayV2::ApiMapping":  {domains: "apigateway:POST"},
@@ -61,5 +61,5 @@ var cloudFormation = map[string]rights{
 	"AWS::Scheduler::Schedule": {schedule: "scheduler:CreateSchedule scheduler:GetSchedule", roles: "iam:PassRole"},
 }
 
-// deliverLogs is what a stage with an access log takes beside its own.
+// deliverLogs is the further rights for a stage with an access log.
 const deliverLogs = "logs:CreateLogDelivery logs:DescribeLogGroups logs:DescribeResourcePolicies logs:PutResourcePolicy"

@@ -11,12 +11,12 @@ type accountAPI interface {
 	GetAccountSettings(context.Context, *lambda.GetAccountSettingsInput, ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
 }
 
-// fewReaders is how many requests at once a registry should be able to answer:
-// a burst of installations in parallel pipelines is more than a handful.
+// fewReaders is how many requests a registry should be able to answer at once: parallel
+// pipelines install at the same time.
 const fewReaders = 20
 
-// concurrency says whether enough functions may run at once. New accounts may
-// run 10, and what publishes takes some of them.
+// concurrency checks whether enough functions may run at once. New accounts may run 10, and
+// publishing takes some of them.
 func (c check) concurrency(ctx context.Context, api accountAPI) {
 	const name = "lambda.concurrency"
 	out, err := api.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
@@ -25,7 +25,7 @@ func (c check) concurrency(ctx context.Context, api accountAPI) {
 		return
 	}
 	if out.AccountLimit == nil || out.AccountLimit.UnreservedConcurrentExecutions == nil {
-		c.Warn(name, "look at the quota \"Concurrent executions\" of Lambda", "not checked: the answer has no limit in it")
+		c.Warn(name, "look at the quota \"Concurrent executions\" of Lambda", "not checked: the answer has no limit")
 		return
 	}
 	free := int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))

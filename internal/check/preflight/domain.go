@@ -14,16 +14,16 @@ import (
 	"github.com/larder-registry/larder/internal/awserror"
 )
 
-// renewal is how long before its end a certificate should have been renewed:
-// ACM begins 60 days before.
+// renewal is how long before its end a certificate should have been renewed: ACM begins 60 days
+// before.
 const renewal = 30 * 24 * time.Hour
 
 type certificateAPI interface {
 	DescribeCertificate(context.Context, *acm.DescribeCertificateInput, ...func(*acm.Options)) (*acm.DescribeCertificateOutput, error)
 }
 
-// certificate says whether the API can show the certificate for the domain: it
-// takes those of its own region alone.
+// certificate checks whether the API can use the certificate for the domain: it takes only
+// certificates of its own region.
 func (c check) certificate(ctx context.Context, api certificateAPI) {
 	const name = "acm.certificate"
 	if parsed, err := arn.Parse(c.CertificateArn); err == nil && parsed.Region != c.region {
@@ -37,7 +37,7 @@ func (c check) certificate(ctx context.Context, api certificateAPI) {
 	case err != nil:
 		c.unchecked(name, "acm:DescribeCertificate", err)
 	case out.Certificate == nil:
-		c.Warn(name, "look at it in ACM", "not checked: the answer has no certificate in it")
+		c.Warn(name, "look at it in ACM", "not checked: the answer has no certificate")
 	default:
 		c.certificateDetail(name, out.Certificate)
 	}
@@ -53,14 +53,14 @@ func (c check) certificateDetail(name string, detail *acmtypes.CertificateDetail
 	case !covers(names, c.DomainName):
 		c.Fail(name, "ask ACM for one for "+c.DomainName, "the certificate is for %s", strings.Join(detail.SubjectAlternativeNames, ", "))
 	case detail.NotAfter != nil && c.now().Add(renewal).After(*detail.NotAfter):
-		c.Warn(name, "see in ACM what keeps it from being renewed; an imported one is yours to renew", "the certificate ends on %s", detail.NotAfter.UTC().Format(time.DateOnly))
+		c.Warn(name, "see in ACM why it was not renewed; an imported one you must renew yourself", "the certificate ends on %s", detail.NotAfter.UTC().Format(time.DateOnly))
 	default:
 		c.OK(name, "issued for %s, in %s", c.DomainName, c.region)
 	}
 }
 
-// covers says whether a certificate for some names is good for a domain. A star
-// stands for one label.
+// covers says whether a certificate for some names is valid for a domain. A star is any one
+// label.
 func covers(names []string, domain string) bool {
 	_, parent, _ := strings.Cut(domain, ".")
 	for _, name := range names {
@@ -75,7 +75,7 @@ type zoneAPI interface {
 	GetHostedZone(context.Context, *route53.GetHostedZoneInput, ...func(*route53.Options)) (*route53.GetHostedZoneOutput, error)
 }
 
-// zone says whether the domain's record can be made in the hosted zone.
+// zone checks whether the domain's record can be made in the hosted zone.
 func (c check) zone(ctx context.Context, api zoneAPI) {
 	const name = "route53.zone"
 	out, err := api.GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: &c.HostedZoneID})
@@ -87,7 +87,7 @@ func (c check) zone(ctx context.Context, api zoneAPI) {
 		c.unchecked(name, "route53:GetHostedZone", err)
 		return
 	case out.HostedZone == nil:
-		c.Warn(name, "look at it in Route 53", "not checked: the answer has no zone in it")
+		c.Warn(name, "look at it in Route 53", "not checked: the answer has no zone")
 		return
 	}
 	zone := strings.TrimSuffix(aws.ToString(out.HostedZone.Name), ".")
@@ -95,7 +95,7 @@ func (c check) zone(ctx context.Context, api zoneAPI) {
 	case out.HostedZone.Config != nil && out.HostedZone.Config.PrivateZone:
 		c.Fail(name, "name the public zone", "%s is a private zone: nobody outside its networks would find the registry", zone)
 	case c.DomainName != zone && !strings.HasSuffix(c.DomainName, "."+zone):
-		c.Fail(name, "name the zone that "+c.DomainName+" is in", "it is the zone of %s, in which there cannot be %s", zone, c.DomainName)
+		c.Fail(name, "name the zone that "+c.DomainName+" is in", "it is the zone of %s, which cannot have %s", zone, c.DomainName)
 	default:
 		c.OK(name, "%s is in the zone of %s", c.DomainName, zone)
 	}

@@ -15,12 +15,12 @@ type identityAPI interface {
 	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 }
 
-// caller is who deploys.
+// caller is the account and principal of the credentials.
 type caller struct {
 	arn, account, partition string
 }
 
-// identity says whether region and credentials work. It needs no rights.
+// identity checks whether region and credentials work. It needs no rights.
 func (c check) identity(ctx context.Context, api identityAPI) (caller, bool) {
 	const name = "aws.credentials"
 	out, err := api.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
@@ -30,7 +30,7 @@ func (c check) identity(ctx context.Context, api identityAPI) (caller, bool) {
 	}
 	parsed, err := arn.Parse(aws.ToString(out.Arn))
 	if err != nil {
-		c.Fail(name, "see where AWS_ENDPOINT_URL leads", "the answer names nobody: %v", err)
+		c.Fail(name, "see which server AWS_ENDPOINT_URL names", "the answer names no caller: %v", err)
 		return caller{}, false
 	}
 	who := caller{aws.ToString(out.Arn), aws.ToString(out.Account), parsed.Partition}
@@ -42,14 +42,14 @@ func (c check) identity(ctx context.Context, api identityAPI) (caller, bool) {
 	return who, true
 }
 
-// samRegion says whether SAM deploys to the region that is looked at. SAM does
-// not read AWS_REGION.
+// samRegion checks whether SAM deploys to the region that is checked. SAM does not read
+// AWS_REGION.
 func (c check) samRegion(region, standard string) {
 	const name = "sam.region"
 	advice := "set AWS_DEFAULT_REGION=" + c.region + ", too, or deploy with `sam deploy --region " + c.region + "`"
 	switch {
 	case standard != "" && standard != c.region:
-		c.Warn(name, advice, "this looks at %s, and SAM deploys to %s, which is AWS_DEFAULT_REGION", c.region, standard)
+		c.Warn(name, advice, "this checks %s, but SAM deploys to %s, which is AWS_DEFAULT_REGION", c.region, standard)
 	case standard == "" && region != "":
 		c.Warn(name, advice, "SAM does not read AWS_REGION: it deploys to the region of the profile, if that has one")
 	case standard == "":
@@ -62,9 +62,9 @@ func (c check) samRegion(region, standard string) {
 func credentialsAdvice(err error) string {
 	switch code := awserror.Code(err); {
 	case strings.HasPrefix(code, "ExpiredToken"):
-		return "sign in again, such as by `aws sso login`: these credentials have expired"
+		return "sign in again, for example with `aws sso login`: these credentials have expired"
 	case code == "InvalidClientTokenId", code == "UnrecognizedClientException", code == "InvalidAccessKeyId":
-		return "check the access key, and that the account has switched the region on"
+		return "check the access key, and that the account has enabled the region"
 	case code == "SignatureDoesNotMatch":
 		return "check the secret access key, and this machine's clock"
 	case code == "" && awserror.Status(err) == 0:

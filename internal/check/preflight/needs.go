@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// need is actions that the deployment takes on the same resources.
+// need is the actions of the deployment on the same resources.
 type need struct {
 	actions   []string
 	resources []string
 }
 
-// rights are actions, with spaces between them, by what they are taken on.
+// rights are actions, with spaces between them, by the place that they are for.
 type rights map[place]string
 
-// tool is a way to deploy: what it takes for itself, and to make the resources of
-// each type that its description of the deployment has.
+// tool is a way to deploy: the rights that it needs itself, and those to make the resources of
+// each type in its description of the deployment.
 type tool struct {
 	name  string
 	own   rights
 	types map[string]rights
 }
 
-// tools are what --with names.
+// tools are the values of --with.
 var tools = map[string]tool{
 	"sam":       {"SAM", samItself, cloudFormation},
 	"terraform": {"Terraform", nil, terraform},
 }
 
-// needs is what deploying takes, with the caller's rights: what the tool does for
-// itself, and to make each resource.
+// needs returns the rights that the caller needs to deploy: for the tool itself, and to make
+// each resource.
 func (c check) needs(who caller) []need {
 	byPlace := map[place][]string{}
 	add := func(r rights) {
@@ -47,7 +47,7 @@ func (c check) needs(who caller) []need {
 	places := c.places(who)
 	for _, at := range slices.Sorted(maps.Keys(byPlace)) {
 		if len(places[at]) == 0 {
-			continue // the parameters ask for none
+			continue // the parameters do not ask for such resources
 		}
 		slices.Sort(byPlace[at])
 		all = append(all, need{slices.Compact(byPlace[at]), places[at]})
@@ -55,11 +55,11 @@ func (c check) needs(who caller) []need {
 	return all
 }
 
-// place is a kind of thing that a policy may allow actions on.
+// place is a kind of resource for which a policy may allow actions.
 type place string
 
 const (
-	anything      place = "anything" // for actions that know no resources
+	anything      place = "anything" // for actions that are not for a resource
 	alarms        place = "alarms"
 	apis          place = "APIs"
 	bucket        place = "bucket"
@@ -88,19 +88,18 @@ const (
 	zonesToSearch place = "hosted zones"
 )
 
-// Identifiers that AWS makes up, in their form.
+// Identifiers in the form of those that AWS makes.
 const (
 	anyID = "00000000-0000-0000-0000-000000000000"
 
-	// samManaged is the name of the stack that `sam deploy` makes for itself, once in
-	// an account and region, and how that of its bucket begins.
+	// samManaged is the name of the stack that `sam deploy` makes for itself, once in an
+	// account and region, and the beginning of the name of its bucket.
 	samManaged      = "aws-sam-cli-managed-default"
 	samManagedStore = samManaged + "-samclisourcebucket-0123456789ab"
 )
 
-// places are the resources of each kind, by their ARNs. Of several whose names begin
-// alike, one stands for all. There are none of a kind that the parameters do not ask
-// for.
+// places returns the ARNs of the resources of each kind. If several names have the same
+// beginning, there is one for all. Kinds that the parameters do not ask for have none.
 func (c check) places(who caller) map[place][]string {
 	b := c.BucketName
 	global := func(service, account, resource string) string {

@@ -10,23 +10,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Params are what deploys, and those parameters of the deployment that can be wrong
-// about an account, under the names that template.yaml has for them.
+// Params are the tool that deploys, and the parameters of the deployment that must fit the
+// account, with their names in template.yaml.
 type Params struct {
 	With               string // "sam" or "terraform"
 	BucketName         string // of the bucket, from which all other names are made
-	DomainName         string // the registry's own host name. Empty: AWS makes one up
+	DomainName         string // the registry's own host name. Empty: AWS makes one
 	CertificateArn     string // of the certificate for DomainName
-	HostedZoneID       string // that gets the record for DomainName. Empty: none does
-	UploaderNamespace  string // for which a policy is made. Empty: none is
+	HostedZoneID       string // of the zone that gets the record for DomainName. Empty: no record
+	UploaderNamespace  string // for which a policy is made. Empty: no policy
 	PublishConcurrency int    // uploads that are published at once
-	BoundaryArn        string // of the policy that bounds every role. Empty: none does
-	SubnetIDs          string // of functions in a VPC. Empty: they are in none
-	MoreAlarms         bool   // and what they count
+	BoundaryArn        string // of the policy that bounds every role. Empty: no boundary
+	SubnetIDs          string // of functions in a VPC. Empty: no VPC
+	MoreAlarms         bool   // and their metrics
 }
 
-// param is one parameter: the name that it has in the template, its flag, and
-// what it may be.
+// param is one parameter: its name in the template, its flag, and the form of its values.
 type param struct {
 	name, flag, standard, usage, pattern string
 	apply                                func(*Params, string) error
@@ -49,22 +48,22 @@ var params = []param{
 		func(p *Params, v string) (err error) { p.PublishConcurrency, err = strconv.Atoi(v); return err }},
 	{"PermissionsBoundaryArn", "permissions-boundary-arn", "", "`ARN` of the policy that bounds every role", `^$|^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[a-zA-Z0-9+=,.@_/-]+$`,
 		func(p *Params, v string) error { p.BoundaryArn = v; return nil }},
-	{"SubnetIds", "subnet-ids", "", "`subnets` of the functions that are to be in a VPC, with commas between them", `^$|^subnet-[0-9a-f]+(,subnet-[0-9a-f]+)*$`,
+	{"SubnetIds", "subnet-ids", "", "`subnets` of functions in a VPC, with commas between them", `^$|^subnet-[0-9a-f]+(,subnet-[0-9a-f]+)*$`,
 		func(p *Params, v string) error { p.SubnetIDs = v; return nil }},
-	{"MoreAlarms", "more-alarms", "false", "`true` where there are to be more alarms", `^(true|false)$`,
+	{"MoreAlarms", "more-alarms", "false", "`true` for more alarms", `^(true|false)$`,
 		func(p *Params, v string) error { p.MoreAlarms = v == "true"; return nil }},
 }
 
-// AddFlags defines a flag for each parameter, and one for what deploys.
+// AddFlags defines a flag for each parameter, and one for the tool that deploys.
 func AddFlags(flags *pflag.FlagSet) {
-	flags.String("with", "sam", "what deploys: sam, or terraform, which stands for OpenTofu, too")
+	flags.String("with", "sam", "`tool` that deploys: sam, or terraform for Terraform and OpenTofu")
 	for _, p := range params {
 		flags.String(p.flag, p.standard, fmt.Sprintf("%s [%s]", p.usage, p.name))
 	}
 }
 
-// Load reads the parameters from the flags that AddFlags defined. The error
-// names those that the template would refuse, too.
+// Load reads the parameters from the flags that AddFlags defined. It refuses the values that the
+// template would refuse.
 func Load(flags *pflag.FlagSet) (Params, error) {
 	with, err := flags.GetString("with")
 	if err != nil {

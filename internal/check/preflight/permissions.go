@@ -20,11 +20,11 @@ type policyAPI interface {
 	GetRole(context.Context, *iam.GetRoleInput, ...func(*iam.Options)) (*iam.GetRoleOutput, error)
 }
 
-const lookYourself = "see that you may make what is to be made: else the deployment fails midway"
+const lookYourself = "see that you may make all resources: else the deployment fails midway"
 
-// permissions says whether the caller may do what the deployment does, by the
-// caller's own policies and the organisation's. Those of resources, and
-// conditions that only a real request meets, are not in it.
+// permissions checks whether the caller may do what the deployment does, with the policies of
+// the caller and the organisation. It does not check the policies of resources, and conditions
+// that only a real request meets.
 func (c check) permissions(ctx context.Context, api policyAPI, who caller) {
 	const name = "iam.permissions"
 	principal, err := c.principal(ctx, api, who)
@@ -51,13 +51,13 @@ func (c check) permissions(ctx context.Context, api policyAPI, who caller) {
 	}
 	with := tools[c.With].name
 	if len(refused) > 0 {
-		c.Fail(name, "have these allowed for whoever deploys with "+with, "not allowed: %s", strings.Join(refused, "; "))
+		c.Fail(name, "allow these to the role or user that deploys with "+with, "not allowed: %s", strings.Join(refused, "; "))
 		return
 	}
 	c.OK(name, "%d actions of a deployment with %s are allowed", checked, with)
 }
 
-// principal is the IAM user or role whose policies hold for a caller.
+// principal returns the IAM user or role with the policies of a caller.
 func (c check) principal(ctx context.Context, api policyAPI, who caller) (string, error) {
 	parsed, err := arn.Parse(who.arn)
 	if err != nil {
@@ -70,18 +70,18 @@ func (c check) principal(ctx context.Context, api policyAPI, who caller) (string
 	case parsed.Resource == "root":
 		return "", errors.New("the root user has no policies")
 	case kind != "assumed-role":
-		return "", fmt.Errorf("the rights of %s cannot be asked for", parsed.Resource)
+		return "", fmt.Errorf("IAM does not tell the rights of %s", parsed.Resource)
 	}
 	role, _, _ := strings.Cut(rest, "/")
 	out, err := api.GetRole(ctx, &iam.GetRoleInput{RoleName: &role})
 	if err == nil && out.Role != nil {
-		return aws.ToString(out.Role.Arn), nil // with its path, which the session does not say
+		return aws.ToString(out.Role.Arn), nil // with its path, which the session does not have
 	}
 	return fmt.Sprintf("arn:%s:iam::%s:role/%s", parsed.Partition, parsed.AccountID, role), nil
 }
 
-// context is what the deployment's requests say that a policy may make a condition of:
-// who deploys may be let make roles with this boundary alone.
+// context returns the condition keys of the deployment's requests: a policy may allow the
+// caller only to make roles with this boundary.
 func (c check) context() []iamtypes.ContextEntry {
 	if c.BoundaryArn == "" {
 		return nil
@@ -91,7 +91,7 @@ func (c check) context() []iamtypes.ContextEntry {
 	}}
 }
 
-// simulate is the actions that a principal may not do, each once.
+// simulate returns the actions that a principal may not do, each once.
 func (c check) simulate(ctx context.Context, api policyAPI, principal string, need need) (refused []string, err error) {
 	pages := iam.NewSimulatePrincipalPolicyPaginator(api, &iam.SimulatePrincipalPolicyInput{
 		PolicySourceArn: &principal, ActionNames: need.actions, ResourceArns: need.resources, ContextEntries: c.context(),

@@ -1,10 +1,9 @@
-// Package preflight looks at an AWS account before Larder is deployed to it, so
-// that what would fail half an hour into a deployment is known beforehand: who
-// deploys and with which rights, the quota of the functions, the bucket's name,
-// the certificate and the hosted zone.
+// Package preflight checks an AWS account before Larder is deployed to it, so that a deployment
+// does not fail after half an hour. It checks the credentials and their rights, the quota of
+// the functions, the bucket's name, the certificate and the hosted zone.
 //
-// It reads and changes nothing. What the credentials may not look at is said to
-// be unchecked, and does not fail.
+// It changes nothing. If the credentials lack the right for a check, it reports that as
+// unchecked, which does not fail.
 package preflight
 
 import (
@@ -26,10 +25,10 @@ import (
 	"github.com/larder-registry/larder/internal/check/findings"
 )
 
-// limit is for all checks together.
+// limit bounds the time of all checks together.
 const limit = 3 * time.Minute
 
-// check is one question about an account, and where its answer goes.
+// check has all that a check of the account needs.
 type check struct {
 	*findings.List
 	Params
@@ -37,8 +36,8 @@ type check struct {
 	now    func() time.Time
 }
 
-// Run asks everything about the account that the configuration leads to. The
-// environment is that of the tool that deploys, too.
+// Run runs all checks on the account of the configuration. The environment must be that of the
+// tool that deploys.
 func Run(ctx context.Context, p Params, cfg aws.Config, getenv func(string) string, list *findings.List) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -61,8 +60,8 @@ func Run(ctx context.Context, p Params, cfg aws.Config, getenv func(string) stri
 	c.permissions(ctx, iam.NewFromConfig(cfg), caller)
 }
 
-// unchecked adds that a question has no answer: because the credentials may not
-// ask it, or because nobody answered.
+// unchecked adds a finding of a check without a result: the credentials lack the right, or
+// there was no answer.
 func (c check) unchecked(name, action string, err error) {
 	if denied(err) {
 		c.Warn(name, "allow "+action+", or look yourself", "not checked: these credentials may not %s", action)
@@ -71,7 +70,7 @@ func (c check) unchecked(name, action string, err error) {
 	c.Fail(name, "see whether this machine reaches AWS in "+c.region, "%s gave no answer: %v", action, err)
 }
 
-// denied says whether AWS refused a question for lack of rights.
+// denied says whether AWS refused a request for missing rights.
 func denied(err error) bool {
 	switch awserror.Code(err) {
 	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized":
@@ -80,7 +79,7 @@ func denied(err error) bool {
 	return false
 }
 
-// errorHeader is a header of the answer that an error came in.
+// errorHeader returns a header of the answer with an error.
 func errorHeader(err error, name string) string {
 	var response *awshttp.ResponseError
 	if errors.As(err, &response) && response.Response != nil {
@@ -89,7 +88,7 @@ func errorHeader(err error, name string) string {
 	return ""
 }
 
-// arn is the name of something in this account and region.
+// arn returns the ARN of a resource in this account and region.
 func (c check) arn(caller caller, service, resource string) string {
 	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", caller.partition, service, c.region, caller.account, resource)
 }

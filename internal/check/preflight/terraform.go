@@ -1,7 +1,7 @@
 package preflight
 
-// terraform is what Terraform's and OpenTofu's provider of AWS does to make the
-// module's resources: it makes one, tags it, and reads all of it back.
+// terraform is the rights that the AWS provider of Terraform and OpenTofu needs to make each
+// type of resource of the module: it makes one, tags it, and reads all of it.
 var terraform = map[string]rights{
 	"aws_apigatewayv2_api":                               {apis: "apigateway:GET apigateway:POST apigateway:TagResource"},
 	"aws_apigatewayv2_api_mapping":                       {domains: "apigateway:GET apigateway:POST"},
