@@ -1,5 +1,5 @@
-// Package archivetest makes the archives that tests upload. The registry takes them,
-// and there is nothing in them to run.
+// Package archivetest makes the archives that tests upload. The registry takes them. They have
+// nothing to run.
 package archivetest
 
 import (
@@ -18,8 +18,8 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
-// Module is the archive of a module with the file main.tf, a .tar.gz. Another content
-// makes other bytes.
+// Module returns the archive of a module with the file main.tf, a .tar.gz. Another content makes
+// other bytes.
 func Module(tb testing.TB, content string) []byte {
 	tb.Helper()
 	var data bytes.Buffer
@@ -35,8 +35,8 @@ func Module(tb testing.TB, content string) []byte {
 	return data.Bytes()
 }
 
-// Provider is a package of a provider with one executable file, a .zip. Another
-// content makes other bytes.
+// Provider returns a package of a provider with one executable file, a .zip. Another content
+// makes other bytes.
 func Provider(tb testing.TB, executable, content string) []byte {
 	tb.Helper()
 	var data bytes.Buffer
@@ -53,13 +53,13 @@ func Provider(tb testing.TB, executable, content string) []byte {
 	return data.Bytes()
 }
 
-// ZH is the hash of a package that an origin signs.
+// ZH returns the hash of a package that an origin signs.
 func ZH(zip []byte) string {
 	sum := sha256.Sum256(zip)
 	return "zh:" + hex.EncodeToString(sum[:])
 }
 
-// H1 is the hash of a package that clients compute.
+// H1 returns the hash of a package that clients compute.
 func H1(tb testing.TB, zip []byte) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "package.zip")

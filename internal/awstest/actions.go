@@ -12,14 +12,13 @@ import (
 	"strings"
 )
 
-// operationOf is what a request in AWS JSON asks for, without the protocol's
-// name before it.
+// operationOf returns the operation of a request in AWS JSON, without the protocol's name.
 func operationOf(r *http.Request) string {
 	target := r.Header.Get("X-Amz-Target")
 	return target[strings.LastIndex(target, ".")+1:]
 }
 
-// kmsCalls are the permissions that a request to KMS takes.
+// kmsCalls returns the permissions that a request to KMS needs.
 func kmsCalls(r *http.Request, body []byte) ([]Call, error) {
 	var input struct {
 		KeyID string `json:"KeyId"`
@@ -31,8 +30,8 @@ func kmsCalls(r *http.Request, body []byte) ([]Call, error) {
 	return []Call{{Action: action, Resource: input.KeyID, Request: action}}, nil
 }
 
-// sqsCalls are the permissions that a request to SQS takes. The queue is named
-// by its URL, whose path is its account and name.
+// sqsCalls returns the permissions that a request to SQS needs. The request names the queue by
+// its URL, whose path is its account and name.
 func sqsCalls(r *http.Request, body []byte) ([]Call, error) {
 	var input sqsInput
 	if err := json.Unmarshal(body, &input); err != nil {
@@ -48,7 +47,7 @@ func sqsCalls(r *http.Request, body []byte) ([]Call, error) {
 
 type item map[string]map[string]any
 
-// dynamoInput is as much of a request to DynamoDB as says which items it is for.
+// dynamoInput is the part of a request to DynamoDB that names its items.
 type dynamoInput struct {
 	TableName                 string
 	Key, Item                 item
@@ -63,8 +62,8 @@ type dynamoInput struct {
 	RequestItems              map[string]struct{ Keys []item }
 }
 
-// dynamoCalls are the permissions that a request to DynamoDB takes. Where it is
-// for several items or tables, these are authorized one by one.
+// dynamoCalls returns the permissions that a request to DynamoDB needs. Several items or tables
+// are authorized one by one.
 func dynamoCalls(tableARN func(name string) string) func(r *http.Request, body []byte) ([]Call, error) {
 	return func(r *http.Request, body []byte) ([]Call, error) {
 		var input dynamoInput
@@ -111,8 +110,8 @@ func (in dynamoInput) calls(operation string, tableARN func(string) string) []Ca
 	return made
 }
 
-// scanCalls are one call for each attribute that is asked for: a condition on
-// all of them holds where it holds for each. A Scan has no leading keys.
+// scanCalls returns one call for each requested attribute: a condition on all of them holds if
+// it holds for each. A Scan has no leading keys.
 func (in dynamoInput) scanCalls(table string) []Call {
 	var made []Call
 	for attribute := range strings.SplitSeq(in.ProjectionExpression, ",") {
@@ -128,8 +127,7 @@ func (in dynamoInput) scanCalls(table string) []Call {
 	return made
 }
 
-// updateCalls are one call for each attribute that an update looks at, of which
-// the key's are some.
+// updateCalls returns one call for each attribute that an update uses, with those of the key.
 func (in dynamoInput) updateCalls(table string) []Call {
 	attributes := slices.Collect(maps.Keys(in.Key))
 	for _, word := range named.FindAllString(in.UpdateExpression+" "+in.ConditionExpression, -1) {
@@ -147,8 +145,8 @@ func (in dynamoInput) updateCalls(table string) []Call {
 	return made
 }
 
-// named are the names and values in an expression, and words are those of the
-// language, which are no attributes here.
+// named are the names and values in an expression, and words are the words of the language,
+// which are not attributes here.
 var (
 	named = regexp.MustCompile(`[:#]?[A-Za-z_][A-Za-z0-9_]*`)
 	words = []string{
@@ -189,7 +187,7 @@ func readS3Request(r *http.Request) s3Request {
 	return s3Request{r.Method, bucket, key, r.URL.Query(), r.Header}
 }
 
-// operation is the name of what is asked for.
+// operation returns the name of the requested operation.
 // See https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations.html
 func (r s3Request) operation() string {
 	has := r.query.Has
@@ -223,8 +221,7 @@ func (r s3Request) operation() string {
 
 func (r s3Request) copySource() string { return r.header.Get("X-Amz-Copy-Source") }
 
-// s3Actions are the permissions for operations whose name is not that of the
-// one permission that they take.
+// s3Actions are the permissions of operations whose one permission has another name.
 // See https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
 var s3Actions = map[string]string{
 	"HeadObject":              "GetObject",
@@ -239,8 +236,7 @@ var s3Actions = map[string]string{
 	"ListParts":               "ListMultipartUploadParts",
 }
 
-// versionActions are the permissions whose name differs where a version is
-// named.
+// versionActions are the permissions whose name differs if the request names a version.
 var versionActions = map[string]string{
 	"GetObject":           "GetObjectVersion",
 	"DeleteObject":        "DeleteObjectVersion",
@@ -249,7 +245,7 @@ var versionActions = map[string]string{
 	"DeleteObjectTagging": "DeleteObjectVersionTagging",
 }
 
-// s3Calls are the permissions that a request to S3 takes.
+// s3Calls returns the permissions that a request to S3 needs.
 func s3Calls(r *http.Request, _ []byte) ([]Call, error) {
 	request := readS3Request(r)
 	operation := request.operation()
@@ -270,7 +266,7 @@ func s3Calls(r *http.Request, _ []byte) ([]Call, error) {
 	return made, nil
 }
 
-// context is what policies' conditions look at.
+// context returns the condition keys of a request.
 func (r s3Request) context() map[string]string {
 	context := map[string]string{}
 	if prefix := r.query.Get("prefix"); prefix != "" {
@@ -282,10 +278,10 @@ func (r s3Request) context() map[string]string {
 	return context
 }
 
-// source is what a copy is made of.
+// source is the source of a copy.
 type source struct{ bucket, key, version string }
 
-// copied reads which object a request copies: none, where it copies none.
+// copied returns the object that a request copies, or a zero source.
 func (r s3Request) copied() (source, error) {
 	path, version, _ := strings.Cut(r.copySource(), "?versionId=")
 	name, err := url.PathUnescape(strings.TrimPrefix(path, "/"))

@@ -148,7 +148,7 @@ type Stack struct {
 	problems    []error                 // of the tests themselves
 }
 
-// discard takes what servers and proxies say when a client leaves.
+// discard discards the messages of servers and proxies when a client leaves.
 var discard = log.New(io.Discard, "", 0)
 
 // parameters are the template's.
@@ -257,7 +257,7 @@ func (s *Stack) serve(t testing.TB, c Config) {
 	s.KMSEndpoint = "https://" + serveTLS(t, certificate, s.KMS)
 }
 
-// serveTLS serves until the test ends, and returns where.
+// serveTLS serves until the test ends, and returns its URL.
 func serveTLS(t testing.TB, certificate tls.Certificate, handler http.Handler) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -315,8 +315,8 @@ func (s *Stack) tableARN(name string) string {
 	return fmt.Sprintf("arn:aws:dynamodb:%s:%s:table/%s", region, account, name)
 }
 
-// deliverAll delivers the queues' messages until the test ends. The first is
-// the one by which S3 tries out the bucket's notification.
+// deliverAll delivers the queues' messages until the test ends. The first one is S3's test of the
+// bucket's notification.
 func (s *Stack) deliverAll(t testing.TB) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -336,8 +336,7 @@ func (s *Stack) deliverAll(t testing.TB) {
 	s.queue.send(s.testNotification())
 }
 
-// Schedule calls publish as the daily schedule does, for as long as given: the
-// template's own timeout for 0.
+// Schedule calls publish as the daily schedule does, with a timeout: 0 is the template's own.
 func (s *Stack) Schedule(t testing.TB, timeout time.Duration) {
 	t.Helper()
 	f := s.functions[publisher]
@@ -352,14 +351,14 @@ func (s *Stack) Schedule(t testing.TB, timeout time.Duration) {
 	}
 }
 
-// Send sends the queue a message, as whoever may do that.
+// Send sends a message to the queue, with the right to do so.
 func (s *Stack) Send(body string) { s.queue.send(body) }
 
-// SendWanted sends the queue of packages a message with a deduplication id, which
-// is its group as well, as whoever may do that.
+// SendWanted sends a message to the queue of packages, with the right to do so. Its
+// deduplication id is also its group.
 func (s *Stack) SendWanted(id, body string) { s.wanted.sendOnce(id, id, body) }
 
-// Rest waits until the queues have no message.
+// Rest waits until the queues are empty.
 func (s *Stack) Rest(t testing.TB) {
 	t.Helper()
 	for deadline := time.Now().Add(quiet); !s.idle(); time.Sleep(5 * time.Millisecond) {
@@ -369,30 +368,30 @@ func (s *Stack) Rest(t testing.TB) {
 	}
 }
 
-// idle says whether no queue has a message. What is fetched becomes an upload
-// before its message is gone.
+// idle says whether no queue has a message. A fetched package is an upload before its message is
+// deleted.
 func (s *Stack) idle() bool { return (s.wanted == nil || s.wanted.idle()) && s.queue.idle() }
 
-// DeadLetters are the messages of uploads that were given up.
+// DeadLetters returns the messages of uploads that were given up.
 func (s *Stack) DeadLetters() []Message { return s.queue.deadLetters() }
 
-// FetchDeadLetters are the messages of packages that were given up.
+// FetchDeadLetters returns the messages of packages that were given up.
 func (s *Stack) FetchDeadLetters() []Message { return s.wanted.deadLetters() }
 
-// Requests are the requests to the registry so far.
+// Requests returns the requests to the registry so far.
 func (s *Stack) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Invocations are the runs of publish so far.
+// Invocations returns the runs of publish so far.
 func (s *Stack) Invocations() []Invocation { return s.runs(publisher) }
 
-// Fetches are the runs of fetch so far that were for a package.
+// Fetches returns the runs of fetch for a package so far.
 func (s *Stack) Fetches() []Invocation { return s.runs(fetcher) }
 
-// Asked are the runs of login so far that operators asked for.
+// Asked returns the runs of login for operators so far.
 func (s *Stack) Asked() []Invocation { return s.runs(login) }
 
 func (s *Stack) runs(function string) []Invocation {

@@ -22,9 +22,9 @@ const (
 	headTimeout = 30 * time.Second
 )
 
-// serveUsers is S3 as those see it who reach it over the network: the users,
-// with their own access key, and whoever has an URL that a function presigned.
-// The functions that presign know S3 by this name, and do not ask it anything.
+// serveUsers is S3 for clients over the network: for users with their own access key, and for
+// everybody with a URL that a function presigned. Functions that presign know S3 by this name,
+// and send it no requests.
 func (s *Stack) serveUsers() http.Handler {
 	return s.strict(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if function, ok := s.sessions[r.Header.Get("X-Amz-Security-Token")]; ok {
@@ -55,7 +55,7 @@ func (s *Stack) serveUsers() http.Handler {
 			s.fail(w, err)
 			return
 		}
-		for i := range needed { // an URL carries the rights of who signed it, and is no request of theirs
+		for i := range needed { // a URL carries the rights of its signer, but is not the signer's request
 			needed[i].Function, needed[i].Request = function.name, ""
 		}
 		s.ledger.add(needed...)
@@ -64,8 +64,8 @@ func (s *Stack) serveUsers() http.Handler {
 	}))
 }
 
-// strict makes of the local S3 what the real one is: it refuses tags that S3
-// would refuse, and changes an object at once.
+// strict makes the local S3 as strict as the real one: it refuses tags that S3 would refuse, and
+// changes an object in one step.
 func (s *Stack) strict(next http.Handler) http.Handler {
 	next = s.locks.serialize(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,8 +77,7 @@ func (s *Stack) strict(next http.Handler) http.Handler {
 	})
 }
 
-// checkTagsOf checks the tags that a request sets, and leaves its body to be
-// read again.
+// checkTagsOf checks the tags that a request sets. Its body can be read again.
 func checkTagsOf(r *http.Request) error {
 	if header := r.Header.Get("X-Amz-Tagging"); header != "" {
 		tags, err := readTagHeader(header)
@@ -96,16 +95,16 @@ func checkTagsOf(r *http.Request) error {
 	return errors.Join(err, checkTags(tags))
 }
 
-// creations are the operations after which S3 tells of a created object, and
-// what it calls them.
+// creations are the operations after which S3 reports a created object, and their names in
+// events.
 var creations = map[string]string{
 	"PutObject":               "Put",
 	"CopyObject":              "Copy",
 	"CompleteMultipartUpload": "CompleteMultipartUpload",
 }
 
-// notify tells the queue of an object that a request created, where the
-// bucket's notification has it.
+// notify sends the queue an event of an object that a request created, if the bucket's
+// notification has its key.
 func (s *Stack) notify(response *http.Response) error {
 	request := readS3Request(response.Request)
 	event, creates := creations[request.operation()]
@@ -140,10 +139,10 @@ func (s *Stack) notified(key string) bool {
 	return false
 }
 
-// LoseEvents has the bucket's events be lost, or no longer.
+// LoseEvents makes the bucket's events be lost, or not any more.
 func (s *Stack) LoseEvents(lost bool) { s.deaf.Store(lost) }
 
-// splitObjectARN is the bucket and the key of an object's ARN.
+// splitObjectARN returns the bucket and the key in an object's ARN.
 func splitObjectARN(arn string) (bucket, key string) {
 	bucket, key, _ = strings.Cut(strings.TrimPrefix(arn, objectARN("", "")), "/")
 	return bucket, key

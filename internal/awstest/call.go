@@ -7,27 +7,25 @@ import (
 	"sync"
 )
 
-// Call is a request to AWS as AWS authorizes it: one of several, where what was
-// asked for takes several permissions.
+// Call is a permission that a request to AWS needs. A request may need several.
 type Call struct {
 	Function string            // whose role it was made with
 	Action   string            // such as s3:GetObject
 	Resource string            // an ARN
 	Context  map[string]string // what policies' conditions look at, such as dynamodb:LeadingKeys
 
-	// Request is what the caller asked for, such as s3:HeadObject. It is
-	// empty for the further permissions that a request takes, and so it is
-	// what requests are counted by.
+	// Request is the operation that the caller asked for, such as s3:HeadObject. It is empty
+	// for the further permissions of a request, so that requests can be counted by it.
 	Request string
 }
 
-// Service is the one that was called, such as s3.
+// Service returns the service that was called, such as s3.
 func (c Call) Service() string {
 	service, _, _ := strings.Cut(c.Action, ":")
 	return service
 }
 
-// name identifies calls which AWS would decide on alike.
+// name is the same for calls on which AWS decides in the same way.
 func (c Call) name() string {
 	parts := []string{c.Function, c.Action, c.Resource}
 	for _, key := range slices.Sorted(maps.Keys(c.Context)) {
@@ -57,7 +55,7 @@ func (c *calls) take() []Call {
 	return made
 }
 
-// Requests counts the requests among calls by what was asked for.
+// Requests counts the requests among calls by their operation.
 func Requests(made []Call) map[string]int {
 	counts := map[string]int{}
 	for _, call := range made {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// newCertificate makes a certificate for 127.0.0.1 and a name, and the same as
-// clients are to trust it, in PEM.
+// newCertificate makes a certificate for 127.0.0.1 and a name. It also returns it in PEM, for
+// clients to trust.
 func newCertificate(t testing.TB, name string) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

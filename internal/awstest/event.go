@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// created is an object version that S3 tells of.
+// created is an object version in an event of S3.
 type created struct {
 	event   string // Put, Copy or CompleteMultipartUpload
 	key     string
@@ -18,7 +18,7 @@ type created struct {
 	size    int64
 }
 
-// notification is the message that S3 sends of a created object. See
+// notification returns the message that S3 sends about a created object. See
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
 func (s *Stack) notification(c created) string {
 	now := time.Now().UTC()
@@ -55,8 +55,8 @@ func (s *Stack) notification(c created) string {
 	}}})
 }
 
-// testNotification is the message by which S3 tries out a queue when the
-// bucket's notification is set.
+// testNotification returns the message with which S3 tests a queue when the bucket's
+// notification is set.
 func (s *Stack) testNotification() string {
 	return encode(map[string]string{
 		"Service": "Amazon S3", "Event": "s3:TestEvent", "Time": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
@@ -64,8 +64,7 @@ func (s *Stack) testNotification() string {
 	})
 }
 
-// formEncoded is a key as S3 writes it into events: a space becomes a plus sign,
-// a slash stays.
+// formEncoded writes a key as in S3's events: a space becomes a plus sign, a slash stays.
 func formEncoded(key string) string {
 	return strings.ReplaceAll(url.QueryEscape(key), "%2F", "/")
 }

@@ -5,21 +5,21 @@ import (
 	"net/http"
 )
 
-// SlowDown is how S3 answers who asks too much: 503.
+// SlowDown is S3's answer to too many requests: 503.
 func SlowDown() Fault {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refuseXML(w, http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate.")
 	})
 }
 
-// ServiceUnavailable is how S3 answers when it fails itself: 503.
+// ServiceUnavailable is S3's answer when it fails itself: 503.
 func ServiceUnavailable() Fault {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refuseXML(w, http.StatusServiceUnavailable, "ServiceUnavailable", "Service is unable to handle request.")
 	})
 }
 
-// Throttled is how DynamoDB answers who asks too much: 400.
+// Throttled is DynamoDB's answer to too many requests: 400.
 func Throttled() Fault {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refuseJSON(w, "com.amazonaws.dynamodb.v20120810#ThrottlingException",
@@ -27,7 +27,7 @@ func Throttled() Fault {
 	})
 }
 
-// KMSInternal is how KMS answers when it fails itself: 500.
+// KMSInternal is the answer of KMS when it fails itself: 500.
 func KMSInternal() Fault {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
@@ -36,21 +36,21 @@ func KMSInternal() Fault {
 	})
 }
 
-// SNSInternal is how SNS answers when it fails itself: 500.
+// SNSInternal is the answer of SNS when it fails itself: 500.
 func SNSInternal() Fault {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refuseQuery(w, http.StatusInternalServerError, "InternalError", "Internal server error.")
 	})
 }
 
-// SSMInternal is how Systems Manager answers when it fails itself: 500.
+// SSMInternal is the answer of Systems Manager when it fails itself: 500.
 func SSMInternal() Fault {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refuseSSM(w, http.StatusInternalServerError, "InternalServerError", "An error occurred on the server side.")
 	})
 }
 
-// refuseXML answers with an error in the form that S3 has for them.
+// refuseXML answers with an error in S3's form.
 func refuseXML(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)

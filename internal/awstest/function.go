@@ -18,9 +18,8 @@ import (
 	"github.com/larder-registry/larder/internal/lambdatest"
 )
 
-// function is a deployed function with as many instances as may run at once.
-// Each of them has its own way to AWS, so it is known which invocation made
-// which call.
+// function is a deployed function with as many instances as may run at once. Each instance has
+// its own endpoints of AWS, so it is known which invocation made which call.
 type function struct {
 	name        string
 	deployed    string // its name on AWS
@@ -33,8 +32,8 @@ type function struct {
 	idle []*instance // the one that ran last is the last
 }
 
-// take waits for an instance, of several for the one that ran last: the others
-// may never have run.
+// take waits for an idle instance, and prefers the one that ran last: the others may never have
+// run.
 func (f *function) take() *instance {
 	<-f.free
 	f.mu.Lock()
@@ -57,8 +56,8 @@ type instance struct {
 	made   *calls
 }
 
-// readInstances is how many instances a function that reads has: two, so that
-// what one of them remembers is not taken to be stored.
+// readInstances is how many instances a function that reads has: two, so that a test does not
+// mistake the memory of one of them for the store.
 const readInstances = 2
 
 // newFunction gives a function the credentials of its role, as Lambda does.
@@ -96,8 +95,8 @@ func (s *Stack) startFunction(t testing.TB, f *function, binaries string, count 
 	}
 }
 
-// environment is what a function of the template has in its environment, and
-// what Lambda adds. The AWS SDK's variables for endpoints alone are the tests'.
+// environment returns the environment of a function in the template, and the variables that
+// Lambda adds. Only the AWS SDK's variables for endpoints are those of the tests.
 func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 	t.Helper()
 	trusted := filepath.Join(t.TempDir(), "ca.pem")
@@ -131,9 +130,9 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 	return environment
 }
 
-// bucketEndpoint is where an instance of a function finds S3. Publish asks it;
-// versions and download may name it to users, and should they ask it something,
-// that has to be seen; fetch does both.
+// bucketEndpoint returns the endpoint of S3 for an instance of a function. Publish sends it
+// requests; versions and download only give it to users, and a request of theirs must be seen;
+// fetch does both.
 func (s *Stack) bucketEndpoint(t testing.TB, f *function, made *calls) string {
 	t.Helper()
 	asked := s.record(f.name, made, func(r *http.Request) ([]Call, error) { return s3Calls(r, nil) }, s.strict(s.owned))
@@ -155,8 +154,7 @@ func (s *Stack) bucketEndpoint(t testing.TB, f *function, made *calls) string {
 	return s.S3Endpoint
 }
 
-// invoke runs a function in an instance that is free, and returns the calls
-// that it made, too.
+// invoke runs a function in an idle instance, and also returns the calls that it made.
 func (s *Stack) invoke(f *function, payload string, timeout time.Duration) ([]byte, []Call, error) {
 	i := f.take()
 	defer f.giveBack(i)
@@ -169,7 +167,7 @@ func (s *Stack) invoke(f *function, payload string, timeout time.Duration) ([]by
 	return response, made, err
 }
 
-// Logs are what a function has logged.
+// Logs returns the log of a function.
 func (s *Stack) Logs(name string) string {
 	var logs string
 	for _, i := range s.functions[name].instances {

@@ -24,7 +24,7 @@ const (
 	maxBody = 10 << 20 // bytes
 )
 
-// Request is a request to the registry, and what it came to.
+// Request is a request to the registry, and its answer.
 type Request struct {
 	Method, Path string
 	Function     string // empty where the gateway answered by itself
@@ -63,8 +63,7 @@ func (s *Stack) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	a.write(w)
 }
 
-// tooLarge is the status for a request line and headers that the gateway does
-// not take, and 0 for others.
+// tooLarge returns the status for a request line and headers that the gateway refuses, or 0.
 func tooLarge(r *http.Request) int {
 	line := len(r.Method) + len(r.RequestURI) + len(r.Proto) + len("  \r\n")
 	head := line + len("Host: \r\n") + len(r.Host)
@@ -89,8 +88,8 @@ func refuse(w http.ResponseWriter, status int) {
 	fmt.Fprint(w, encode(map[string]string{"message": http.StatusText(status)})) //nolint:errcheck // the client may have left
 }
 
-// event is a request in payload format 2.0. The path is decoded, and ends
-// where a question mark comes out. See
+// event returns a request in payload format 2.0. The path is decoded, and ends at a decoded
+// question mark. See
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 func (s *Stack) event(r *http.Request, routeKey string, parameters map[string]string, body []byte) string {
 	now := time.Now().UTC()
@@ -133,8 +132,8 @@ func (s *Stack) event(r *http.Request, routeKey string, parameters map[string]st
 	return encode(event)
 }
 
-// headersOf are a request's headers as the gateway hands them over: each once,
-// in lower case, and without cookies.
+// headersOf returns a request's headers as the gateway passes them on: each once, in lower case,
+// and without cookies.
 func headersOf(r *http.Request) map[string]string {
 	headers := map[string]string{"host": r.Host, "x-forwarded-proto": "https", "x-forwarded-port": "443"}
 	for name, value := range joined(r.Header) {
@@ -166,11 +165,11 @@ func decoded(parameters map[string]string) map[string]string {
 	return values
 }
 
-// textual are the types of bodies, beside those of text/, that are handed over as
-// they are. A form is not among them.
+// textual are the types of bodies, beside text/, that are passed on unchanged. A form is not one
+// of them.
 var textual = []string{"application/json", "application/javascript", "application/xml"}
 
-// text is a body as JSON can hold it.
+// text encodes a body for JSON.
 func text(contentType string, body []byte) (encoded string, isBase64 bool) {
 	mediaType, _, _ := mime.ParseMediaType(contentType)
 	if (strings.HasPrefix(mediaType, "text/") || slices.Contains(textual, mediaType)) && utf8.Valid(body) {
@@ -179,7 +178,7 @@ func text(contentType string, body []byte) (encoded string, isBase64 bool) {
 	return base64.StdEncoding.EncodeToString(body), true
 }
 
-// answer is what a function answers.
+// answer is the answer of a function.
 type answer struct {
 	StatusCode      int               `json:"statusCode"`
 	Headers         map[string]string `json:"headers"`
@@ -191,8 +190,8 @@ type answer struct {
 	head bool // it is one to HEAD
 }
 
-// readAnswer reads a function's answer, which is to have the form of the
-// payload format: the gateway would guess at others.
+// readAnswer reads a function's answer, which must have the payload format: the gateway would
+// guess the meaning of others.
 func readAnswer(payload []byte) (answer, bool) {
 	var a answer
 	if err := json.Unmarshal(payload, &a); err != nil || a.StatusCode < 100 || a.StatusCode > 599 {
@@ -208,8 +207,8 @@ func readAnswer(payload []byte) (answer, bool) {
 	return a, true
 }
 
-// write answers as the gateway does: it sets the length itself, unless there is
-// no body by nature, and a header has one value.
+// write answers as the gateway does: it sets the length itself, unless there can be no body, and
+// a header has one value.
 func (a answer) write(w http.ResponseWriter) {
 	for name, value := range a.Headers {
 		if a.head || !strings.EqualFold(name, "Content-Length") {

@@ -29,9 +29,8 @@ const maxPayload = 6 << 20
 // See https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 var invocationPath = regexp.MustCompile(`^/2015-03-31/functions/([a-zA-Z0-9-_]+)/invocations$`)
 
-// serveLambda is Lambda's own API, as far as operators need it: Invoke, which
-// waits for the answer. Whoever signs is known by the access key; the signature
-// itself is not checked.
+// serveLambda is the part of Lambda's own API that operators need: Invoke, which waits for the
+// answer. It knows the signer by the access key, and does not check the signature.
 func (s *Stack) serveLambda(w http.ResponseWriter, r *http.Request) {
 	path := invocationPath.FindStringSubmatch(r.URL.Path)
 	if r.Method != http.MethodPost || path == nil || r.URL.RawQuery != "" {
@@ -67,7 +66,7 @@ func (s *Stack) serveLambda(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// deployed is the function that has a name on AWS.
+// deployed returns the function with a name on AWS.
 func (s *Stack) deployed(name string) *function {
 	for _, f := range s.functions {
 		if f.deployed == name {
@@ -77,10 +76,10 @@ func (s *Stack) deployed(name string) *function {
 	return nil
 }
 
-// credential is the part of a signature that says whose it is and what for.
+// credential is the form of the Authorization header: the signer's key and the scope.
 var credential = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([^/]+)/\d{8}/` + region + `/lambda/aws4_request, *SignedHeaders=[^,]*host[^,]*, *Signature=[0-9a-f]{64}$`)
 
-// invoker is what allows whoever signed a request to call functions, in each
+// invoker returns the policies by which the signer of a request may call functions, in each
 // description of the registry.
 func (s *Stack) invoker(r *http.Request) ([]templatetest.Policy, bool) {
 	parts := credential.FindStringSubmatch(r.Header.Get("Authorization"))
@@ -98,8 +97,7 @@ func (s *Stack) invoker(r *http.Request) ([]templatetest.Policy, bool) {
 	return nil, false
 }
 
-// attached are managed policies of the deployment together, in each description
-// of the registry.
+// attached joins managed policies of the deployment, in each description of the registry.
 func (s *Stack) attached(names ...string) []templatetest.Policy {
 	policies := make([]templatetest.Policy, 2)
 	for n, d := range []*templatetest.Deployment{s.Deployment, s.twin} {
@@ -110,8 +108,8 @@ func (s *Stack) attached(names ...string) []templatetest.Policy {
 	return policies
 }
 
-// answerInvoke invokes a function and answers with its result, or the error
-// that it ended with, which has the status of a success.
+// answerInvoke invokes a function and answers with its result or its error; both have the status
+// of a success.
 func (s *Stack) answerInvoke(w http.ResponseWriter, f *function, payload string) {
 	response, made, err := s.invoke(f, payload, f.timeout)
 	s.note(f.name, Invocation{payload, made, err != nil})
@@ -126,7 +124,7 @@ func (s *Stack) answerInvoke(w http.ResponseWriter, f *function, payload string)
 	_, _ = w.Write(response) // the client may have left
 }
 
-// refuseLambda answers with an error in the form that Lambda has for them.
+// refuseLambda answers with an error in Lambda's form.
 func refuseLambda(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Amzn-Errortype", code)
@@ -134,9 +132,8 @@ func refuseLambda(w http.ResponseWriter, status int, code, message string) {
 	fmt.Fprint(w, encode(map[string]string{"Message": message, "Type": "User"})) //nolint:errcheck // the client may have left
 }
 
-// SignWith deploys the registry again with another signing key: with
-// SigningKeyArn among its parameters. What was done before it is held against
-// the policies of before.
+// SignWith deploys the registry again with another signing key, in the parameter SigningKeyArn.
+// Earlier calls are checked with the earlier policies.
 func (s *Stack) SignWith(t testing.TB, keyARN string) {
 	t.Helper()
 	s.values.Parameters = maps.Clone(s.values.Parameters)

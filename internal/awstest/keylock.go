@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// keyLocks let requests that change an object be alone with it. S3 changes an
-// object at once; the local one in several steps, between which a version that
-// is overwritten can be missed, and tags that are set on it be lost.
+// keyLocks let only one request change an object at a time. S3 changes an object in one step. The
+// local S3 needs several, between which an overwritten version can be missed, and its tags lost.
 type keyLocks [256]sync.RWMutex
 
 // serialize keeps requests for the same object apart, unless they only read.
@@ -28,7 +27,7 @@ func (l *keyLocks) lock(r s3Request) (unlock func()) {
 		changes[lockOf(source.bucket, source.key)] = false
 	}
 	switch r.operation() {
-	case "UploadPart", "UploadPartCopy": // of an upload that is none yet
+	case "UploadPart", "UploadPartCopy": // they do not change an object yet
 	case "GetObject", "HeadObject", "GetObjectTagging":
 		changes[lockOf(r.bucket, r.key)] = false
 	default:

@@ -11,14 +11,14 @@ import (
 // Manager, by their names.
 type parameters map[string]string
 
-// ssmInput is as much of a request to Systems Manager as GetParameter has.
+// ssmInput is the input of GetParameter.
 type ssmInput struct {
 	Name           string
 	WithDecryption bool
 }
 
-// ssmCalls are the permissions that a request to Systems Manager takes. That it
-// decrypts takes none: the key is aws/ssm.
+// ssmCalls returns the permissions that a request to Systems Manager needs. To decrypt needs
+// none: the key is aws/ssm.
 func ssmCalls(r *http.Request, body []byte) ([]Call, error) {
 	var in ssmInput
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -42,7 +42,7 @@ func (p parameters) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseSSM(w, http.StatusBadRequest, "ParameterNotFound", "")
 	default:
 		if !in.WithDecryption {
-			value = "AQICAHh" // what the real one gives then is the ciphertext
+			value = "AQICAHh" // the real one returns the ciphertext
 		}
 		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 		fmt.Fprint(w, encode(map[string]any{"Parameter": map[string]any{ //nolint:errcheck // the client may have left
@@ -52,7 +52,7 @@ func (p parameters) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuseSSM answers with an error in the form that Systems Manager has for them.
+// refuseSSM answers with an error in the form of Systems Manager.
 func refuseSSM(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	w.WriteHeader(status)

@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// Invocation is one run of a function for what is no request.
+// Invocation is one run of a function without a request to the registry.
 type Invocation struct {
-	Body   string // of the message, or what the schedule gave
+	Body   string // of the message, or the input of the schedule
 	Calls  []Call
 	Failed bool // so that the message comes again, or is given up
 }
 
-// poll hands a queue's messages to a function, as Lambda's event source mapping
-// does, until stop is closed.
+// poll passes a queue's messages to a function, as Lambda's event source mapping, until stop is
+// closed.
 func (s *Stack) poll(q *Queue, f *function, stop <-chan struct{}) {
 	for {
 		select {
@@ -27,7 +27,7 @@ func (s *Stack) poll(q *Queue, f *function, stop <-chan struct{}) {
 	}
 }
 
-// deliver hands a message to a function, and deletes it unless that fails.
+// deliver passes a message to a function, and deletes it unless that fails.
 func (s *Stack) deliver(q *Queue, m *Message, f *function) {
 	for _, action := range []string{"sqs:ReceiveMessage", "sqs:GetQueueAttributes"} { // Lambda's own
 		s.ledger.add(Call{Function: f.name, Action: action, Resource: q.arn})
@@ -65,8 +65,8 @@ func batch(m *Message, queueARN string) string {
 	}}})
 }
 
-// failed says whether a partial batch response fails a batch of one message: by
-// naming it, by naming what was not in the batch, or by being no such response.
+// failed says whether a partial batch response fails a batch of one message: it names the
+// message, it names one that is not in the batch, or it is malformed.
 func failed(response []byte) bool {
 	var partial struct {
 		BatchItemFailures []struct{} `json:"batchItemFailures"`

@@ -11,16 +11,15 @@ import (
 	"testing"
 )
 
-// maxRequest is the largest request that says in its body what it asks for, in
-// bytes: DynamoDB's.
+// maxRequest is the largest request that names its operation in its body, in bytes: DynamoDB's.
 const maxRequest = 16 << 20
 
 // Fault answers a request in place of AWS; nil leaves the answer to AWS.
 type Fault http.Handler
 
-// Interfere lets pick answer the functions' requests, which it may do from
-// several goroutines at once. It takes the place of what was given before; nil
-// ends it. A request that takes several permissions is shown by the first.
+// Interfere lets pick answer the functions' requests, from several goroutines at once. It
+// replaces the pick of before; nil ends it. A request that needs several permissions is given by
+// the first.
 func (s *Stack) Interfere(pick func(Call) Fault) { s.pick.Store(&pick) }
 
 func (s *Stack) fault(c Call) Fault {
@@ -39,9 +38,8 @@ func (s *Stack) endpoint(t testing.TB, function string, made *calls, needs permi
 	return server.URL
 }
 
-// record is one of AWS's services as one instance of a function sees it: it
-// writes down which permissions a request takes, fails it if the test wants
-// that, and passes it on.
+// record is one of AWS's services for one instance of a function: it records which permissions a
+// request needs, fails it if the test wants that, and passes it on.
 func (s *Stack) record(function string, made *calls, needs permissions, service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		needed, err := needs(r)
@@ -63,11 +61,10 @@ func (s *Stack) record(function string, made *calls, needs permissions, service 
 	})
 }
 
-// permissions are what a request takes, at least one.
+// permissions returns the permissions that a request needs, at least one.
 type permissions func(r *http.Request) ([]Call, error)
 
-// inBody reads what a request asks for that says so in its body, and leaves it
-// to be read again.
+// inBody reads the permissions from the body of a request, which can be read again.
 func inBody(needs func(r *http.Request, body []byte) ([]Call, error)) permissions {
 	return func(r *http.Request) ([]Call, error) {
 		body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxRequest))
@@ -79,8 +76,8 @@ func inBody(needs func(r *http.Request, body []byte) ([]Call, error)) permission
 	}
 }
 
-// listingNeeded is the permission by which S3 says that an object is not there:
-// without it, it says that access is denied.
+// listingNeeded returns the permission with which S3 answers that an object does not exist:
+// without it, it answers that access is denied.
 func listingNeeded(c Call, status int) []Call {
 	if status != http.StatusNotFound || c.Request != "s3:GetObject" && c.Request != "s3:HeadObject" {
 		return nil
@@ -89,7 +86,7 @@ func listingNeeded(c Call, status int) []Call {
 	return []Call{{Function: c.Function, Action: "s3:ListBucket", Resource: objectARN(bucket, "")}}
 }
 
-// statusRecorder tells the status of an answer.
+// statusRecorder keeps the status of an answer.
 type statusRecorder struct {
 	http.ResponseWriter
 	status func(int)
@@ -103,8 +100,7 @@ func (r *statusRecorder) WriteHeader(status int) {
 // Unwrap is for [http.ResponseController].
 func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// forward passes requests on as they are. The host stays what the client called
-// it, for it is signed.
+// forward passes requests on unchanged, with the client's Host header, which is signed.
 func forward(t testing.TB, to string, rewrite func(*http.Request) error) *httputil.ReverseProxy {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -117,7 +113,7 @@ func forward(t testing.TB, to string, rewrite func(*http.Request) error) *httput
 			r.Out.Host = r.In.Host
 			if rewrite != nil {
 				if err := rewrite(r.Out); err != nil {
-					panic(err) // no request that was read cannot be signed
+					panic(err) // never: a request that was read can be signed
 				}
 			}
 		},
@@ -126,7 +122,7 @@ func forward(t testing.TB, to string, rewrite func(*http.Request) error) *httput
 	}
 }
 
-// fail answers with what is wrong with the tests themselves.
+// fail answers with an error of the tests themselves.
 func (s *Stack) fail(w http.ResponseWriter, err error) {
 	s.broken(err)
 	http.Error(w, err.Error(), http.StatusNotImplemented)

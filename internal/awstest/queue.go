@@ -22,25 +22,24 @@ type Message struct {
 	Body     string
 	Sent     time.Time
 	Receives int    // how often it was received
-	Group    string // in a FIFO queue, of which one message is received at a time
+	Group    string // in a FIFO queue: one message of a group is received at a time
 
 	again time.Duration // after which it comes again; 0 for the queue's own
 }
 
-// receipt is what a message that was received is called by.
+// receipt returns the receipt handle of a received message.
 func (m *Message) receipt() string { return "AQEB" + m.ID + "==" }
 
-// onceFor is how long a FIFO queue knows what it was sent.
+// onceFor is how long a FIFO queue remembers a deduplication id.
 const onceFor = 5 * time.Minute
 
-// maxMessage is what SQS takes, in bytes. It takes more since August 2025; this
-// is what every region takes.
+// maxMessage is the largest message of SQS, in bytes, in every region. Some take more since
+// August 2025.
 const maxMessage = 256 << 10
 
-// Queue is a queue of SQS whose messages go to a dead-letter queue after some
-// receives. A FIFO queue drops what it was sent before, by the deduplication id,
-// and receives the messages of a group one after another. It is safe for
-// concurrent use.
+// Queue is a queue of SQS whose messages go to a dead-letter queue after some receives. A FIFO
+// queue drops messages with a deduplication id that it knows, and delivers the messages of a
+// group one after another. It is safe for concurrent use.
 type Queue struct {
 	arn, url    string
 	fifo        bool
@@ -55,7 +54,7 @@ type Queue struct {
 	changed  chan struct{} // has room for one sign that messages are waiting
 }
 
-// sent is what a FIFO queue knows of a message that it was sent.
+// sent is a message that a FIFO queue remembers.
 type sent struct {
 	message Message
 	at      time.Time
@@ -68,7 +67,7 @@ func newQueue(maxReceives int, visibility time.Duration) *Queue {
 	}
 }
 
-// NewQueue is a queue of the template's, in which time goes by faster.
+// NewQueue makes a queue of the template, in which time passes faster.
 func NewQueue(d templatetest.Queue) *Queue {
 	q := newQueue(d.MaxReceives, time.Duration(d.Visibility)*time.Second/hurry)
 	q.arn, q.url, q.fifo = d.ARN, d.URL, d.FIFO
@@ -77,8 +76,8 @@ func NewQueue(d templatetest.Queue) *Queue {
 
 func (q *Queue) send(body string) Message { return q.sendOnce(rand.Text(), "", body) }
 
-// sendOnce sends a message to a FIFO queue, unless it knows the like. Then it is
-// the one that was sent before.
+// sendOnce sends a message to a FIFO queue, unless it knows the id. Then it returns the message
+// that was sent before.
 func (q *Queue) sendOnce(id, group, body string) Message {
 	m := &Message{ID: rand.Text(), Body: body, Sent: time.Now(), Group: group}
 	q.mu.Lock()
@@ -94,8 +93,8 @@ func (q *Queue) sendOnce(id, group, body string) Message {
 	return *m
 }
 
-// signal wakes a poller, if a message can be received. There is one sign for any
-// number of messages: a poller that takes it hands it on while there are more.
+// signal wakes a poller, if a message can be received. There is one signal for any number of
+// messages: a poller that takes it passes it on while there are more.
 func (q *Queue) signal() {
 	if !slices.ContainsFunc(q.waiting, q.visible) {
 		return
@@ -122,7 +121,7 @@ func (q *Queue) receive() (*Message, bool) {
 	return m, true
 }
 
-// visible says whether a message can be received: none of its group is.
+// visible says whether a message can be received: no other one of its group is in flight.
 func (q *Queue) visible(m *Message) bool {
 	for _, received := range q.inFlight {
 		if q.fifo && received.Group == m.Group {
@@ -151,8 +150,8 @@ func (q *Queue) postpone(receipt string, by time.Duration) bool {
 	return ok
 }
 
-// fail lets a received message become visible again later, or puts it into the
-// dead-letter queue when it was received as often as it may be.
+// fail makes a received message visible again later, or moves it to the dead-letter queue if it
+// was received as often as allowed.
 func (q *Queue) fail(m *Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -172,16 +171,15 @@ func (q *Queue) fail(m *Message) {
 	})
 }
 
-// Hold has a message be received that did not come from here, such as that of a golden
-// event.
+// Hold takes a message from elsewhere, such as that of a golden event, for a received one.
 func (q *Queue) Hold(receipt string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.inFlight[receipt] = &Message{}
 }
 
-// Postponed is how many messages that are received come again later than they would
-// by the queue's own visibility timeout, or sooner.
+// Postponed counts the received messages that come again later, or sooner, than after the
+// queue's own visibility timeout.
 func (q *Queue) Postponed() (count int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -193,7 +191,7 @@ func (q *Queue) Postponed() (count int) {
 	return count
 }
 
-// Waiting are the bodies of the messages that can be received, in their order.
+// Waiting returns the bodies of the messages that can be received, in their order.
 func (q *Queue) Waiting() (bodies []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -227,7 +225,7 @@ func (q *Queue) deadLetters() []Message {
 	return slices.Clone(q.dead)
 }
 
-// sqsInput is as much of the requests to SQS as is looked at.
+// sqsInput is the part of requests to SQS that is read.
 type sqsInput struct {
 	QueueURL               string `json:"QueueUrl"`
 	MessageBody            string
@@ -261,7 +259,7 @@ func ServeSQS(queues ...*Queue) http.Handler {
 	})
 }
 
-// fifoID is what the ids of groups and for deduplication may be.
+// fifoID is the form of the ids of groups and for deduplication.
 var fifoID = regexp.MustCompile("^[!-~]{1,128}$")
 
 func (q *Queue) answerSend(w http.ResponseWriter, in sqsInput) {

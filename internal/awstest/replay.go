@@ -11,7 +11,7 @@ import (
 	"github.com/larder-registry/larder/internal/templatetest"
 )
 
-// Denied are the calls that a deployment's policies do not allow, each once.
+// Denied returns the calls that a deployment's policies do not allow, each once.
 func Denied(d *templatetest.Deployment, made []Call) []Call {
 	var denied []Call
 	seen := map[string]bool{}
@@ -31,9 +31,8 @@ type Permission struct{ Function, Action, Resource string }
 
 func (p Permission) String() string { return p.Function + " " + p.Action + " " + p.Resource }
 
-// Permissions are those of a deployment's functions, and whether any of the
-// calls needed them. The name of the bucket, which others are made of, is
-// written <name>.
+// Permissions returns the permissions of a deployment's functions, and whether a call needed
+// them. The name of the bucket, of which others are made, is written <name>.
 func Permissions(d *templatetest.Deployment, made []Call) map[Permission]bool {
 	used := map[Permission]bool{}
 	for name, f := range d.Functions {
@@ -56,16 +55,15 @@ func Permissions(d *templatetest.Deployment, made []Call) map[Permission]bool {
 	return used
 }
 
-// Calls are those of all functions so far.
+// Calls returns the calls of all functions so far.
 func (s *Stack) Calls() []Call {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
 	return slices.Clone(s.ledger.made)
 }
 
-// verify fails the test where template.yaml or infra/ does not allow what was
-// done, and where an answer of the registry took other requests to AWS than it
-// may.
+// verify fails the test if template.yaml or infra/ does not allow a call, or if an answer of the
+// registry needed other requests to AWS than it may.
 func (s *Stack) verify(t testing.TB) {
 	t.Helper()
 	for _, err := range s.problems {
@@ -79,8 +77,7 @@ func (s *Stack) verify(t testing.TB) {
 	}
 }
 
-// verifyCalls fails the test where template.yaml or infra/ does not allow what
-// was done.
+// verifyCalls fails the test if template.yaml or infra/ does not allow a call.
 func (s *Stack) verifyCalls(t testing.TB) {
 	t.Helper()
 	for name, d := range map[string]*templatetest.Deployment{"template.yaml": s.Deployment, "infra/": s.twin} {
@@ -93,8 +90,8 @@ func (s *Stack) verifyCalls(t testing.TB) {
 	}
 }
 
-// uninvited is what services of AWS, which the stack plays, would not be allowed
-// to do: to send the bucket's events, and to call the functions.
+// uninvited reports what a deployment does not allow the services of AWS, which the stack plays:
+// to send the bucket's events, and to call the functions.
 func uninvited(d *templatetest.Deployment) []error {
 	var errs []error
 	bucket := map[string]string{
@@ -117,12 +114,12 @@ func uninvited(d *templatetest.Deployment) []error {
 	return errs
 }
 
-// check says whether an answer took the requests to AWS that it may take: one
-// read of the catalog for what is there, one at most for what is not, and none
-// for what needs no catalog. The caller's token is in the same read. A presigned
-// URL takes none. The first use of a token on a day is noted, after a read that
-// had the token; and a mirror that pulls through also asks the queue for what it
-// lacks. The function for tokens asks DynamoDB and the parameter store alone.
+// check says whether an answer needed only the requests to AWS that it may: one read of the
+// catalog for what exists, at most one for what does not, and none without the catalog. The
+// caller's token is in the same read. A presigned URL needs no request. The first use of a token
+// on a day is recorded, after a read with the token; and a mirror that pulls through also sends
+// a message to the queue for what it lacks. The function for tokens asks only DynamoDB and the
+// parameter store.
 func (r Request) check() error {
 	if r.Function == login {
 		return r.checkLogin()

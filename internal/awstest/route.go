@@ -35,9 +35,9 @@ func newRoutes(functions map[string]string) routes {
 	return all
 }
 
-// find returns the route of a request, and what the path has for the route's
-// parameters. The path is as the client wrote it: an encoded slash separates no
-// segments. Of several routes the one with the fewest parameters is taken.
+// find returns the route of a request, and the values of its parameters. The path is as the
+// client wrote it: an encoded slash does not separate segments. Of several routes it returns the
+// one with the fewest parameters.
 func (all routes) find(method, escapedPath string) (found *route, parameters map[string]string) {
 	segments := strings.Split(escapedPath, "/")
 	for _, r := range all.paths {

@@ -14,10 +14,10 @@ import (
 	"github.com/larder-registry/larder/internal/s3test"
 )
 
-// onlyS3 makes a test binary be an S3 and nothing else.
+// onlyS3 is the variable that makes a test binary an S3.
 const onlyS3 = "AWSTEST_ONLY_S3"
 
-// Main is for TestMain to begin with. In the process that [StartS3] starts, it
+// Main must be called at the beginning of TestMain. In the process that [StartS3] starts, it
 // serves and does not return; otherwise it does nothing.
 func Main() {
 	if os.Getenv(onlyS3) == "" {
@@ -30,7 +30,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// serveS3 says where it serves, and serves until its standard input ends.
+// serveS3 prints its server, and serves until its standard input ends.
 func serveS3() error {
 	dir, err := os.MkdirTemp("", "s3")
 	if err != nil {
@@ -49,7 +49,7 @@ func serveS3() error {
 	return err
 }
 
-// process is as much of a test as an S3 needs that lasts as long as its process.
+// process is the part of a test that an S3 needs, for the lifetime of the process.
 type process struct {
 	testing.TB
 	dir string
@@ -73,9 +73,8 @@ func (p process) check(err error) {
 	}
 }
 
-// StartS3 starts a real S3 until the test ends. It is a process of its own, for
-// it works in a folder of its own: this test binary once more, whose TestMain
-// has to call [Main].
+// StartS3 starts a real S3 until the test ends. It is another process of this test binary,
+// because it changes its working directory. TestMain must call [Main].
 func StartS3(t testing.TB) *s3test.Server {
 	t.Helper()
 	self, err := os.Executable()
@@ -108,8 +107,8 @@ func StartS3(t testing.TB) *s3test.Server {
 	return server
 }
 
-// readServer reads what the process says about its server, and goes on reading
-// what it says else, so that it never waits.
+// readServer reads the server that the process prints, and goes on reading its output, so that
+// the process never waits.
 func readServer(stdout io.Reader) (*s3test.Server, error) {
 	lines := bufio.NewReader(stdout)
 	var server s3test.Server

@@ -20,11 +20,11 @@ const (
 	unsignedPayload = "UNSIGNED-PAYLOAD"
 )
 
-// signer signs as S3 wants it: paths are encoded once.
+// signer signs as S3 requires: paths are encoded once.
 var signer = v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 
-// sign signs a request anew, in place of the signature that it has. The local
-// S3 knows one access key and no sessions, which functions on AWS have.
+// sign replaces the signature of a request. The local S3 knows one access key and no sessions,
+// but functions on AWS have sessions.
 func sign(r *http.Request, credentials aws.Credentials) error {
 	hash := cmp.Or(r.Header.Get("X-Amz-Content-Sha256"), unsignedPayload)
 	for _, name := range []string{"Authorization", "X-Amz-Date", "X-Amz-Security-Token"} {
@@ -34,8 +34,7 @@ func sign(r *http.Request, credentials aws.Credentials) error {
 	return signer.SignHTTP(r.Context(), credentials, r, hash, "s3", region, time.Now())
 }
 
-// checkPresigned says whether a presigned URL was made with the credentials and
-// holds still. What may follow from its host is part of the signature.
+// checkPresigned says whether a presigned URL was made with the credentials and has not expired.
 func checkPresigned(r *http.Request, credentials aws.Credentials) error {
 	query := r.URL.Query()
 	at, err := time.Parse(signatureTime, query.Get("X-Amz-Date"))
@@ -67,7 +66,7 @@ func checkPresigned(r *http.Request, credentials aws.Credentials) error {
 	return nil
 }
 
-// withoutSignature is a presigned URL without what the signing added.
+// withoutSignature returns a presigned URL without the parameters of its signature.
 func withoutSignature(u *url.URL) *url.URL {
 	query := u.Query()
 	for name := range query {

@@ -17,7 +17,7 @@ const (
 	maxTagValue = 256 // characters
 )
 
-// tagText is what S3 takes in the name and the value of a tag.
+// tagText is the form of the name and the value of a tag in S3.
 var tagText = regexp.MustCompile(`^[\p{L}\p{N}\p{Zs}_.:/=+\-@]*$`)
 
 type tag struct{ Key, Value string }

@@ -28,11 +28,10 @@ type Topic struct {
 	told []Announcement
 }
 
-// NewTopic is a topic that was told nothing yet.
+// NewTopic makes a topic without messages.
 func NewTopic(arn string) *Topic { return &Topic{arn: arn} }
 
-// Announcements are the messages that were published so far whose outcome is of
-// an upload with the key.
+// Announcements returns the messages so far about uploads with the key.
 func (t *Topic) Announcements(tb testing.TB, key string) []Announcement {
 	tb.Helper()
 	t.mu.Lock()
@@ -46,13 +45,13 @@ func (t *Topic) Announcements(tb testing.TB, key string) []Announcement {
 	})
 }
 
-// Announcements are those of the registry's topic that are of an upload with the key.
+// Announcements returns the messages of the registry's topic about uploads with the key.
 func (s *Stack) Announcements(t testing.TB, key string) []Announcement {
 	t.Helper()
 	return s.topic.Announcements(t, key)
 }
 
-// snsCalls are the permissions that a request to SNS takes.
+// snsCalls returns the permissions that a request to SNS needs.
 func snsCalls(_ *http.Request, body []byte) ([]Call, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -62,8 +61,7 @@ func snsCalls(_ *http.Request, body []byte) ([]Call, error) {
 	return []Call{{Action: action, Resource: form.Get("TopicArn"), Request: action}}, nil
 }
 
-// maxAnnouncement is what SNS takes unless a topic says otherwise, in bytes,
-// with the attributes.
+// maxAnnouncement is the largest message of SNS by default, in bytes, with the attributes.
 const maxAnnouncement = 256 << 10
 
 // ServeHTTP answers Publish in the protocol of SNS, which is AWS's Query protocol.
@@ -92,12 +90,10 @@ func (t *Topic) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// announced is what SNS takes in messages and the values of attributes: the
-// characters of XML.
+// announced is the form of messages and the values of attributes in SNS: the characters of XML.
 var announced = regexp.MustCompile(`^[\t\n\r\x{20}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}]+$`)
 
-// subjectLine is what SNS takes for a subject: less than 100 characters that
-// every mail can have in its head.
+// subjectLine is the form of a subject in SNS: less than 100 characters of ASCII.
 var subjectLine = regexp.MustCompile(`^[!-~][ -~]{0,98}$`)
 
 // readAnnouncement reads a message, unless SNS would not take it.

@@ -1,8 +1,8 @@
-// Package dynamotest gives tests a real DynamoDB: Amazon's own DynamoDB Local,
-// which `make dynamodb` fetches, in memory and with one process per test
-// binary. AWS_ENDPOINT_URL_DYNAMODB names any other that speaks the protocol.
+// Package dynamotest gives tests a real DynamoDB: Amazon's own DynamoDB Local, which `make
+// dynamodb` fetches, in memory and with one process per test binary. AWS_ENDPOINT_URL_DYNAMODB
+// names another server of the protocol.
 //
-// Where there is neither, tests that need one are skipped, or fail if CI is set.
+// Without either, tests that need it are skipped, or fail if CI is set.
 package dynamotest
 
 import (
@@ -41,8 +41,8 @@ var started struct {
 	stop   func()
 }
 
-// Run runs the tests of a binary, a [*testing.M] or what has one, and stops the
-// engine after them. It is for TestMain, which exits with the result.
+// Run runs the tests of a binary, a [*testing.M] or a type with one, and stops the engine after
+// them. TestMain calls it, and exits with the result.
 func Run(m interface{ Run() int }) int {
 	defer func() {
 		if started.stop != nil {
@@ -52,8 +52,8 @@ func Run(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// Start is the engine, which the first call starts. Without [Run], it is the
-// end of the test binary that ends it, and on Linux alone.
+// Start returns the engine, which the first call starts. Without [Run], the engine ends with the
+// test binary, and only on Linux.
 func Start(t testing.TB) *Engine {
 	t.Helper()
 	started.Lock()
@@ -82,8 +82,8 @@ func (e *Engine) Client() *dynamodb.Client {
 	})
 }
 
-// CreateTable creates a table by a schema, under a name that no other test
-// has, which it returns. The table goes when the test ends.
+// CreateTable creates a table with a schema, under a unique name, which it returns. The table is
+// deleted when the test ends.
 func (e *Engine) CreateTable(t testing.TB, schema func(name string) *dynamodb.CreateTableInput) string {
 	t.Helper()
 	name := "larder-test-" + rand.Text()

@@ -16,11 +16,10 @@ import (
 )
 
 const (
-	// heap is for requests alone: tables are in memory of SQLite's own.
+	// heap is only for requests: tables are in SQLite's own memory.
 	heap = "-Xmx256m"
 
-	// quickly keeps the virtual machine from optimising what does not run for
-	// long enough to make up for it.
+	// quickly limits the optimiser of the virtual machine: the process is too short for it.
 	quickly = "-XX:TieredStopAtLevel=1"
 
 	startTimeout = time.Minute
@@ -32,7 +31,7 @@ var pom []byte
 
 var local = enginetest.Engine{Folder: enginetest.Folder("dynamodb-local"), Pom: pom, Missing: missing}
 
-// launch starts DynamoDB Local. The test is over where that cannot be.
+// launch starts DynamoDB Local. If it cannot, the test ends.
 func launch(t testing.TB) (endpoint string, stop func()) {
 	t.Helper()
 	local.Need(t)
@@ -78,7 +77,7 @@ func run() (endpoint string, stop func(), err error) {
 	return endpoint, stop, nil
 }
 
-// await returns once the engine answers, whatever it says.
+// await returns when the engine gives any answer.
 func await(endpoint string, ended <-chan struct{}) error {
 	timeout := time.After(startTimeout)
 	for {

@@ -1,5 +1,5 @@
-// Package enginetest is what DynamoDB Local and Keycloak have in common: programs that
-// are fetched, as a pom.xml says, into .cache of the repository, and that tests run.
+// Package enginetest is what DynamoDB Local and Keycloak have in common: a pom.xml says which
+// version is fetched into .cache of the repository, and tests run them.
 package enginetest
 
 import (
@@ -11,13 +11,13 @@ import (
 
 // Engine is a program that tests run.
 type Engine struct {
-	Folder  string // where it is when it has been fetched
-	Pom     []byte // the pom.xml of the version that is wanted
-	Missing string // what is said where it has not been fetched
+	Folder  string // of the fetched engine
+	Pom     []byte // the pom.xml of the wanted version
+	Missing string // the message if it has not been fetched
 }
 
-// Folder is the one of an engine by its name in .cache. It is to be asked for before any
-// test can change the working directory.
+// Folder returns the folder of an engine by its name in .cache. It must be called before a test
+// changes the working directory.
 func Folder(name string) string {
 	dir, err := os.Getwd()
 	for err == nil && dir != filepath.Dir(dir) {
@@ -29,7 +29,7 @@ func Folder(name string) string {
 	return filepath.Join(dir, ".cache", name)
 }
 
-// Fetched says that the engine is here, of the version that is wanted.
+// Fetched says whether the engine is here, in the wanted version.
 func (e Engine) Fetched() bool {
 	copied, err := os.ReadFile(filepath.Join(e.Folder, "pom.xml"))
 	return err == nil && bytes.Equal(copied, e.Pom)

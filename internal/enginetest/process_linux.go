@@ -2,8 +2,7 @@ package enginetest
 
 import "syscall"
 
-// DiesWithParent has the kernel kill an engine when the process ends that started it,
-// however it does.
+// DiesWithParent makes the kernel kill an engine when its parent process ends, for any reason.
 func DiesWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

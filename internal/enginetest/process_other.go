@@ -4,6 +4,5 @@ package enginetest
 
 import "syscall"
 
-// DiesWithParent is what Linux alone can do: elsewhere whoever starts an engine has to
-// end it.
+// DiesWithParent works only on Linux: elsewhere the process that starts an engine must end it.
 func DiesWithParent() *syscall.SysProcAttr { return nil }

@@ -1,10 +1,9 @@
-// Package keycloaktest gives tests a real provider of identities: Keycloak,
-// which `make keycloak` fetches, with its database in memory.
+// Package keycloaktest gives tests a real identity provider: Keycloak, which `make keycloak`
+// fetches, with its database in memory.
 //
-// It takes a while to start. So the command with/ has one start beside a
-// command, whose tests share it; without that, there is one for each test binary
-// that asks for it. All tests share its one realm, in which each registry is a
-// client of its own.
+// It takes a while to start. So the command with/ starts one beside a command, whose tests share
+// it; otherwise each test binary that needs one starts its own. All tests share its one realm, in
+// which each registry is a client.
 package keycloaktest
 
 import (
@@ -27,7 +26,7 @@ import (
 )
 
 const (
-	// variable has the URL of what says where the Keycloak is that is shared.
+	// variable is the variable with the URL that names the shared Keycloak.
 	variable = "LARDER_KEYCLOAK"
 
 	missing = "no Keycloak to log in with: run `make keycloak`"
@@ -51,11 +50,11 @@ type Server struct {
 var started struct {
 	sync.Mutex
 	server *Server
-	own    *process // nil where it is shared
+	own    *process // nil if it is shared
 }
 
-// Run runs the tests of a binary, a [*testing.M] or what has one, and stops its
-// Keycloak after them. It is for TestMain, which exits with the result.
+// Run runs the tests of a binary, a [*testing.M] or a type with one, and stops its Keycloak after
+// them. TestMain calls it, and exits with the result.
 func Run(m interface{ Run() int }) int {
 	defer func() {
 		if started.own != nil {
@@ -65,8 +64,8 @@ func Run(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// Start is the Keycloak to test with. The first call waits until it serves.
-// Without one, the test is skipped, or fails if CI is set.
+// Start returns the Keycloak to test with. The first call waits until it serves. Without one, the
+// test is skipped, or fails if CI is set.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	started.Lock()
@@ -91,7 +90,7 @@ func Start(t testing.TB) *Server {
 	return started.server
 }
 
-// client trusts Keycloak alone.
+// client returns a client that trusts only Keycloak.
 func (s *Server) client() *http.Client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.CA)
@@ -100,18 +99,17 @@ func (s *Server) client() *http.Client {
 	}}
 }
 
-// Issuer is how Keycloak calls itself where the people are: the realm of
-// realm.json.
+// Issuer returns the issuer URL of the realm of realm.json, which has the people.
 func (s *Server) Issuer() string { return s.URL + "/realms/acme" }
 
-// Identity is what the company says of a pipeline of its own, to the registry
-// at registry.example.com.
+// Identity returns the company's identity token of its pipeline, for the registry at
+// registry.example.com.
 func (s *Server) Identity(ctx context.Context) (string, error) {
 	got, err := s.token(ctx, s.Issuer(), "pipeline", "a secret of the pipeline's")
 	return got.Identity, err
 }
 
-// token is what a realm gives one of its clients in the client's own name.
+// token gets the token that a realm gives one of its clients for itself.
 func (s *Server) token(ctx context.Context, issuer, client, secret string) (got struct {
 	Access   string `json:"access_token"`
 	Identity string `json:"id_token"`
@@ -128,8 +126,8 @@ func (s *Server) token(ctx context.Context, issuer, client, secret string) (got 
 	return got, s.do(request, &got)
 }
 
-// Register makes an application known that people can log in to, and that they
-// are sent back to at one URL. Without a secret it is a public client.
+// Register registers an application to which people can log in, with one redirect URL. Without a
+// secret it is a public client.
 func (s *Server) Register(ctx context.Context, client, secret, redirect string) error {
 	return s.admin(ctx, http.MethodPost, "realms/acme/clients", map[string]any{
 		"clientId":                  client,
@@ -141,8 +139,7 @@ func (s *Server) Register(ctx context.Context, client, secret, redirect string) 
 	})
 }
 
-// RotateKeys has it sign by another key from now on. Those before it are still
-// published.
+// RotateKeys makes it sign with a new key from now on. It still publishes the old ones.
 func (s *Server) RotateKeys(ctx context.Context) error {
 	return s.admin(ctx, http.MethodPost, "realms/acme/components", map[string]any{
 		"name":         "rsa-" + rand.Text(),
@@ -152,7 +149,7 @@ func (s *Server) RotateKeys(ctx context.Context) error {
 	})
 }
 
-// admin asks the admin API for something, with a document.
+// admin sends a request with a document to the admin API.
 //
 // https://www.keycloak.org/docs-api/26.4.0/rest-api/index.html
 func (s *Server) admin(ctx context.Context, method, path string, document any) error {
@@ -173,8 +170,7 @@ func (s *Server) admin(ctx context.Context, method, path string, document any) e
 	return s.do(request, nil)
 }
 
-// do sends a request, wants it to succeed, and reads the answer into out unless
-// that is nil.
+// do sends a request, which must succeed, and reads the answer into out unless that is nil.
 func (s *Server) do(request *http.Request, out any) error {
 	response, err := s.client().Do(request)
 	if err != nil {

@@ -28,9 +28,8 @@ import (
 // two cores it takes fifteen seconds.
 const startTimeout = 4 * time.Minute
 
-// javaOptions bound the memory to some 400 MB, and keep the virtual machine from
-// optimising what does not run for long enough to make up for it. What is added
-// to them is what Keycloak's own kc.sh says.
+// javaOptions bound the memory to some 400 MB, and limit the optimiser of the virtual machine,
+// because the process is short. The others are those of Keycloak's own kc.sh.
 var javaOptions = []string{
 	"-Xmx192m", "-XX:MaxMetaspaceSize=192m", "-XX:ReservedCodeCacheSize=64m", "-XX:+ExitOnOutOfMemoryError",
 	"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
@@ -47,15 +46,14 @@ var pom []byte
 
 var program = enginetest.Engine{Folder: enginetest.Folder("keycloak"), Pom: pom, Missing: missing}
 
-// realm is the company of the tests: its people, and how their groups come as
-// claims.
+// realm is the company of the tests: its people, and the claims of their groups.
 //
 //go:embed realm.json
 var realm json.RawMessage
 
 // process is a Keycloak that starts or runs.
 type process struct {
-	server Server // without its URL, which it says when it serves
+	server Server // without its URL, which it prints when it serves
 	dir    string // for what it writes
 	cmd    *exec.Cmd
 	ended  chan struct{} // closed when it has ended
@@ -111,10 +109,10 @@ func (p *process) stop() {
 	_ = os.RemoveAll(p.dir)
 }
 
-// listens is what it logs when it serves.
+// listens is the form of its log line when it serves.
 var listens = regexp.MustCompile(`Listening on: (https://127\.0\.0\.1:\d+)`)
 
-// await returns once it serves, and has the realm.
+// await returns when it serves and has the realm.
 func (p *process) await(ctx context.Context) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -129,7 +127,7 @@ func (p *process) await(ctx context.Context) (*Server, error) {
 	return &server, nil
 }
 
-// awaitURL returns where it serves, once it does.
+// awaitURL waits until it serves, and returns its URL.
 func (p *process) awaitURL(ctx context.Context) (string, error) {
 	for {
 		log, err := os.ReadFile(p.server.Log)
@@ -150,8 +148,8 @@ func (p *process) awaitURL(ctx context.Context) (string, error) {
 	}
 }
 
-// writeCertificate writes a certificate for 127.0.0.1 and its key to files, and
-// returns what is to be trusted for it.
+// writeCertificate writes a certificate for 127.0.0.1 and its key to files, and returns the CA to
+// trust.
 func writeCertificate(chain, key string) (ca []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"time"
 )
 
-// With runs a command while a Keycloak starts beside it, which all tests share
-// that the command runs, and stops it after the command. The error is that of
-// the command: whoever needs Keycloak hears why it does not run. Canceled, the
-// command is asked to end.
+// With runs a command while a Keycloak starts beside it, which all tests of the command share,
+// and stops it after the command. The error is that of the command: a test that needs Keycloak
+// reports why it does not run. If the context is canceled, the command is asked to end.
 func With(ctx context.Context, name string, args ...string) error {
 	if !program.Fetched() {
 		return fmt.Errorf("%s", missing)
@@ -42,8 +41,8 @@ func With(ctx context.Context, name string, args ...string) error {
 	return cmd.Run()
 }
 
-// answers tells whoever asks where Keycloak serves, as soon as it does, or why
-// it does not.
+// answers answers requests with the URL of Keycloak, when it serves, or with the reason why it
+// does not.
 func (p *process) answers() http.Handler {
 	await := sync.OnceValues(func() (*Server, error) { return p.await(context.Background()) })
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -56,7 +55,7 @@ func (p *process) answers() http.Handler {
 	})
 }
 
-// ask is the other side of answers.
+// ask asks the handler of answers.
 func ask(ctx context.Context, url string) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -12,11 +12,11 @@ var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 ` +
 	`Credential=([^/, ]+)/(\d{8})/([^/, ]+)/([^/, ]+)/aws4_request, *` +
 	`SignedHeaders=([a-z0-9;-]+), *Signature=([0-9a-f]{64})$`)
 
-// maxClockSkew is how far the client's clock may be off.
+// maxClockSkew is the largest error of the client's clock.
 const maxClockSkew = 5 * time.Minute
 
-// checkAuthorization checks the form and the scope of Signature Version 4, as
-// far as that goes without the secret.
+// checkAuthorization checks what it can of Signature Version 4 without the secret: the form and
+// the scope.
 func checkAuthorization(region string, r *http.Request) error {
 	header := r.Header.Get("Authorization")
 	if header == "" {

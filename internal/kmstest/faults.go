@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Fault answers in place of the server, and may call answer for the server's
-// own answer.
+// Fault answers in place of the server. It may call answer for the server's own answer.
 type Fault func(w http.ResponseWriter, r *http.Request, answer http.HandlerFunc)
 
-// Always is a number of times without end.
+// Always is the number of times that means for ever.
 const Always = -1
 
 type failure struct {
@@ -18,16 +17,15 @@ type failure struct {
 	left  int // or Always
 }
 
-// Fail makes the next requests for an operation fail, so many times. It takes
-// the place of what it was called with for the operation before; zero times
-// ends that.
+// Fail makes the next requests for an operation fail, times times. It replaces an earlier call
+// for the operation; 0 times ends that.
 func (h *Handler) Fail(operation string, times int, fault Fault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures[operation] = failure{fault, times}
 }
 
-// arrival counts a request, and returns its fault, if it is to have one.
+// arrival counts a request, and returns its fault or nil.
 func (h *Handler) arrival(operation string) Fault {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,12 +69,12 @@ func Deny() Fault {
 	}
 }
 
-// Cut closes the connection without doing what was asked for.
+// Cut closes the connection without doing the request.
 func Cut() Fault {
 	return func(http.ResponseWriter, *http.Request, http.HandlerFunc) { panic(http.ErrAbortHandler) }
 }
 
-// Lose does what was asked for and closes the connection without an answer.
+// Lose does the request and closes the connection without an answer.
 func Lose() Fault {
 	return func(_ http.ResponseWriter, r *http.Request, answer http.HandlerFunc) {
 		answer(httptest.NewRecorder(), r)
@@ -84,8 +82,7 @@ func Lose() Fault {
 	}
 }
 
-// CutShort does what was asked for and closes the connection in the middle of
-// the answer.
+// CutShort does the request and closes the connection in the middle of the answer.
 func CutShort() Fault {
 	return func(w http.ResponseWriter, r *http.Request, answer http.HandlerFunc) {
 		whole := httptest.NewRecorder()

@@ -55,8 +55,8 @@ func (h *Handler) Change(change func(*Key)) {
 	change(&h.key)
 }
 
-// Requests returns how many requests there were for each operation, those that
-// failed included. A client's retries are requests.
+// Requests returns the number of requests for each operation, with failed ones. A client's
+// retries are requests.
 func (h *Handler) Requests() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *Handler) Requests() map[string]int {
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Read whole, so that the server notices a client that leaves.
+	// The body is read whole, so that the server notices a client that leaves.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		writeError(w, &exception{http.StatusRequestEntityTooLarge, "RequestEntityTooLargeException", err.Error()})
@@ -123,8 +123,8 @@ func (h *Handler) handle(r *http.Request) (any, error) {
 	return nil, refuse("UnknownOperationException", "no operation %q", operationOf(r))
 }
 
-// meant is the key that a request names, and the first one where it names none
-// that is there. It leaves the body to be read again.
+// meant returns the key that a request names, or the first key if there is no such key. The body
+// can be read again.
 func (h *Handler) meant(r *http.Request) (Key, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -132,7 +132,7 @@ func (h *Handler) meant(r *http.Request) (Key, error) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var input keyInput
-	_ = json.Unmarshal(body, &input) // whatever is wrong with it is said by who reads it strictly
+	_ = json.Unmarshal(body, &input) // serve reads it strictly, and reports what is wrong
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, key := range h.created {

@@ -1,19 +1,19 @@
 // Package kmstest is a KMS for tests: a server with an RSA key that speaks the
 // wire protocol of AWS KMS, JSON 1.1 over HTTP, for the operations DescribeKey,
-// GetPublicKey and Sign, and for GetKeyPolicy and CreateKey, by which a key is
+// GetPublicKey and Sign, and for GetKeyPolicy and CreateKey, with which a key is
 // replaced. It really signs, it counts requests, and it fails when a test wants
 // it to.
 //
-// It knows of each operation what a client that signs needs, and refuses
-// everything else, even where KMS would let it pass: fields that it does not
-// know, grant tokens, dry runs. A request must carry a Signature Version 4 for
-// the service kms, of the key's region and of today; the signature itself is
-// not checked, and there are no policies: any credentials will do. Nothing is
-// eventually consistent here, and nothing is throttled by itself.
+// It knows the part of each operation that a client needs to sign, and refuses
+// everything else, even if KMS would accept it: unknown fields, grant tokens,
+// dry runs. A request must have a Signature Version 4 for the service kms, of
+// the key's region and of today. The signature itself is not checked, and there
+// are no policies: all credentials work. Nothing is eventually consistent here,
+// and nothing is throttled by itself.
 //
-// [Start] serves within a test. [New] is the same as an http.Handler, for a
-// server of its own. The protocol is written down here a second time and not
-// taken from the SDK, so that the two are held against each other.
+// [Start] serves within a test. [New] makes an http.Handler for another server.
+// The protocol is not taken from the SDK but written a second time, so that the
+// two are compared.
 package kmstest
 
 import (
@@ -45,8 +45,8 @@ type Key struct {
 	Algorithms []string // those for signing
 }
 
-// NewKey is an enabled key for signing. Its ID depends on nothing but the
-// private key, and its creation is long ago and not at a full second.
+// NewKey makes an enabled key for signing. Its ID depends only on the private key. Its creation is
+// long ago and not at a full second.
 func NewKey(private *rsa.PrivateKey) Key {
 	id := sha256.Sum256(private.N.Bytes())
 	return Key{
@@ -71,8 +71,8 @@ func (k Key) arnOf(resource string) string {
 
 func (k Key) spec() string { return fmt.Sprintf("RSA_%d", k.Private.N.BitLen()) }
 
-// RSAKey returns a private key of 2048, 3072 or 4096 bits, as KMS has them. It
-// is the same one throughout the process, for a large one takes seconds to make.
+// RSAKey returns a private key of 2048, 3072 or 4096 bits, as KMS has them. It is always the same
+// one in a process, because a large one takes seconds to make.
 func RSAKey(t testing.TB, bits int) *rsa.PrivateKey {
 	t.Helper()
 	rsaKeys.Lock()

@@ -77,8 +77,7 @@ type createInput struct {
 	Tags                                   []struct{ TagKey, TagValue string }
 }
 
-// create makes a key for signing like the first one, beside it and without an
-// alias.
+// create makes another key for signing like the first one, without an alias.
 func (h *Handler) create(first Key, input createInput) (any, error) {
 	switch {
 	case input.KeySpec != first.spec() || input.KeyUsage != first.Usage:
@@ -119,7 +118,7 @@ type signInput struct {
 	SigningAlgorithm string
 }
 
-// algorithms are those that RSA keys sign with.
+// algorithms are the signing algorithms of RSA keys.
 var algorithms = map[string]crypto.SignerOpts{
 	"RSASSA_PKCS1_V1_5_SHA_256": crypto.SHA256,
 	"RSASSA_PKCS1_V1_5_SHA_384": crypto.SHA384,
@@ -156,8 +155,7 @@ func sign(key Key, input signInput) (any, error) {
 	return map[string]any{"KeyId": key.ARN(), "Signature": signature, "SigningAlgorithm": algorithm}, nil
 }
 
-// digest is what gets signed: a message that is not said to be a digest is
-// hashed, also where it is one.
+// digest returns the digest to sign. It hashes a message unless its type is DIGEST.
 func (i signInput) digest(hash crypto.Hash) ([]byte, error) {
 	if len(i.Message) == 0 || len(i.Message) > maxMessage {
 		return nil, invalid("1 validation error detected: Value at 'message' failed to satisfy constraint: "+
@@ -178,8 +176,7 @@ func (i signInput) digest(hash crypto.Hash) ([]byte, error) {
 		"Member must satisfy enum value set: [RAW, DIGEST]", i.MessageType)
 }
 
-// find says whether id names the key: by its ID, its ARN, its alias or the ARN
-// of that.
+// find says whether id names the key: by its ID, its ARN, its alias or the alias's ARN.
 func (k Key) find(id string) error {
 	resource, local := strings.CutPrefix(id, k.arnOf(""))
 	switch {

@@ -1,5 +1,5 @@
-// Package lambdatest runs the binary of a function as Lambda does: in an
-// environment of its own, over the Runtime API, one invocation at a time.
+// Package lambdatest runs the binary of a function as Lambda does: in its own environment, over
+// the Runtime API, one invocation at a time.
 //
 // An environment that exits, or does not answer in time, is replaced by a new
 // one for the next invocation.
@@ -16,8 +16,7 @@ import (
 	"github.com/larder-registry/larder/internal/logtest"
 )
 
-// DefaultTimeout is how long an invocation may take whose context has no
-// deadline.
+// DefaultTimeout bounds an invocation whose context has no deadline.
 const DefaultTimeout = time.Minute
 
 // MaxResponse is the largest response of a function, in bytes.
@@ -42,8 +41,7 @@ type Error struct {
 
 func (e *Error) Error() string { return "the function failed: " + e.Type + ": " + e.Message }
 
-// ErrExited says that the function's process ended in the course of an
-// invocation.
+// ErrExited says that the function's process ended during an invocation.
 var ErrExited = errors.New("the function exited")
 
 // Start deploys a function until the test ends, with env ("NAME=value") as the
@@ -93,8 +91,7 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return response, nil
 }
 
-// invoke invokes the current environment, and retires it where it did not
-// survive that.
+// invoke invokes the current environment, and retires it if it did not survive that.
 func (f *Function) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if f.current == nil {
 		var err error
@@ -118,8 +115,7 @@ func (f *Function) Setenv(name, value string) {
 	f.retire()
 }
 
-// Logs is what the function has written to its standard output and error, in
-// all its environments.
+// Logs returns the standard output and error of the function, in all its environments.
 func (f *Function) Logs() string { return f.logs.String() }
 
 // ColdStart starts a binary, and returns how long it took from the start of the

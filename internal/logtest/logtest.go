@@ -1,4 +1,4 @@
-// Package logtest is the log of a test: what some write while the test reads it.
+// Package logtest is the log of a test, which reads it while others write it.
 package logtest
 
 import (
@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Log is all that was written to it. It is safe for concurrent use, and its zero
-// value is empty.
+// Log keeps what is written to it. It is safe for concurrent use, and its zero value is empty.
 type Log struct {
 	mu      sync.Mutex
 	written bytes.Buffer

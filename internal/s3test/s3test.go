@@ -1,6 +1,5 @@
-// Package s3test starts a real S3 for tests: a gateway on a loopback port over
-// a temporary folder, with one versioned bucket in it. It also plays the users,
-// who reach the bucket without the registry.
+// Package s3test starts a real S3 for tests: a gateway on a loopback port over a temporary folder,
+// with one versioned bucket. It also plays the users, who reach the bucket without the registry.
 package s3test
 
 import (
@@ -37,17 +36,16 @@ type Server struct {
 	Bucket    string // versioned, and empty at first
 }
 
-// Start starts an S3 that stops when the test ends. The gateway keeps its
-// state in globals and in the working directory, so there is one at a time, no
-// test that starts one can be parallel, and the working directory is another
-// one until the test ends.
+// Start starts an S3 that stops when the test ends. The gateway keeps its state in globals and in
+// the working directory. So there is only one at a time, a test that starts one cannot be
+// parallel, and the working directory is changed until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return StartIn(t, t.TempDir())
 }
 
-// StartIn is Start with a folder in which it keeps all. What another one has kept
-// there it has, too.
+// StartIn is Start with a folder in which it keeps all data. It also has the data of an earlier
+// one in the folder.
 func StartIn(t testing.TB, dir string) *Server {
 	t.Helper()
 	s := &Server{Region: "us-east-1", AccessKey: "test", SecretKey: "test-secret", Bucket: "larder-test"}
@@ -64,7 +62,7 @@ func StartIn(t testing.TB, dir string) *Server {
 	return nil
 }
 
-// start serves until the test ends, or returns why that cannot be.
+// start serves until the test ends, or returns why it cannot.
 func (s *Server) start(t testing.TB, dir string) error {
 	backend, err := newBackend(t, dir)
 	if err != nil {
@@ -108,7 +106,7 @@ func (s *Server) start(t testing.TB, dir string) error {
 	return nil
 }
 
-// objectsFolder is where a server keeps the current versions of all objects.
+// objectsFolder is the folder of the current versions of all objects.
 const objectsFolder = "objects"
 
 // newBackend keeps objects in a folder, and their metadata in extended

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Fault is what goes wrong with a request. The client sees the same in each
-// case, an answer that it does not try again after.
+// Fault is a fault of a request. The client always gets the same answer, after which it does not
+// try again.
 type Fault int
 
 // The faults.
@@ -20,14 +20,14 @@ const (
 
 // Transport counts requests, and fails those that a test picks.
 type Transport struct {
-	// Fault picks; it may be called by several goroutines at once. Nil:
-	// none fails.
+	// Fault picks the fault of a request. It may be called by several goroutines at once. Nil:
+	// no request fails.
 	Fault func(*http.Request) Fault
 
 	count atomic.Int64
 }
 
-// Count is how many requests there were.
+// Count returns the number of requests.
 func (t *Transport) Count() int { return int(t.count.Load()) }
 
 // RoundTrip implements [http.RoundTripper].

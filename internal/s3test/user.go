@@ -21,7 +21,7 @@ func (s *Server) Client() *s3.Client {
 	})
 }
 
-// Another is another bucket on the same server, versioned and empty.
+// Another makes another bucket on the same server, versioned and empty.
 func (s *Server) Another(t testing.TB, bucket string) *Server {
 	t.Helper()
 	another := *s
@@ -43,15 +43,13 @@ func (s *Server) createBucket(t testing.TB) {
 	}
 }
 
-// Upload writes an object as a user does, with tags of the user's own (nil for
-// none), and returns its version.
+// Upload writes an object as a user, with the user's own tags (or nil), and returns its version.
 func (s *Server) Upload(t testing.TB, key string, body []byte, tags map[string]string) string {
 	t.Helper()
 	return s.upload(t, key, body, tags, map[string]string{"origin": "user"})
 }
 
-// UploadFrom writes an object as a user does who says of what source it was made,
-// and returns its version.
+// UploadFrom writes an object as a user who names its source, and returns its version.
 func (s *Server) UploadFrom(t testing.TB, key string, body []byte, source string) string {
 	t.Helper()
 	return s.upload(t, key, body, nil, map[string]string{"origin": "user", "source": source})
@@ -76,8 +74,7 @@ func (s *Server) upload(t testing.TB, key string, body []byte, tags, metadata ma
 	return aws.ToString(out.VersionId)
 }
 
-// Delete deletes an object as a user does: its versions stay, behind a delete
-// marker.
+// Delete deletes an object as a user: its versions stay, behind a delete marker.
 func (s *Server) Delete(t testing.TB, key string) {
 	t.Helper()
 	if _, err := s.Client().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &s.Bucket, Key: &key}); err != nil {
@@ -85,8 +82,7 @@ func (s *Server) Delete(t testing.TB, key string) {
 	}
 }
 
-// Tags are the tags of an object version, or of the current one where version
-// is empty.
+// Tags returns the tags of an object version, or of the current one if version is empty.
 func (s *Server) Tags(t testing.TB, key, version string) map[string]string {
 	t.Helper()
 	in := &s3.GetObjectTaggingInput{Bucket: &s.Bucket, Key: &key}

@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A template is a CloudFormation template, with its intrinsic functions in
-// their long form: a map of one entry, such as "Ref" or "Fn::Sub".
+// A template is a CloudFormation template. Its intrinsic functions have their long form: a map of
+// one entry, such as "Ref" or "Fn::Sub".
 type template struct {
 	values     Values
 	parameters map[string]string
@@ -49,8 +49,8 @@ func readTemplate(path string, v Values) (*template, error) {
 	return t, nil
 }
 
-// decode turns YAML into maps, lists and scalars. A tag of CloudFormation's,
-// such as !Sub, becomes the map that it is short for.
+// decode turns YAML into maps, lists and scalars. A tag of CloudFormation, such as !Sub, becomes
+// its long form.
 func decode(node *yaml.Node) (any, error) {
 	if node.Kind == yaml.DocumentNode {
 		return decode(node.Content[0])
@@ -127,7 +127,7 @@ func (t *template) readParameters() (map[string]string, error) {
 	return parameters, nil
 }
 
-// checkParameter holds a value against its declaration, as CloudFormation does.
+// checkParameter checks a value with its declaration, as CloudFormation does.
 func checkParameter(p tree, value string) error {
 	if pattern := p.at("AllowedPattern"); pattern.there() {
 		if matched, err := regexp.MatchString("^(?:"+pattern.text()+")$", value); err != nil || !matched {
@@ -170,7 +170,7 @@ func (t *template) checkRules() error {
 	return nil
 }
 
-// removed is what AWS::NoValue turns a value into.
+// removed is the value of AWS::NoValue.
 type removed struct{}
 
 // resolve replaces the intrinsic functions in a value.
@@ -216,7 +216,7 @@ func (t *template) resolveList(list []any) (any, error) {
 	return resolved, nil
 }
 
-// intrinsic says whether a map stands for an intrinsic function.
+// intrinsic says whether a map is an intrinsic function.
 func intrinsic(fields map[string]any) (name string, argument any, ok bool) {
 	if len(fields) != 1 {
 		return "", nil, false
@@ -268,7 +268,7 @@ func (t *template) call(name string, argument any) (any, error) {
 	}
 }
 
-// ref is what Ref gives for a parameter, a pseudo parameter or a resource.
+// ref returns the Ref of a parameter, a pseudo parameter or a resource.
 func (t *template) ref(name string) (any, error) {
 	if value, ok := t.parameters[name]; ok {
 		return value, nil
@@ -290,8 +290,7 @@ func (t *template) ref(name string) (any, error) {
 
 var variable = regexp.MustCompile(`\$\{([^!}][^}]*)\}`)
 
-// substitution is the argument of Fn::Sub: a text, or one with variables of its
-// own.
+// substitution reads the argument of Fn::Sub: a text, or a text with its own variables.
 func substitution(argument any) (text string, own map[string]any, err error) {
 	if list, ok := argument.([]any); ok && len(list) == 2 {
 		argument = list[0]
@@ -326,7 +325,7 @@ func (t *template) substitute(argument any) (any, error) {
 	return result, errors.Join(errs...)
 }
 
-// condition is the value of a condition's expression.
+// condition returns the value of a condition's expression.
 func (t *template) condition(expression any) (bool, error) {
 	fields, _ := expression.(map[string]any)
 	for name, argument := range fields {
@@ -369,7 +368,7 @@ func (t *template) exists(r tree) (bool, error) {
 	return t.condition(map[string]any{"Condition": condition.value})
 }
 
-// attribute is what a resource's Ref or GetAtt gives.
+// attribute returns a resource's Ref or GetAtt.
 func (t *template) attribute(name, attribute string) (string, error) {
 	declaration, ok := t.section("Resources")[name]
 	if !ok {
@@ -403,11 +402,10 @@ func (t *template) attribute(name, attribute string) (string, error) {
 	return find.value(t.values, id), nil
 }
 
-// logicalID stands for the name of the resource in the template.
+// logicalID means the name of the resource in the template.
 const logicalID = "!"
 
-// attributes are what Ref and GetAtt give for each type of resource, made from
-// one of its properties.
+// attributes are the Ref and GetAtt of each type of resource, made from one of its properties.
 var attributes = map[string]struct {
 	property string
 	value    func(v Values, id string) string
@@ -438,7 +436,7 @@ var attributes = map[string]struct {
 
 func plain(_ Values, id string) string { return id }
 
-// resources are the resolved resources that there are, by type and name.
+// resources returns the existing resources, resolved, by type and name.
 func (t *template) resources() (map[string]map[string]tree, error) {
 	byType := map[string]map[string]tree{}
 	for _, name := range slices.Sorted(maps.Keys(t.section("Resources"))) {

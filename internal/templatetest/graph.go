@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Cycle finds resources of a SAM template that wait for each other, through
-// Ref, GetAtt, Sub and DependsOn, whatever the conditions say. It returns the
-// names on the way around, or nil.
+// Cycle finds resources of a SAM template that wait for each other, through Ref, GetAtt, Sub and
+// DependsOn, with all conditions true. It returns the names in the cycle, or nil.
 func Cycle(file string, v Values) ([]string, error) {
 	t, err := readTemplate(file, v)
 	if err != nil {
@@ -37,7 +36,7 @@ func Cycle(file string, v Values) ([]string, error) {
 	return findCycle(edges), nil
 }
 
-// references are the names that a value refers to.
+// references returns the names that a value refers to.
 func references(value any) []string {
 	var names []string
 	switch v := value.(type) {

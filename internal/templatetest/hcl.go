@@ -21,16 +21,15 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// A module is a Terraform module that is evaluated as its plan would be, with
-// what AWS would answer filled in. Everything is evaluated once, when it is
-// first referred to.
+// A module is a Terraform module that is evaluated like a plan, with the answers of AWS filled in.
+// Everything is evaluated once, at the first reference.
 type module struct {
 	values  Values
 	given   map[string]string           // variables, by name
 	blocks  map[string]*hclsyntax.Block // by address: var.x, data.t.x, t.x, output.x
 	locals  map[string]hclsyntax.Expression
 	known   map[string]cty.Value // by address
-	pending []string             // the addresses under way: one that is met again is a cycle
+	pending []string             // the addresses that are being evaluated, to find cycles
 	bodies  map[string]tree      // of every resource instance, by address with its key
 }
 
@@ -60,8 +59,7 @@ func readModule(dir string, v Values) (*module, error) {
 	return m, nil
 }
 
-// snakeCase is how Terraform writes a name that CloudFormation writes in camel
-// case.
+// snakeCase writes a name in camel case, as in CloudFormation, in snake case, as in Terraform.
 func snakeCase(name string) string {
 	var b strings.Builder
 	for n, c := range name {
@@ -104,7 +102,7 @@ func (m *module) readFile(path string) error {
 	return nil
 }
 
-// evaluate evaluates everything and reports the first thing that is wrong.
+// evaluate evaluates everything and reports the first error.
 func (m *module) evaluate() error {
 	for _, address := range slices.Sorted(maps.Keys(m.blocks)) {
 		if _, err := m.value(address); err != nil {
@@ -114,7 +112,7 @@ func (m *module) evaluate() error {
 	return nil
 }
 
-// value is what an address stands for.
+// value returns the value of an address.
 func (m *module) value(address string) (cty.Value, error) {
 	if value, ok := m.known[address]; ok {
 		return value, nil
@@ -149,7 +147,7 @@ func (m *module) find(address string) (cty.Value, error) {
 	}
 }
 
-// variable is a variable's value, which must pass its validations.
+// variable returns a variable's value, which must pass its validations.
 func (m *module) variable(name string, block *hclsyntax.Block) (cty.Value, error) {
 	value := cty.StringVal(m.given[name])
 	if _, given := m.given[name]; !given {
@@ -175,7 +173,7 @@ func (m *module) variable(name string, block *hclsyntax.Block) (cty.Value, error
 	return value, nil
 }
 
-// typed is a value as a variable has it. A list is given as CloudFormation has it, with commas.
+// typed converts a value to a variable's type. A list is given as in CloudFormation, with commas.
 func typed(kind hclsyntax.Expression, value cty.Value) (cty.Value, error) {
 	if call, ok := kind.(*hclsyntax.FunctionCallExpr); ok && call.Name == "list" && value.Type() == cty.String {
 		var elements []cty.Value
@@ -195,7 +193,7 @@ func typed(kind hclsyntax.Expression, value cty.Value) (cty.Value, error) {
 	return value, nil
 }
 
-// check is a validation or a precondition.
+// check checks a validation or a precondition.
 func (m *module) check(block *hclsyntax.Block, scope map[string]cty.Value) error {
 	holds, err := m.expression(block.Body.Attributes["condition"].Expr, scope)
 	if err != nil {
@@ -211,8 +209,8 @@ func (m *module) check(block *hclsyntax.Block, scope map[string]cty.Value) error
 	return errors.New(message.AsString())
 }
 
-// resource is the value of a resource or data source: one object, or a
-// collection of them under count or for_each.
+// resource returns the value of a resource or data source: one object, or a collection of objects
+// with count or for_each.
 func (m *module) resource(address string, block *hclsyntax.Block) (cty.Value, error) {
 	if attribute, ok := block.Body.Attributes["count"]; ok {
 		count, err := m.expression(attribute.Expr, nil)
@@ -251,7 +249,7 @@ func (m *module) resource(address string, block *hclsyntax.Block) (cty.Value, er
 	return cty.ObjectVal(instances), nil
 }
 
-// instance is one instance of a resource: what is configured and what AWS adds.
+// instance returns one instance of a resource: its configuration and what AWS adds.
 func (m *module) instance(address string, block *hclsyntax.Block, scope map[string]cty.Value) (cty.Value, error) {
 	if err := m.preconditions(block, scope); err != nil {
 		return cty.NilVal, err
@@ -281,11 +279,11 @@ func (m *module) instance(address string, block *hclsyntax.Block, scope map[stri
 	return cty.ObjectVal(body), errors.Join(settings.err())
 }
 
-// metaArguments are for Terraform, not for a resource; what depends_on refers
-// to is still evaluated, so that it counts in a cycle.
+// metaArguments are for Terraform, not for a resource; references of depends_on are still
+// evaluated, to find cycles.
 var metaArguments = []string{"count", "for_each", "depends_on"}
 
-// preconditions are those of a resource, which hold before anything else of it is evaluated.
+// preconditions checks the preconditions of a resource before anything else of it is evaluated.
 func (m *module) preconditions(block *hclsyntax.Block, scope map[string]cty.Value) error {
 	for _, lifecycle := range block.Body.Blocks {
 		for _, inner := range lifecycle.Body.Blocks {
@@ -352,8 +350,8 @@ func (m *module) block(block *hclsyntax.Block, scope map[string]cty.Value, into 
 	return nil
 }
 
-// expression evaluates an expression, after all that it refers to. The scope is
-// what is only known where it stands, such as each.
+// expression evaluates an expression after its references. The scope has the values that only it
+// knows, such as each.
 func (m *module) expression(e hclsyntax.Expression, scope map[string]cty.Value) (cty.Value, error) {
 	found := map[string]map[string]cty.Value{"path": {"module": cty.StringVal("."), "root": cty.StringVal(".")}}
 	for _, traversal := range e.Variables() {
@@ -388,7 +386,7 @@ func (m *module) expression(e hclsyntax.Expression, scope map[string]cty.Value) 
 	return value, nil
 }
 
-// refer evaluates what the names lead to, and puts it where they do.
+// refer evaluates the address of the names, and adds its value to found.
 func (m *module) refer(found map[string]map[string]cty.Value, names []string) error {
 	root, name := names[0], names[1]
 	if found[root] == nil {
@@ -411,7 +409,7 @@ func (m *module) refer(found map[string]map[string]cty.Value, names []string) er
 	return nil
 }
 
-// functions are those of Terraform's functions that infra/ uses.
+// functions are the functions of Terraform that infra/ uses.
 var functions = map[string]function.Function{
 	"alltrue":          allTrueFunc,
 	"can":              tryfunc.CanFunc,
@@ -436,7 +434,7 @@ var functions = map[string]function.Function{
 	"values":           stdlib.ValuesFunc,
 }
 
-// ofFile is a function of Terraform's that looks at a file: what `make build` makes is taken to be there.
+// ofFile makes a function of Terraform that reads a file: as if `make build` had made it.
 func ofFile(answer cty.Value) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "path", Type: cty.String}},
@@ -480,8 +478,7 @@ var oneFunc = function.New(&function.Spec{
 	},
 })
 
-// answered are the attributes of a resource or data source that AWS would fill
-// in, of those that infra/ refers to.
+// answered returns the attributes of a resource or data source that AWS fills in and infra/ uses.
 func (m *module) answered(kind, address string, settings tree) (map[string]cty.Value, error) {
 	v := m.values
 	name := func(attribute string) string { return settings.at(attribute).text() }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Policy is an IAM policy: a role's, or one that a resource has.
+// Policy is an IAM policy of a role or a resource.
 type Policy []Statement
 
 // Statement is one statement of a policy. Lists are sorted.
@@ -37,9 +37,9 @@ const (
 	denied
 )
 
-// Allows reports whether the policy allows an action on a resource and does not
-// deny it. The context has one value for each condition key of the request. A
-// policy's principals are not looked at: they have to be those of the caller.
+// Allows reports whether the policy allows an action on a resource and does not deny it. The
+// context has one value for each condition key of the request. It does not check the policy's
+// principals: they must be those of the caller.
 func (p Policy) Allows(action, resource string, context map[string]string) bool {
 	return p.decide(action, resource, context) == allowed
 }
@@ -72,7 +72,7 @@ type comparison struct {
 	negated bool // holds where no pattern matches, and where the key is missing
 }
 
-// comparisons are the operators that are known.
+// comparisons are the known operators.
 var comparisons = map[string]comparison{
 	"ArnEquals":       {like, false}, // with wildcards, as IAM has it
 	"ArnNotEquals":    {like, true},
@@ -86,14 +86,14 @@ var comparisons = map[string]comparison{
 
 func equal(a, b string) bool { return a == b }
 
-// number is 0 for what is none; the values of policies are checked before.
+// number returns 0 for a text that is not a number; the values of policies are checked before.
 func number(text string) float64 {
 	n, _ := strconv.ParseFloat(text, 64)
 	return n
 }
 
-// parseOperator splits an operator from its modifiers, both of which decide on
-// a key that is missing alone: a request has one value at most for each key.
+// parseOperator splits an operator from its modifiers. These only matter for a missing key: a
+// request has at most one value for each key.
 func parseOperator(operator string) (c comparison, missingHolds bool, err error) {
 	name, forAll := strings.CutPrefix(operator, "ForAllValues:")
 	name, ifExists := strings.CutSuffix(name, "IfExists")
@@ -220,7 +220,7 @@ func parseConditions(value any) ([]Condition, error) {
 	return conditions, nil
 }
 
-// sorted is a list, or what stands for a list of one.
+// sorted returns a sorted list of texts, from a list or one text.
 func sorted(value any) []string {
 	list, ok := value.([]any)
 	if !ok {
@@ -234,7 +234,7 @@ func sorted(value any) []string {
 	return texts
 }
 
-// scalar is how a text, a number or a boolean is written.
+// scalar writes a text, a number or a boolean.
 func scalar(value any) string {
 	switch v := value.(type) {
 	case nil:

@@ -8,27 +8,26 @@ import (
 	"strings"
 )
 
-// resource is one of a deployment, by its logical name in a template, or by its
-// address in a module.
+// resource is a resource of a deployment, with its logical name in a template, or its address in a
+// module.
 type resource struct {
 	tree
 	name string
-	kept bool // when the deployment goes, or replaces it
+	kept bool // when the deployment is deleted, or replaces it
 }
 
-// reader reads a deployment from what it describes, whichever language that is in: a
-// type of resource, and each place in one, has its name in CloudFormation beside
-// that in Terraform.
+// reader reads a deployment from its description in either language: each type of resource, and
+// each place in one, is named in CloudFormation and in Terraform.
 type reader struct {
 	values    Values
 	terraform bool
 	resources map[string][]resource // by type, in the order of their names
-	read      []string              // the types that were looked at
+	read      []string              // the types that were read
 	errs      []error
 }
 
-// deployment is all that is described but its outputs. It refuses what it did not read:
-// nothing is deployed that a comparison does not see.
+// deployment reads everything but the outputs. It refuses resources that it did not read: a
+// comparison must see all that is deployed.
 func (r *reader) deployment() (*Deployment, error) {
 	d := &Deployment{
 		Functions:       r.functions(),
@@ -62,7 +61,7 @@ func (r *reader) deployment() (*Deployment, error) {
 	return d, errors.Join(r.errs...)
 }
 
-// all are the resources of a type.
+// all returns the resources of a type.
 func (r *reader) all(cloudFormation, terraform string) []resource {
 	kind := cloudFormation
 	if r.terraform {
@@ -72,7 +71,7 @@ func (r *reader) all(cloudFormation, terraform string) []resource {
 	return r.resources[kind]
 }
 
-// only is the one resource of a type.
+// only returns the one resource of a type.
 func (r *reader) only(cloudFormation, terraform string) resource {
 	found := r.all(cloudFormation, terraform)
 	if len(found) == 1 {
@@ -82,7 +81,7 @@ func (r *reader) only(cloudFormation, terraform string) resource {
 	return resource{tree: newTree(cloudFormation, nil)}
 }
 
-// named is the resource of a type with a name, which in a module comes after the type.
+// named returns the resource of a type with a name, which in a module comes after the type.
 func (r *reader) named(cloudFormation, terraform, template, module string) (resource, bool) {
 	name := template
 	if r.terraform {
@@ -97,7 +96,7 @@ func (r *reader) named(cloudFormation, terraform, template, module string) (reso
 	return resource{tree: newTree(name, nil)}, false
 }
 
-// settings are those of a bucket, which in Terraform is a resource for each.
+// settings returns the settings of a bucket of one kind. In Terraform they are a resource.
 func (r *reader) settings(bucket resource, kind string) resource {
 	if !r.terraform {
 		return bucket
@@ -147,8 +146,8 @@ func (r *reader) functions() map[string]Function {
 	return functions
 }
 
-// code is the folder that a function is made from; or where it is in S3. In Terraform it
-// is a zip beside that folder, where `make build` puts it, and the module is one folder deep.
+// code returns the folder of a function's code, or its place in S3. In Terraform it is a zip beside
+// that folder, where `make build` puts it, and the module is one folder deep.
 func code(function resource) string {
 	if !function.terraform {
 		return path.Clean(function.at("CodeUri").text())
@@ -160,7 +159,7 @@ func code(function resource) string {
 	return strings.TrimPrefix(strings.TrimSuffix(path.Clean(zip), ".zip"), "../")
 }
 
-// folder is the name of a function in the source.
+// folder returns the name of a function in the source.
 func folder(function resource, code string) string {
 	if function.terraform {
 		return keyOf(function.name)
@@ -168,7 +167,7 @@ func folder(function resource, code string) string {
 	return path.Base(code)
 }
 
-// role finds what is said of a role: who may take it, what it may do, and what bounds that.
+// role returns the trust policy, the policy and the boundary of a role.
 func (r *reader) role(arn string) (trust, policy Policy, boundary string) {
 	for _, one := range r.all("AWS::IAM::Role", "aws_iam_role") {
 		name := one.in("RoleName", "name").text()
@@ -200,7 +199,7 @@ func (r *reader) managed() map[string]Policy {
 	return policies
 }
 
-// publicAccess is what is said of public access to a bucket.
+// publicAccess are the settings of public access to a bucket.
 var publicAccess = map[string]string{
 	"BlockPublicAcls": "block_public_acls", "BlockPublicPolicy": "block_public_policy",
 	"IgnorePublicAcls": "ignore_public_acls", "RestrictPublicBuckets": "restrict_public_buckets",
@@ -274,7 +273,7 @@ func (r *reader) table() Table {
 	return table
 }
 
-// keys are the attributes of a table's primary key.
+// keys returns the attributes of a table's primary key.
 func keys(table resource) (names []string) {
 	if table.terraform {
 		return []string{table.at("hash_key").text(), table.at("range_key").text()}
@@ -395,7 +394,7 @@ func (r *reader) api(functions map[string]Function) API {
 	return a
 }
 
-// throttles are those of single routes.
+// throttles returns the throttles of single routes.
 func throttles(stage resource) map[string]Throttle {
 	all := map[string]Throttle{}
 	if stage.terraform {
@@ -431,7 +430,7 @@ func (r *reader) domain(one resource) *Domain {
 	}
 }
 
-// logGroupOf is the name of the log group that an ARN is of.
+// logGroupOf returns the name of the log group of an ARN.
 func logGroupOf(arn string) string {
 	_, name, _ := strings.Cut(arn, ":log-group:")
 	return strings.TrimSuffix(name, ":*")

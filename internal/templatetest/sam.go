@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Load reads a deployment from a SAM template. An error says what in it is not
-// understood, or which parameter it refuses.
+// Load reads a deployment from a SAM template. An error says what it does not understand, or which
+// parameter it refuses.
 func Load(file string, v Values) (*Deployment, error) {
 	t, err := readTemplate(file, v)
 	if err != nil {
@@ -33,8 +33,8 @@ func Load(file string, v Values) (*Deployment, error) {
 	return d, nil
 }
 
-// resource is a declared resource by its properties. Those that a function does not have
-// are what the template says of all functions.
+// resource returns a declared resource with its properties. A function without one has that of
+// Globals.
 func (t *template) resource(kind, name string, declared tree) resource {
 	if kind == "AWS::Serverless::Function" {
 		if !declared.at("Metadata", "SkipBuild").or(false).flag() {
@@ -55,7 +55,7 @@ func (t *template) functionDefaults() map[string]any {
 	return defaults
 }
 
-// kept says whether a resource stays when its stack goes, or replaces it.
+// kept says whether a resource stays when its stack is deleted, or replaces it.
 func kept(declared tree) bool {
 	return declared.at("DeletionPolicy").or("").text() == "Retain" && declared.at("UpdateReplacePolicy").or("").text() == "Retain"
 }
@@ -77,8 +77,8 @@ func (t *template) outputs() (map[string]string, error) {
 	return outputs, errors.Join(errs...)
 }
 
-// Kept are the properties of every resource that a CloudFormation template
-// keeps when its stack is deleted, by its name in the template.
+// Kept returns the properties of every resource that stays when the stack of a CloudFormation
+// template is deleted, by its name in the template.
 func Kept(file string, v Values) (map[string]map[string]any, error) {
 	t, err := readTemplate(file, v)
 	if err != nil {

@@ -1,12 +1,9 @@
-// Package templatetest reads how the registry is deployed on AWS, for tests:
-// template.yaml, which is for SAM, and infra/, which is for Terraform and
-// OpenTofu. Both become a [Deployment], in which every reference, condition and
-// function is resolved as for one account, region and set of parameters. So the
-// two can be compared, requests can be routed as they would be, and calls to AWS
-// can be tried against the policies.
+// Package templatetest reads how the registry is deployed on AWS, for tests: template.yaml for
+// SAM, and infra/ for Terraform and OpenTofu. Both become a [Deployment], in which every
+// reference, condition and function is resolved for one account, region and set of parameters.
+// So tests can compare the two, route requests, and check calls to AWS with the policies.
 //
-// What it does not know, it refuses: a resource type, an intrinsic function, a
-// condition operator.
+// It refuses unknown resource types, intrinsic functions and condition operators.
 package templatetest
 
 import (
@@ -15,7 +12,7 @@ import (
 	"strings"
 )
 
-// Values are what a deployment is made with.
+// Values are the inputs of a deployment.
 type Values struct {
 	// Account is the AWS account's number. Empty: 111122223333.
 	Account string
@@ -26,8 +23,8 @@ type Values struct {
 	// KeyID is the id that KMS gives the signing key. Empty: one of zeros.
 	KeyID string
 
-	// Parameters are the template's, by their names there, such as BucketName.
-	// The others have their defaults.
+	// Parameters are the template's parameters by their names, such as BucketName. Others
+	// have their defaults.
 	Parameters map[string]string
 }
 
@@ -36,7 +33,7 @@ const (
 	urlSuffix = "amazonaws.com"
 	apiID     = "a1b2c3d4e5"
 
-	// What API Gateway makes up for a custom domain.
+	// The target that API Gateway makes for a custom domain.
 	domainTarget = "d-a1b2c3d4e5.execute-api." + urlSuffix
 	domainZone   = "ZDOMAIN"
 )
@@ -52,7 +49,7 @@ func (v Values) complete() Values {
 	return v
 }
 
-// arn is the ARN of a resource in the account and region.
+// arn returns the ARN of a resource in the account and region.
 func (v Values) arn(service, resource string) string {
 	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", partition, service, v.Region, v.Account, resource)
 }
@@ -135,7 +132,7 @@ type API struct {
 	Record                  *Record
 }
 
-// Throttle is how many requests are let through: per second, and at once.
+// Throttle is how many requests are allowed: per second, and at once.
 type Throttle struct{ Rate, Burst int }
 
 // Domain is a custom domain.
@@ -162,14 +159,14 @@ type Bucket struct {
 	PolicyKept    bool
 }
 
-// LifecycleRule is a rule of a bucket; 0 days are never.
+// LifecycleRule is a rule of a bucket; 0 days means never.
 type LifecycleRule struct {
 	Prefix                                           string
 	Enabled                                          bool
 	ExpireDays, ExpireNoncurrentDays, AbortAfterDays int
 }
 
-// Notification is what a bucket tells whom.
+// Notification says which events of a bucket go to which queue.
 type Notification struct{ Prefix, Event, Queue string }
 
 // Table is the DynamoDB table.
@@ -210,7 +207,7 @@ type Queue struct {
 	Policy         Policy
 }
 
-// Fetching is how a mirror pulls through: what is wanted goes by a queue.
+// Fetching is the queue by which a mirror pulls through.
 type Fetching struct {
 	Queue           Queue
 	DeadLetterQueue Queue
@@ -260,10 +257,10 @@ type Alarm struct {
 	Actions, OKActions                        []string
 }
 
-// Allows reports whether AWS would let a function's role do something, by the
-// role's own policy and those of the bucket, the queues, the topic and the signing
-// key. The context holds the condition keys of the request; those that follow from the
-// function are added. Names of condition keys are as in the policies.
+// Allows reports whether AWS would allow a function's role an action, by the role's own policy
+// and those of the bucket, the queues, the topic and the signing key. The context has the
+// condition keys of the request, named as in the policies; those that follow from the function
+// are added.
 func (d *Deployment) Allows(function, action, resource string, context map[string]string) bool {
 	f := d.Functions[function]
 	request := map[string]string{"aws:PrincipalArn": f.Role, "aws:SecureTransport": "true", "s3:TlsVersion": "1.3"}
@@ -286,7 +283,7 @@ func (d *Deployment) Allows(function, action, resource string, context map[strin
 	return f.Policy.Allows(action, resource, request)
 }
 
-// functionOf is the function that a deployed name or ARN is of.
+// functionOf returns the function with a deployed name or ARN.
 func functionOf(functions map[string]Function, nameOrARN string) string {
 	_, after, found := strings.Cut(nameOrARN, ":function:")
 	if !found {

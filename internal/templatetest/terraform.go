@@ -9,9 +9,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// LoadTerraform reads a deployment from a Terraform module. The variables are
-// the template's parameters in snake case. An error says what in it is not
-// understood, which variable it refuses, or what waits for itself.
+// LoadTerraform reads a deployment from a Terraform module. The variables are the template's
+// parameters in snake case. An error says what it does not understand, which variable it refuses,
+// or which values depend on themselves.
 func LoadTerraform(dir string, v Values) (*Deployment, error) {
 	m, err := readModule(dir, v)
 	if err != nil {
@@ -38,13 +38,14 @@ func LoadTerraform(dir string, v Values) (*Deployment, error) {
 // protected says whether Terraform refuses to destroy a resource.
 func protected(body tree) bool { return body.at("lifecycle", "prevent_destroy").or(false).flag() }
 
-// keyOf is the key in the address of an instance, such as aws_x.y["key"].
+// keyOf returns the key in the address of an instance, such as aws_x.y["key"].
 func keyOf(address string) string {
 	_, rest, _ := strings.Cut(address, `["`)
 	return strings.TrimSuffix(rest, `"]`)
 }
 
-// outputs are the texts that are not null, by the template's names. CloudFormation has no outputs but texts.
+// outputs returns the texts that are not null, by the template's names. All outputs of
+// CloudFormation are texts.
 func (m *module) outputs() map[string]string {
 	outputs := map[string]string{}
 	for address := range m.blocks {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// tree is a place in a resource's settings, which are maps, lists and scalars.
-// It collects what is wrong on the way, so that a reader needs no error after
-// every step: a place that is read must be there.
+// tree is a place in a resource's settings, which are maps, lists and scalars. It collects
+// errors, so that a reader need not check for one after every step: a place that is read must
+// exist.
 type tree struct {
 	value     any
 	path      string
@@ -20,14 +20,14 @@ type tree struct {
 
 func newTree(path string, value any) tree { return tree{value: value, path: path, errs: new([]error)} }
 
-// err is everything that was wrong in the settings.
+// err returns all errors in the settings.
 func (t tree) err() error { return errors.Join(*t.errs...) }
 
 func (t tree) failf(format string, args ...any) {
 	*t.errs = append(*t.errs, fmt.Errorf("%s: "+format, append([]any{t.path}, args...)...))
 }
 
-// at goes down by names, through lists of one, as Terraform's blocks are.
+// at goes down by names, through lists of one element, such as Terraform's blocks.
 func (t tree) at(names ...string) tree {
 	for _, name := range names {
 		if list, ok := t.value.([]any); ok && len(list) == 1 {
@@ -39,8 +39,8 @@ func (t tree) at(names ...string) tree {
 	return t
 }
 
-// in goes down by the names that a place has in CloudFormation, or else in Terraform,
-// with dots between them. A language that has no such place has nothing there.
+// in goes down by the names of a place in CloudFormation, or in Terraform, with dots between
+// them. A language without that place has nothing there.
 func (t tree) in(cloudFormation, terraform string) tree {
 	names := cloudFormation
 	if t.terraform {
@@ -52,13 +52,13 @@ func (t tree) in(cloudFormation, terraform string) tree {
 	return t.at(strings.Split(names, ".")...)
 }
 
-// with is the place with another value.
+// with returns the place with another value.
 func (t tree) with(value any) tree {
 	t.value = value
 	return t
 }
 
-// or is the place, or another value where there is nothing.
+// or returns the place, or with another value if there is nothing.
 func (t tree) or(value any) tree {
 	if !t.there() {
 		return t.with(value)
@@ -68,7 +68,7 @@ func (t tree) or(value any) tree {
 
 func (t tree) there() bool { return t.value != nil }
 
-// text is a scalar.
+// text reads a scalar.
 func (t tree) text() string {
 	switch t.value.(type) {
 	case string, bool, int, float64:
@@ -89,7 +89,7 @@ func (t tree) number() int {
 
 func (t tree) flag() bool { return t.text() == "true" }
 
-// list is the elements of a list.
+// list returns the elements of a list.
 func (t tree) list() []tree {
 	values, ok := t.value.([]any)
 	if !ok {
@@ -103,7 +103,7 @@ func (t tree) list() []tree {
 	return elements
 }
 
-// texts is a list of scalars.
+// texts reads a list of scalars.
 func (t tree) texts() []string {
 	texts := []string{}
 	for _, element := range t.list() {
@@ -112,7 +112,7 @@ func (t tree) texts() []string {
 	return texts
 }
 
-// oneOrMore is a list of scalars, or a scalar that stands for a list of one.
+// oneOrMore reads a list of scalars, or one scalar.
 func (t tree) oneOrMore() []string {
 	if _, ok := t.value.([]any); ok {
 		return t.texts()
@@ -120,7 +120,7 @@ func (t tree) oneOrMore() []string {
 	return []string{t.text()}
 }
 
-// table is a map of scalars.
+// table reads a map of scalars.
 func (t tree) table() map[string]string {
 	fields, ok := t.value.(map[string]any)
 	if !ok {
@@ -141,7 +141,7 @@ func (t tree) policy() Policy {
 	return p
 }
 
-// json is what a JSON text says.
+// json reads a JSON text.
 func (t tree) json() any {
 	var value any
 	if err := json.Unmarshal([]byte(t.text()), &value); err != nil {
@@ -150,7 +150,7 @@ func (t tree) json() any {
 	return value
 }
 
-// document is what Terraform has as a JSON text, and CloudFormation as settings.
+// document reads what is a JSON text in Terraform, and settings in CloudFormation.
 func (t tree) document() tree {
 	if t.terraform && t.there() {
 		return t.with(t.json())
