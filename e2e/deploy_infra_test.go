@@ -98,7 +98,7 @@ func TestInfra(t *testing.T) {
 
 		d = d.cleanJob(t)
 		_, err = d.command("apply", "plan").run()
-		checkFailed(t, err, "There is no ../infra/../build/publish.zip: run \"make build\" first, or say with build_dir where", "There is no ../other/login.zip: run")
+		checkFailed(t, err, "There is no ../infra/../build/publish.zip: run \"make build\" first, or name its folder with build_dir", "There is no ../other/login.zip: run")
 
 		d = d.cleanJob(t)
 		d.build(t)

@@ -139,7 +139,7 @@ resource "aws_lambda_function" "this" {
     # Also checked when a saved plan is applied, which may happen in another folder.
     precondition {
       condition     = !local.uploads || fileexists(local.zips[each.key])
-      error_message = "There is no ${local.zips[each.key]}: run \"make build\" first, or say with build_dir where it left the functions, or with code_bucket where they are in S3. A saved plan is applied with the zips that it was made with."
+      error_message = "There is no ${local.zips[each.key]}: run \"make build\" first, or name its folder with build_dir, or the bucket with code_bucket. A saved plan is applied with the zips that it was made with."
     }
   }
 

@@ -5,7 +5,7 @@ variable "bucket_name" {
 
   validation {
     condition     = can(regex("^[a-z0-9][a-z0-9-]{1,38}[a-z0-9]$", var.bucket_name))
-    error_message = "bucket_name must be 3 to 40 lower case letters, digits and hyphens, with no hyphen at either end, for the names of roles and functions are made from it."
+    error_message = "bucket_name must be 3 to 40 lower case letters, digits and hyphens, with no hyphen at either end, because the names of roles and functions contain it."
   }
 }
 
