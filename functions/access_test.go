@@ -22,7 +22,7 @@ import (
 // question is a request to a route.
 type question struct {
 	method, path string // no method is GET
-	status       int    // of whoever may ask
+	status       int    // for a caller who may ask
 
 	// readers are the scopes of [everyScope] with which it may be asked.
 	// Nil: it is for everybody, and nobody's token is looked at.
@@ -176,8 +176,7 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
-// tellOfLogin checks that those who have no token are told that they can log in,
-// and where.
+// tellOfLogin checks that a refusal says that people can log in, and where.
 func (w *walk) tellOfLogin() {
 	const command = "terraform login registry.example.com"
 	for _, c := range []struct{ function, path, words string }{

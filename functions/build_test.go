@@ -100,8 +100,8 @@ func read(t *testing.T, path string) []byte {
 	return content
 }
 
-// TestDependencies holds what each function does without, which keeps it small
-// and quick to start, and its permissions few.
+// TestDependencies checks which packages each function does not link. So it is small, starts
+// quickly and needs few permissions.
 func TestDependencies(t *testing.T) {
 	const (
 		sdk     = "github.com/aws/aws-sdk-go-v2"

@@ -255,7 +255,7 @@ func TestRequestsAreClosed(t *testing.T) {
 }
 
 // checkLog checks that a log has a JSON object per line, the name of the
-// invocation in each, and nothing in it that opens anything: none of the secrets.
+// invocation in each, and no secret.
 func checkLog(t *testing.T, function string, f *lambdatest.Function, secrets ...string) {
 	t.Helper()
 	log := f.Logs()
@@ -308,8 +308,8 @@ var outcomes = map[string]outcome{
 	"test-event":     {0, nil},
 }
 
-// TestUploads replays the queue's events through the function's binary, with
-// the uploads that they tell of in the bucket.
+// TestUploads replays the queue's events through the function's binary, with their uploads
+// in the bucket.
 func TestUploads(t *testing.T) {
 	w := newWorld(t)
 	for name, want := range outcomes {
@@ -366,8 +366,8 @@ func listed(l registry.Listing) string {
 	return strings.Join(versions, " ")
 }
 
-// upload uploads what an event tells of, each key once, and makes the event
-// tell of the test's own bucket and versions.
+// upload uploads the keys of an event, each once, and puts the test's own bucket and versions
+// into the event.
 func (w *world) upload(payload []byte) (event []byte, versions map[string]string) {
 	w.Helper()
 	versions = map[string]string{}
@@ -450,9 +450,8 @@ func TestControl(t *testing.T) {
 	checkLog(t, "publish", w.publish)
 }
 
-// TestReconcile replays the schedule's event over a bucket that no event told
-// of. An invocation has too little time here for more than one step, so that
-// the function goes on by its queue.
+// TestReconcile replays the schedule's event over a bucket whose uploads had no events. Here
+// an invocation has time for one step only, so that the function goes on by its queue.
 func TestReconcile(t *testing.T) {
 	w := newWorld(t)
 	keys := []string{

@@ -56,8 +56,8 @@ var widgetPlatforms = []string{"darwin_arm64", "linux_amd64"}
 
 const rarePlatform = "freebsd_amd64"
 
-// origin is another registry, of which a mirror asks by a transport of the
-// test's own: production's connects to public addresses alone.
+// origin is another registry, which a mirror asks by the test's own transport: that of
+// production connects only to public addresses.
 type origin struct {
 	server *httptest.Server
 	files  *url.URL
@@ -304,7 +304,7 @@ func (p *pulling) deliver(m *pullmirror.Function, body string) bool {
 	return len(response.BatchItemFailures) > 0
 }
 
-// uploaded is the event of the queue of uploads that tells of an object version.
+// uploaded is the event of the queue of uploads for an object version.
 func uploaded(t *testing.T, bucket *s3test.Server, key, version string) []byte {
 	t.Helper()
 	var record events.S3EventRecord
@@ -487,8 +487,8 @@ func TestAllPlatforms(t *testing.T) {
 	}
 }
 
-// TestLiesAreNotFetched checks that other bytes than the origin has signed never
-// come into the inbox, and that the queue is told when to try again.
+// TestLiesAreNotFetched checks that bytes which the origin has not signed never come into the
+// inbox, and that the message is postponed.
 func TestLiesAreNotFetched(t *testing.T) {
 	p := startPulling(t)
 	m := p.instance()

@@ -22,8 +22,8 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 )
 
-// What a folder of the series has of a deployment: the bucket, as the S3 for tests
-// keeps it, the items of the table, and the key that stands for that of KMS.
+// What a folder of the series has of a deployment: the bucket, as the S3 for tests keeps it,
+// the items of the table, and the private key, in place of that in KMS.
 const (
 	olderBucket  = "bucket"
 	olderTable   = "table.json"
@@ -31,7 +31,7 @@ const (
 	olderSecrets = "secrets.json"
 )
 
-// older is a deployment whose bucket and table an older version wrote, or is to be one.
+// older is a deployment whose bucket and table are, or will be, those of an older version.
 type older struct {
 	*world
 	versions, download, login *lambdatest.Function
@@ -131,7 +131,7 @@ func invoke(t *testing.T, f *lambdatest.Function, event, result any) {
 	}
 }
 
-// take uploads, and tells the function of it as S3 does.
+// take uploads, and invokes the function with the event that S3 would send.
 func (o *older) take(uploads []oldertest.Upload) {
 	o.Helper()
 	for _, u := range uploads {

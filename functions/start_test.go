@@ -114,8 +114,8 @@ func BenchmarkColdStart(b *testing.B) {
 	}
 }
 
-// TestStartFails checks that a function which is not told what it needs does not
-// start, and names what is missing.
+// TestStartFails checks that a function without a variable that it needs does not start, and
+// names the variable.
 func TestStartFails(t *testing.T) {
 	for function, missing := range map[string][]string{
 		"versions": {"LARDER_TABLE"},

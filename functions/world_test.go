@@ -161,7 +161,7 @@ func hold(t *testing.T, queue *awstest.Queue, payload []byte) {
 	}
 }
 
-// heard is the status that the topic was last told of an upload.
+// heard is the last status of an upload that the topic got.
 func (w *world) heard(key string) string {
 	w.Helper()
 	told := w.topic.Announcements(w.T, key)

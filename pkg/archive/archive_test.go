@@ -228,8 +228,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesInWrapper shows that a name that is not accepted is no more so in a
-// folder that would be unwrapped.
+// TestNamesInWrapper checks that a refused name is also refused in a folder that would be
+// unwrapped.
 func TestNamesInWrapper(t *testing.T) {
 	for _, test := range nameRules {
 		members := files("x.tf")
@@ -303,8 +303,8 @@ func TestNamesOfZipAlone(t *testing.T) {
 	}
 }
 
-// TestTarFileNamedAsFolder shows that a file in a tar is no folder by a slash
-// alone.
+// TestTarFileNamedAsFolder checks that a slash at the end of its name does not make a folder
+// of a file in a tar.
 func TestTarFileNamedAsFolder(t *testing.T) {
 	data := tarOf(t, files("main.tf", "x_")...)
 	copy(data[1024:], "x/")

@@ -135,7 +135,7 @@ func TestExecutablesRunWhereTheNameSays(t *testing.T) {
 		{peFile(0x80, 0x1234), "windows_amd64", "windows_machine 4660 (PE)"},
 		{peFile(0x80, peAmd64), "linux_amd64", "windows_amd64 (PE)"},
 
-		// What is no executable that this knows is taken as it is.
+		// A file of an unknown format is accepted.
 		{"#!/bin/sh\n", "windows_amd64", ""},
 		{"x", "linux_amd64", ""},
 		{linuxArm64[:19], "linux_amd64", ""},
@@ -240,8 +240,8 @@ func TestAnExecutableThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Whatever an executable begins with, it is judged, and every platform is one for what
-// is no executable.
+// The check does not panic, whatever an executable begins with. A file of an unknown format
+// runs on every platform.
 func FuzzMachinesOf(f *testing.F) {
 	for _, body := range []string{"", "#!", elfFile(0, true, true, 62), machoFile(machoArm64), fatFile(machoAmd64, machoArm64), peFile(0x80, peAmd64), peFile(headSize-24, 1)} {
 		f.Add([]byte(body))

@@ -77,7 +77,7 @@ func zipOf(t testing.TB, members ...member) []byte {
 	return buf.Bytes()
 }
 
-// rawZip returns a zip of entries whose headers are taken at their word.
+// rawZip returns a zip of entries with exactly these headers.
 func rawZip(t testing.TB, body []byte, headers ...*zip.FileHeader) []byte {
 	t.Helper()
 	var buf bytes.Buffer

@@ -364,8 +364,8 @@ func TestZipHeaders(t *testing.T) {
 	}
 }
 
-// TestZip64 takes a zip as it is written where it is larger than 4 GiB: how many entries it has, and where their
-// directory is, stands in a record of its own.
+// TestZip64 checks a zip in the form for more than 4 GiB: the number of its entries and the
+// place of their directory are in a record of their own.
 func TestZip64(t *testing.T) {
 	small := zipOf(t, member{name: "main.tf"}, member{name: "outputs.tf"})
 	want, err := checkModuleBytes(small, Zip)

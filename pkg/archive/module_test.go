@@ -60,8 +60,8 @@ func TestCheckModule(t *testing.T) {
 	}
 }
 
-// What no client finds a configuration in is no module, though it may be a provider or
-// a folder that was packed by mistake.
+// An archive without configuration is refused: it may be a provider, or a folder that was
+// packed by mistake.
 func TestNoConfiguration(t *testing.T) {
 	for _, names := range [][]string{
 		{"README.md"},
@@ -78,7 +78,7 @@ func TestNoConfiguration(t *testing.T) {
 	}
 }
 
-// A provider package is told from a module, also one with examples in it.
+// A provider package is not taken for a module, even with examples in it.
 func TestAProviderUnderAModulesName(t *testing.T) {
 	for _, test := range []struct {
 		names    []string

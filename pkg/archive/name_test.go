@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// FuzzNames makes archives of names, of which there is one on each line: by
-// themselves, and in a folder that is unwrapped.
+// FuzzNames makes archives of names, one on each line: at the top level, and in a folder that
+// is unwrapped.
 func FuzzNames(f *testing.F) {
 	for _, rule := range nameRules {
 		f.Add(strings.Join(rule.names, "\n"))

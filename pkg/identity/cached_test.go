@@ -68,7 +68,7 @@ func TestIssuerOfNoUse(t *testing.T) {
 	}
 }
 
-// unusable checks that nobody can be verified with an issuer, and what is said.
+// unusable checks that no token of an issuer can be verified, and the error.
 func unusable(t *testing.T, issuer *testIssuer, v *Verifier, says string) {
 	t.Helper()
 	err := issuer.verify(v, issuer.good(jose.RS256, rsaKey(), "rsa"))
@@ -265,7 +265,7 @@ func TestIssuerGoesDown(t *testing.T) {
 	check("a key that might be new, by who asks", ErrUnavailable, "new", map[string]int{discoveryPath: 6, keysPath: 5})
 }
 
-// A failure to renew is none of the keys that are known.
+// If a renewal fails, the known keys stay good.
 func TestRenewalFails(t *testing.T) {
 	issuer := newTestIssuer(t)
 	v := issuer.verifier()

@@ -76,7 +76,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-// Users are told what is wrong, and nothing of how the registry is connected.
+// Errors for users say what is wrong, and nothing about the registry's network.
 func TestBecause(t *testing.T) {
 	for _, c := range []struct {
 		err  error

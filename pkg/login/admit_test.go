@@ -9,9 +9,9 @@ import (
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
-// What is no whole request takes room from nobody, and none in the audit: however
-// often a stranger sends it, nothing was decided. What is gets an answer that says when
-// to come again where there is no room, before anything is read or kept.
+// A malformed request takes no room, and has no line in the audit, however often a stranger
+// sends it. If there is no room for a well-formed one, the answer says when to try again,
+// before anything is read or kept.
 func TestAdmit(t *testing.T) {
 	exchange := func(changes ...string) string {
 		return with(url.Values{"grant_type": {grantExchange}, "subject_token_type": {typeJWT}, "subject_token": {"eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2NpIn0.c2ln"}}, changes...).Encode()

@@ -14,8 +14,8 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// failing is a store of which one call fails: before it has done anything, or
-// after all of it, so that the answer alone is lost.
+// failing is a store that fails one call: before it has done anything, or after it has
+// done all, so that only the answer is lost.
 type failing struct {
 	access.Store
 	at    int // the call that fails, counted from 1; 0 for none
@@ -102,9 +102,8 @@ func exchangingOnce(i *issuer) func(w *world) []func() reply {
 	}
 }
 
-// TestEveryCallMayFail: whichever call of the store fails, and however, nobody
-// gets any further by it, no token is handed out, and nothing is said to have
-// been allowed. What comes after that is decided anew.
+// TestEveryCallMayFail: if any call of the store fails, the step fails, no token is given,
+// and the audit has no allowed decision. The next step is decided by itself.
 func TestEveryCallMayFail(t *testing.T) {
 	i := newIssuer(t)
 	for name, flow := range map[string]flow{
@@ -164,7 +163,7 @@ func handedOut(answer reply) string {
 	return document.AccessToken
 }
 
-// TestUnreadableTicket: what is kept under a ticket and cannot be read gives nothing.
+// TestUnreadableTicket: a ticket with data that cannot be read is an error.
 func TestUnreadableTicket(t *testing.T) {
 	w := newWorld(t)
 	secret, id := access.NewTicket(forCode)
@@ -179,8 +178,8 @@ func TestUnreadableTicket(t *testing.T) {
 	}
 }
 
-// TestKeep: a ticket holds as much as a store takes, and as many scopes as a
-// token can have, and no more.
+// TestKeep: a ticket may have as much data as a store accepts, and as many scopes as a token
+// can have, but not more.
 func TestKeep(t *testing.T) {
 	w := newWorld(t)
 	h := &handler{Config: Config{Store: w.store}}

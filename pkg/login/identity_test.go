@@ -76,7 +76,7 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// token is an identity token with claims, of which later ones count.
+// token is an identity token with claims. Of claims with one name the last one counts.
 func (i *issuer) token(t *testing.T, all ...access.Claims) string {
 	t.Helper()
 	claims := access.Claims{"iss": i.URL, "iat": time.Now().Unix(), "exp": time.Now().Add(5 * time.Minute).Unix()}
@@ -332,8 +332,8 @@ func TestExchangedTooMuch(t *testing.T) {
 	w.wantAudit("pipeline repo:acme/widget:ref:refs/heads/main of " + i.URL + " | token for an identity | false | " + errTooMuch.text)
 }
 
-// TestExchangedMost: rules give as much as a token can have, and none that is
-// good for no time at all.
+// TestExchangedMost: rules may give as much as a token can have, and a rule must give it a
+// lifetime.
 func TestExchangedMost(t *testing.T) {
 	i := newIssuer(t)
 	w := newWorld(t, func(c *Config) { c.Identities = i.verifier() })

@@ -128,7 +128,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestGoneClient: of who is not there any more come errors that say nothing.
+// TestGoneClient: errors after a client has gone are not logged.
 func TestGoneClient(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Store = broken{c.Store} })
 	gone, hangUp := context.WithCancel(t.Context())
@@ -139,7 +139,7 @@ func TestGoneClient(t *testing.T) {
 	}
 }
 
-// TestHead: what looks at a link begins nothing and ends nothing.
+// TestHead: a program that checks a link neither begins nor ends a login.
 func TestHead(t *testing.T) {
 	w := newWorld(t)
 	w.staff()
@@ -435,7 +435,7 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestWrongCode: a code is used up by whoever brings it with anything wrong.
+// TestWrongCode: a wrong request with a code uses it up.
 func TestWrongCode(t *testing.T) {
 	type change = func(url.Values) *http.Request
 	form := func(changes ...string) change {
@@ -564,8 +564,8 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// TestRuleRemovedMeanwhile: a rule that is removed or changed gives nothing any
-// more, to whomever it was about to give something either.
+// TestRuleRemovedMeanwhile: a removed or changed rule gives nothing any more, also to people
+// who are just logging in.
 func TestRuleRemovedMeanwhile(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*world)
@@ -601,7 +601,7 @@ func TestRuleRemovedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestOneCodeOneToken: of all who bring a code at once, one gets a token.
+// TestOneCodeOneToken: only one of several requests with the same code gets a token.
 func TestOneCodeOneToken(t *testing.T) {
 	w := newWorld(t)
 	w.staff()

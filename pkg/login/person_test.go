@@ -83,7 +83,7 @@ func TestShownTexts(t *testing.T) {
 	}
 }
 
-// TestCheck: a challenge that is none fits no verifier.
+// TestCheck: no verifier fits an invalid challenge.
 func TestCheck(t *testing.T) {
 	f := fields{"client_id": "terraform-cli", "code_verifier": cliVerifier, "redirect_uri": cliRedirect}
 	l := login{Port: 10003, Challenge: challengeOf(cliVerifier)}

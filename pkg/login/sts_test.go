@@ -16,8 +16,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 )
 
-// sessionsDouble makes keys of which it remembers whose they are. Real ones are
-// tested with the bucket.
+// sessionsDouble makes keys and notes for whom. Real sessions are tested with the bucket.
 type sessionsDouble struct {
 	made    []string
 	expires time.Time

@@ -116,7 +116,7 @@ func (w *world) audit() []string {
 	return all
 }
 
-// wantAudit compares the whole of the audit; none where a text is empty.
+// wantAudit compares the whole audit. An empty text is no decision.
 func (w *world) wantAudit(want ...string) {
 	w.Helper()
 	want = slices.DeleteFunc(want, func(line string) bool { return line == "" })
@@ -125,7 +125,7 @@ func (w *world) wantAudit(want ...string) {
 	}
 }
 
-// idOf is how a token stands in the audit.
+// idOf is a token's ID as the audit has it.
 func (w *world) idOf(secret string) string {
 	w.Helper()
 	id, err := access.ParseToken(secret)
@@ -287,7 +287,7 @@ func asked(changes ...string) url.Values {
 	}, changes...)
 }
 
-// with changes parameters: to none where the value is empty.
+// with changes parameters, and removes those with an empty value.
 func with(values url.Values, changes ...string) url.Values {
 	for i := 0; i < len(changes); i += 2 {
 		values.Set(changes[i], changes[i+1])

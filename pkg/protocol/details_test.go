@@ -7,9 +7,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// What a publisher says of the source stands in the details of the version, also
-// where it was withdrawn; and in the list of a module's versions, that of the newest
-// one that says any.
+// The details of a version have its source, also if it is withdrawn. The list of a
+// module's versions has the source of the newest version with one.
 func TestSources(t *testing.T) {
 	const old, source = "https://git.example.com/acme/old", "https://git.example.com/acme/-/new?a=1&b=2"
 	m := newMemory(t)
@@ -32,7 +31,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// A provider version of which nothing is served yet has no details.
+// A provider version without packages to serve has no details.
 func TestDetailsOfWhatIsNotServed(t *testing.T) {
 	m := newMemory(t)
 	m.provider.Release = nil

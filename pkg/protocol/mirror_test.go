@@ -58,8 +58,7 @@ func TestMirrorAndRegistryAreApart(t *testing.T) {
 	}
 }
 
-// A registry that does not know its own hostname has none of its providers in
-// the mirror.
+// The mirror of a registry without a hostname does not have the registry's own providers.
 func TestMirrorWithoutAHostname(t *testing.T) {
 	config := open(newMemory(t))
 	config.Hostname = ""
@@ -68,8 +67,8 @@ func TestMirrorWithoutAHostname(t *testing.T) {
 	}
 }
 
-// A withdrawn version has left the index, and can be had all the same; of a
-// version of which nothing can be served yet, there is no document.
+// A withdrawn version is not in the index, but has a document. A version without packages to
+// serve has no document.
 func TestMirrorFollowsTheCatalog(t *testing.T) {
 	m := newMemory(t)
 	m.providerVersions[1].Standing = registry.Standing{State: registry.Withdrawn}

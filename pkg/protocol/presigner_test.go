@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// failing is a bucket of which the n-th URL cannot be made.
+// failing is a bucket that fails to make the n-th URL.
 type failing struct {
 	calls, n int
 }
@@ -22,9 +22,8 @@ func (f *failing) PresignGet(ctx context.Context, key string) (string, error) {
 	return bucket{}.PresignGet(ctx, key)
 }
 
-// Whichever URL of an answer cannot be made, there is no answer: neither one
-// without the URL, nor one that says there is nothing. What an origin has does not
-// stand in for it.
+// If a URL of an answer cannot be made, the answer is an error: not one without the URL, not
+// a 404, and not one with a package of the origin instead.
 func TestAPresignerThatFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		path  string

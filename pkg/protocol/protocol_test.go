@@ -38,7 +38,7 @@ type memory struct {
 	reads            atomic.Int64
 }
 
-// answer counts a read, and says why there is no answer to it, if there is none.
+// answer counts a read, and returns the error that the test has set.
 func (m *memory) answer(known bool) error {
 	m.reads.Add(1)
 	switch {
@@ -143,7 +143,7 @@ func open(index catalog.Catalog) Config {
 	}
 }
 
-// ask sends a request whose path is not touched on the way.
+// ask sends a request with exactly this path.
 func ask(tb testing.TB, h http.Handler, method, path string, headers ...string) *http.Response {
 	tb.Helper()
 	unescaped, err := url.PathUnescape(path)
@@ -438,8 +438,8 @@ func TestOneReadPerRequest(t *testing.T) {
 	}
 }
 
-// A handler has nothing at the routes whose means it was not given: it asks
-// neither who is there nor a catalog.
+// A route is not found in a handler without what the route needs: the handler looks neither
+// at the token nor into a catalog.
 func TestRoutesWithoutTheirMeans(t *testing.T) {
 	m := newMemory(t)
 	listings := open(m)
@@ -613,7 +613,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
-// What is published and what is not are the same to whoever may not know.
+// To a caller who may not read, what is published looks as what is not.
 func TestUnauthorizedIsAnsweredBeforeNotFound(t *testing.T) {
 	handler := New(closed(newMemory(t), io.Discard))
 	there, notThere := ask(t, handler, "GET", everyRoute[1]), ask(t, handler, "GET", "/v1/modules/acme/secret/aws/versions")
@@ -679,7 +679,7 @@ func TestHowToAuthenticate(t *testing.T) {
 	}
 }
 
-// Where people can log in, discovery says how, whoever asks.
+// Where people can log in, discovery says how, to everybody.
 func TestDiscoveryOfLogin(t *testing.T) {
 	config := closed(newMemory(t), io.Discard)
 	config.Login = true
@@ -689,8 +689,8 @@ func TestDiscoveryOfLogin(t *testing.T) {
 	}
 }
 
-// The routes of login and of tokens are another handler's, with all that was
-// sent; and where there is none, nothing is there.
+// Another handler answers the routes of login and of tokens, and gets the whole request.
+// Without that handler these routes are not found.
 func TestSignIn(t *testing.T) {
 	methods := map[string]string{TokenPath: "POST", LoginPath: "GET", LoginCallbackPath: "GET", LoginConsentPath: "POST"}
 	for _, login := range []bool{false, true} {
@@ -893,7 +893,7 @@ func TestGzipFrom(t *testing.T) {
 	}
 }
 
-// broken is a response whose client is gone.
+// broken is a response whose client has gone.
 type broken struct{ http.ResponseWriter }
 
 func (broken) Write(data []byte) (int, error) { return len(data) / 2, io.ErrClosedPipe }
@@ -961,8 +961,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// send asks a server for a path as it stands, which no client of Go's would
-// do, and leaves out the Date that it answers.
+// send asks a server for exactly this path, which Go's clients would change, and leaves out
+// the Date of the answer.
 func send(t *testing.T, server *httptest.Server, method, path string, headers http.Header) (*http.Response, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())

@@ -22,8 +22,8 @@ func withStandings(t *testing.T) *memory {
 	return m
 }
 
-// Withdrawn versions are in no list; those who ask for one are told of them, and
-// of the deprecated ones, where the protocol has a place for it.
+// Withdrawn versions are not in a list. A list has warnings about them, and about deprecated
+// ones, where the protocol has a place for it.
 func TestStandingsInLists(t *testing.T) {
 	h := New(open(withStandings(t)))
 	for path, want := range map[string]string{
@@ -53,8 +53,8 @@ func TestWithdrawnVersionsCanBeDownloaded(t *testing.T) {
 	}
 }
 
-// A provider all of whose versions are withdrawn is there, and has none: so its
-// users read what was said of them, and no "not found".
+// The list of a provider whose versions are all withdrawn is empty: so its users read the
+// warnings, and not "not found".
 func TestAllVersionsWithdrawn(t *testing.T) {
 	m := withStandings(t)
 	m.providerVersions[0].Standing = registry.Standing{State: registry.Withdrawn}

@@ -206,7 +206,7 @@ func TestManyAskOnce(t *testing.T) {
 	}
 }
 
-// attentive is an origin that has nothing for those who are gone.
+// attentive is an origin that fails when its client has gone.
 type attentive struct {
 	*origin
 	contexts *[]context.Context
@@ -220,7 +220,7 @@ func (a attentive) Versions(ctx context.Context, provider registry.ProviderAddre
 	return a.origin.Versions(ctx, provider)
 }
 
-// A client that is gone takes no answer from those who come after it.
+// When a client has gone, the next one still gets the answer.
 func TestAClientThatLeaves(t *testing.T) {
 	p, _ := newPuller(t, &origin{}, io.Discard)
 	var contexts []context.Context
@@ -476,7 +476,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	})
 }
 
-// A version of which everything is here that could be wanted needs no origin.
+// For a version with all its platforms in the mirror the origin is not asked.
 func TestACompleteVersionNeedsNoOrigin(t *testing.T) {
 	o := &origin{}
 	p, _ := newPuller(t, o, io.Discard)
@@ -508,8 +508,8 @@ func TestWhatIsOfferedWithoutAQueue(t *testing.T) {
 	}
 }
 
-// An origin that lists a version and then has no package of it, or fails, has
-// nothing of it; that it listed it stands.
+// If an origin lists a version and then has no package of it, or fails, its packages are not
+// offered; the version is still listed.
 func TestAnOriginThatFailsHalfway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := address(t, "registry.terraform.io/hashicorp/time")

@@ -74,7 +74,7 @@ func TestLoadOrCreateNeedsTheFolder(t *testing.T) {
 	}
 }
 
-// A link to nowhere is no key, and is in the way of one.
+// A link to nowhere is not a key, and no key replaces it.
 func TestLoadOrCreateThroughALinkToNowhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "signing-key.pem")
 	if err := os.Symlink("nowhere", path); err != nil {

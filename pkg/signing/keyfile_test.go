@@ -482,15 +482,15 @@ func TestParseKeyFileReportsEveryKey(t *testing.T) {
 		"key "+keyID(weak.PrimaryKey.KeyId)+" is an RSA key")
 }
 
-// What is wrong with a key is all that is said of it, also where it stands in the file
-// twice, or others cannot be read either.
+// All problems of a key are reported, also if it is in the file twice, or if other keys
+// cannot be read.
 func TestParseKeyFileSaysOfAKeyWhatIsWrongWithIt(t *testing.T) {
 	expired, weak := author(t, at(created, lifetime(time.Hour))), author(t, at(created, rsaBits(1024)))
 	_, err := parseKeyFileAt(now, []byte(export(t, expired, expired, weak, weak)))
 	checkViolations(t, err, "expired on", "expired on", "is an RSA key", "is an RSA key")
 }
 
-// A user ID of which there is nothing but its revocation is none.
+// A user ID with a revocation and no signature does not count.
 func TestParseKeyFileLeavesOutRevokedUserIDs(t *testing.T) {
 	entity := author(t, at(created))
 	want := mustParse(t, export(t, entity))[0]
@@ -526,8 +526,8 @@ func TestParseKeyFileInWholeSentences(t *testing.T) {
 	}
 }
 
-// Of two user IDs the one that is marked comes first, else the later one. A mark that
-// says no is none.
+// Of two user IDs the one that is marked as primary comes first, or else the later one. A
+// mark with the value false does not count.
 func TestCompareIdentities(t *testing.T) {
 	yes, no := true, false
 	id := func(name string, when time.Time, primary *bool) *openpgp.Identity {
@@ -552,7 +552,7 @@ func TestParseKeyFileDropsRevokedWeakSubkey(t *testing.T) {
 	}
 }
 
-// A revocation that cannot be read must not pass for none.
+// A revocation that cannot be read is not ignored.
 func TestParseKeyFileRejectsUnreadableRevocations(t *testing.T) {
 	entity := author(t, at(created))
 	addSigningSubkey(t, entity, at(created))

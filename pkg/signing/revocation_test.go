@@ -89,8 +89,8 @@ func TestReadKeyFileReadsRevokedKeys(t *testing.T) {
 	}
 }
 
-// A revocation counts if the key itself has made it, whatever else stands beside
-// it, and only then.
+// A revocation counts only if the key itself has made it, whatever other signatures there
+// are.
 func TestReadKeyFileVerifiesRevocations(t *testing.T) {
 	entity, other := author(t, at(created)), author(t, at(created))
 	own, foreign := revocationOf(t, entity), revocationOf(t, other)
@@ -279,7 +279,7 @@ func TestNewestFormsRevokeTheSubkeyThatIsMeant(t *testing.T) {
 	checkInvalid(t, err, ErrKeyRevoked, "another key")
 }
 
-// A signature of the key over itself is no revocation, although it is made over
+// A signature of the key over itself is not a revocation, although it is made over
 // the same bytes.
 func TestReadKeyFileTellsDirectSignaturesFromRevocations(t *testing.T) {
 	entity := author(t, at(created))
@@ -293,7 +293,7 @@ func TestReadKeyFileTellsDirectSignaturesFromRevocations(t *testing.T) {
 	}
 }
 
-// A user ID that is signed anew after its revocation holds again.
+// A user ID that is signed again after its revocation counts again.
 func TestReadKeyFileUserIDSignedAnew(t *testing.T) {
 	entity := author(t, at(created))
 	revokeIdentities(t, entity)

@@ -9,7 +9,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// To Terraform before 1.6, each of these keys but the accepted ones is none.
+// Terraform before 1.6 can read only the accepted ones of these keys.
 func TestReadKeyFileRejectsSelfSignaturesThatOldClientsCannotRead(t *testing.T) {
 	noIssuer := func(s *packet.Signature) { s.IssuerKeyId = nil }
 	ofHash := func(hash crypto.Hash) func(*packet.Signature) {

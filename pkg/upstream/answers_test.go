@@ -35,7 +35,7 @@ func TestUselessAnswers(t *testing.T) {
 		for name, page := range pages {
 			signed := url == sumsURL || url == signatureURL
 			if signed && len(name) != 3 || name == "two" && signed || name == "404" && (url == listURL || url == documentURL(linux)) {
-				continue // of these, TestLies and TestNotFound tell
+				continue // TestLies and TestNotFound test these
 			}
 			t.Run(name+" "+url, func(t *testing.T) {
 				o := newOrigin(t)
@@ -113,7 +113,7 @@ func TestUselessPackageDocuments(t *testing.T) {
 	}
 }
 
-// A document that is none is not taken for one that lacks something.
+// A malformed document is an error, and not one without packages.
 func TestNoPackageDocument(t *testing.T) {
 	o := newOrigin(t)
 	o.body(documentURL(linux), []byte("<html>"))

@@ -21,7 +21,7 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// What an origin says against itself is never believed.
+// An origin that contradicts itself is never believed.
 func TestLies(t *testing.T) {
 	other := signingKeys()[1]
 	sumOther := checksum([]byte("another archive"))
@@ -270,7 +270,7 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// The largest archive is no archive too large.
+// The largest archive is accepted.
 func TestTheLargestArchive(t *testing.T) {
 	o := newOrigin(t)
 	c := o.client()

@@ -62,7 +62,7 @@ func dripping(ctx context.Context, t *tap) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {typeJSON}}, Body: io.NopCloser(t)}
 }
 
-// tap is size spaces, of which there are cup at most in each pause.
+// tap is size spaces, at most cup of them in each pause.
 type tap struct {
 	ctx       context.Context
 	size, cup int

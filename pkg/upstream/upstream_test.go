@@ -112,7 +112,7 @@ func TestPackagesEachWithItsOwnURLs(t *testing.T) {
 	}
 }
 
-// Build metadata stands raw in the path, as the clients send it.
+// Build metadata is not encoded in the path, as the clients send it.
 func TestPackagesOfAVersionWithBuildMetadata(t *testing.T) {
 	o := newOrigin(t)
 	const name = "terraform-provider-widget_1.0.0+b.5_linux_amd64.zip"
@@ -144,7 +144,7 @@ func TestRelativeURLs(t *testing.T) {
 	}
 }
 
-// The clients put no slash after a base URL that has none.
+// The clients do not add a slash to a base URL without one.
 func TestBaseURLWithoutSlash(t *testing.T) {
 	o := newOrigin(t)
 	o.json(discoveryURL, map[string]any{"providers.v1": "https://registry.example.com/v1/providers/x"})

@@ -77,8 +77,8 @@ func (w *world) expectRequests(when string, want map[string]int) {
 	}
 }
 
-// TestOpen checks that the public key is made once, by whoever is first, and is
-// the same for all.
+// TestOpen checks that the public key is made once, by the first process, and is the same
+// for all.
 func TestOpen(t *testing.T) {
 	w := newWorld(t)
 	first := w.open()

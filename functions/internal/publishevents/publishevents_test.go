@@ -237,7 +237,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// An operator is told why there is no answer, and so is the log.
+// If there is no answer, the operator gets the reason, and the log has it.
 func TestControlWithoutAPublisher(t *testing.T) {
 	w := newWorld()
 	w.openError = errStorage
@@ -385,7 +385,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// Who uploaded is handed on, as S3 tells it.
+// The publisher gets the name of the uploader from S3's event.
 func TestWhoUploaded(t *testing.T) {
 	w := newWorld()
 	body := `{"Records":[{"eventName":"ObjectCreated:Put","userIdentity":{"principalId":"AWS:AROAEXAMPLEID:ci"},"s3":{"bucket":{"name":"larder"},"object":{"key":"modules/acme/vpc/aws/1.0.0.zip","versionId":"1"}}}]}`

@@ -88,8 +88,8 @@ func body(hostname, namespace, typ, version, platform string) string {
 
 var timeBody = body("registry.terraform.io", "hashicorp", "time", "0.13.1", "linux_amd64")
 
-// A message is fetched that names a package of what is pulled through; one that
-// names another is done with, and one that could name none fails.
+// A message for a package that is pulled through is fetched. A message for another package
+// is dropped, and a malformed one fails.
 func TestMessages(t *testing.T) {
 	for _, c := range []struct {
 		body    string
@@ -121,8 +121,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Of a batch those fail that failed, each is tried again after some minutes, and
-// where that cannot be told the queue does as it does by itself.
+// Only the failed messages of a batch fail. Each is tried again after some minutes, or when
+// the queue itself does so, if it cannot be postponed.
 func TestFailures(t *testing.T) {
 	failing := body("registry.terraform.io", "hashicorp", "failing", "1.0.0", "linux_amd64")
 	for _, lost := range []error{nil, errors.New("the queue does not answer")} {
@@ -171,8 +171,8 @@ func TestAnAnswerThatTakesTooLong(t *testing.T) {
 	}
 }
 
-// What is no batch of the queue is a request, or nothing. As JSON, a result has
-// what its asker knows and nothing else.
+// An event that is not a batch of the queue is a request, or an error. In JSON a result has
+// only the fields for the sender of its event.
 func TestEventsAreToldApart(t *testing.T) {
 	const request = `{"version":"2.0","rawPath":"/v1/mirror/a%2Fb","headers":{"host":"registry.example.com"},"requestContext":{"http":{"method":"GET"}}}`
 	for payload, want := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access/admin"
 )
 
-// TestHandle checks that events are told apart, and what each is answered with.
+// TestHandle checks that events are distinguished, and their answers.
 func TestHandle(t *testing.T) {
 	f := New(Config{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func TestHandle(t *testing.T) {
 		{`{"access":{"list_rules":{},"only":"mine"}}`, `unknown field \"only\"`},
 		{`{"access":{"add_rule":{"name":"acme","not_claims":[]}}}`, `unknown field \"not_claims\"`},
 		{`{"access":"list_rules"}`, `does not understand`},
-		// What a client sends is no request of an operator's, wherever it puts that.
+		// A client cannot send an operator's request, wherever it puts it.
 		{`{"version":"2.0","rawPath":"/v1/token","rawQueryString":"access=1","body":"{\"access\":{\"list_rules\":{}}}","headers":{"access":"{}"},"requestContext":{"domainName":"h","http":{"method":"POST"}}}`,
 			`POST https://h/v1/token?access=1 {\"access\":{\"list_rules\":{}}}`},
 	} {

@@ -71,7 +71,7 @@ func TestNoRoomForTags(t *testing.T) {
 	}
 }
 
-// TestErrors holds what each answer is called.
+// TestErrors has the error for each answer.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		answer
@@ -195,8 +195,8 @@ func TestListEncoded(t *testing.T) {
 	}
 }
 
-// TestCopySource holds how the source of a copy is written, which servers
-// decode in different ways: so nothing in it may mean one thing to one of them.
+// TestCopySource checks how the source of a copy is written. Servers decode it in different
+// ways, so it must have only what all of them read alike.
 func TestCopySource(t *testing.T) {
 	var got string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -213,7 +213,7 @@ func TestCopySource(t *testing.T) {
 	}
 }
 
-// A stream is written as Put writes, in one reading; one that breaks off is no object.
+// A stream is written as Put writes, but read once. If it breaks off, there is no object.
 func TestStream(t *testing.T) {
 	bucket := newBucket(t, configFor(s3test.Start(t)))
 	key := registry.Prefix + "modules/a.zip"

@@ -131,7 +131,7 @@ func TestPresignGetRefused(t *testing.T) {
 	}
 }
 
-// TestPresignGetURL holds the parts of a URL: the address that clients reach,
+// TestPresignGetURL checks the parts of a URL: the address that clients reach,
 // the lifetime, and no parameter that a client's URL library could write in
 // another way.
 func TestPresignGetURL(t *testing.T) {

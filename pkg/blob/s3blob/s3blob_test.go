@@ -49,8 +49,7 @@ func TestBucket(t *testing.T) {
 	})
 }
 
-// Delete markers are listed apart from object versions, and what is removed is gone for
-// good.
+// Delete markers are listed by themselves, and what is removed does not come back.
 func TestMarkersAndRemove(t *testing.T) {
 	s := s3test.Start(t)
 	bucket := newBucket(t, configFor(s))
@@ -71,7 +70,7 @@ func TestMarkersAndRemove(t *testing.T) {
 	if err := bucket.Markers(t.Context(), "inbox/", remove); err != nil {
 		t.Fatal(err)
 	}
-	for _, marker := range markers { // what is gone can go again
+	for _, marker := range markers { // a second time is not an error
 		if err := remove(marker); err != nil {
 			t.Error(err)
 		}

@@ -41,7 +41,7 @@ func TestBeside(t *testing.T) {
 	catalogtest.Lookups(t, catalogtest.LookupDriver{Index: c, Store: c})
 }
 
-// TestAccessItems holds what is stored, and when it may be deleted.
+// TestAccessItems checks what is stored, and when it may be deleted.
 func TestAccessItems(t *testing.T) {
 	b := newTable(t)
 	c := b.open(t, nil)
@@ -78,7 +78,7 @@ func TestAccessItems(t *testing.T) {
 	}
 }
 
-// TestAccessRequests holds what each step costs.
+// TestAccessRequests checks the requests of each step.
 func TestAccessRequests(t *testing.T) {
 	count := &transport{}
 	c := newTable(t).open(t, count)
@@ -187,8 +187,8 @@ func TestAccessDespiteFaults(t *testing.T) {
 	}
 }
 
-// TestAccessAgainAfterFault fails each request of each write for good. It says
-// so; and the same once more is as if it had been done, or had not.
+// TestAccessAgainAfterFault fails each request of each write for good. The write returns an
+// error. The same write again behaves as if the first had succeeded, or had not happened.
 func TestAccessAgainAfterFault(t *testing.T) {
 	b := newTable(t)
 	c := b.open(t, nil)
@@ -257,7 +257,7 @@ func TestForeignAccess(t *testing.T) {
 	}
 }
 
-// TestAccessNoTable checks that a wrong name is told as such.
+// TestAccessNoTable checks that the error for a wrong name says so.
 func TestAccessNoTable(t *testing.T) {
 	b := newTable(t)
 	b.name += "-another"
@@ -270,7 +270,7 @@ func TestAccessNoTable(t *testing.T) {
 	}
 }
 
-// wantToken holds what a lookup has found.
+// wantToken checks what a lookup has found.
 func wantToken(t *testing.T, what string, lookup access.Lookup, want access.Token) {
 	t.Helper()
 	if lookup.Token == nil || !reflect.DeepEqual(*lookup.Token, want) {

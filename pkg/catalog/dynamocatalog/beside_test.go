@@ -161,7 +161,7 @@ func TestChunksBeside(t *testing.T) {
 	}
 }
 
-// TestForeignItemsBeside checks that an item which is no answer is an error.
+// TestForeignItemsBeside checks that an item which cannot be read is an error.
 func TestForeignItemsBeside(t *testing.T) {
 	b := newBesides(t)
 	c := b.open(t, nil)
@@ -181,8 +181,8 @@ func TestForeignItemsBeside(t *testing.T) {
 	})
 }
 
-// TestBesideDespiteFaults fails questions: once, which the caller does not
-// notice, and for good, which is no answer about the token either.
+// TestBesideDespiteFaults fails questions: once, which the caller does not notice, and for
+// good, which also leaves the lookup without a token.
 func TestBesideDespiteFaults(t *testing.T) {
 	b := newBesides(t)
 	for _, f := range passing {

@@ -131,8 +131,8 @@ func (b table) revise(t *testing.T, a registry.ProviderAddress, name, revision s
 	b.put(t, "P#"+a.String(), name, i)
 }
 
-// TestChunksOfTwoRevisions checks that a listing which is no listing is read
-// again, and is no answer where that does not help.
+// TestChunksOfTwoRevisions checks that a listing of mixed revisions is read again, and is an
+// error if that does not help.
 func TestChunksOfTwoRevisions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")

@@ -89,9 +89,9 @@ func TestCorrectDespiteFaults(t *testing.T) {
 	}
 }
 
-// TestCorrectAgainAfterFault fails each request of a correction for good. It
-// says so, all of it is done or nothing, and whoever does it again finds it done
-// or does it.
+// TestCorrectAgainAfterFault fails each request of a correction for good. The correction
+// returns an error, and all of it is done or nothing. The same correction again succeeds, or
+// finds it done.
 func TestCorrectAgainAfterFault(t *testing.T) {
 	states := catalogtest.Provider(widget, 2, 3)
 	for name, correct := range corrections {
@@ -213,8 +213,8 @@ func TestCorrectChunks(t *testing.T) {
 	}
 }
 
-// TestEmptyListing checks that a listing whose last version is removed counts its
-// changes on: who read it before must not take what comes after for it.
+// TestEmptyListing checks that an empty listing goes on to count its revisions: a writer that
+// read an earlier listing must not replace a later one.
 func TestEmptyListing(t *testing.T) {
 	b := newTable(t)
 	c := b.open(t, nil)

@@ -56,7 +56,7 @@ func (b table) open(t testing.TB, carry http.RoundTripper) *dynamocatalog.Catalo
 	return c
 }
 
-// items is what a partition holds, by SK.
+// items is the items of a partition, by SK.
 func (b table) items(t testing.TB, partition string) map[string]map[string]types.AttributeValue {
 	t.Helper()
 	out, err := b.engine.Client().Query(t.Context(), &dynamodb.QueryInput{
@@ -163,7 +163,7 @@ func TestOneRequestPerRead(t *testing.T) {
 	}
 }
 
-// TestRequestsPerPut holds what it costs to publish.
+// TestRequestsPerPut checks how many requests a put takes.
 func TestRequestsPerPut(t *testing.T) {
 	count := &transport{}
 	c := newTable(t).open(t, count)
@@ -241,8 +241,8 @@ func realistic(t testing.TB) registry.ProviderVersion {
 	return p
 }
 
-// TestSameVersionAtOnce checks that of two states of one revision one stands,
-// whole, and that the loser knows no difference.
+// TestSameVersionAtOnce checks that one of two states of the same revision is stored, whole,
+// and that both puts succeed.
 func TestSameVersionAtOnce(t *testing.T) {
 	b := newTable(t)
 	for round := range 20 {
@@ -314,8 +314,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestNoTable checks that a wrong name is told as such, and not as a catalog
-// with nothing in it.
+// TestNoTable checks that the error for a wrong name says so, and that it does not look like
+// an empty catalog.
 func TestNoTable(t *testing.T) {
 	b := newTable(t)
 	b.name += "-another"
@@ -331,7 +331,7 @@ func TestNoTable(t *testing.T) {
 	}
 }
 
-// TestForeignItems checks that an item which is no answer is an error with
+// TestForeignItems checks that an item which cannot be read is an error with
 // advice, for readers and writers.
 func TestForeignItems(t *testing.T) {
 	data := func(text string) types.AttributeValue {

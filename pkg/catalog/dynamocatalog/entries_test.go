@@ -72,9 +72,9 @@ func TestOneSided(t *testing.T) {
 	}
 }
 
-// TestWalkRequests walks through more than DynamoDB reads at once. It holds that
-// every version is met once, where pages end inside a partition too, and what
-// it takes: a Scan for each page, and a Query for each partition.
+// TestWalkRequests walks through more than DynamoDB reads at once. The walk must yield every
+// version once, also if a page ends inside of a partition. It takes a Scan for each page,
+// and a Query for each partition.
 func TestWalkRequests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
@@ -111,8 +111,8 @@ func TestWalkRequests(t *testing.T) {
 	}
 }
 
-// TestWalkDespiteForeignItems checks that what cannot be read is told, and that a
-// walk goes on after it: in itself, and from there.
+// TestWalkDespiteForeignItems checks that a walk yields an error for an item that cannot be
+// read, and goes on after it; and that a new walk can begin there.
 func TestWalkDespiteForeignItems(t *testing.T) {
 	b := newTable(t)
 	c := b.open(t, nil)

@@ -14,7 +14,7 @@ const MaxAttempts = maxAttempts
 // MaxReads is how often what was read in part is read again.
 const MaxReads = maxReads
 
-// Lost says that a listing has changed since it was read.
+// Conflicted says whether a listing has changed since it was read.
 var Conflicted = conflicted
 
 // Fill makes a listing what it would be after many puts.
@@ -22,7 +22,7 @@ func (c *Catalog) Fill(ctx context.Context, a registry.Address, revision int, li
 	return c.replaceListing(ctx, layout.Partition(a), revision, listing)
 }
 
-// SetClock tells what time it is.
+// SetClock replaces the clock.
 func (c *Catalog) SetClock(now func() time.Time) { c.now = now }
 
 // SetPage makes pages of tokens shorter.

@@ -97,8 +97,8 @@ func TestThrottledForLong(t *testing.T) {
 	}
 }
 
-// TestLost holds after which errors a listing is read and put again.
-func TestLost(t *testing.T) {
+// TestConflicted has the errors after which a listing is read and put again.
+func TestConflicted(t *testing.T) {
 	cancelled := func(codes ...string) error {
 		var reasons []types.CancellationReason
 		for _, code := range codes {

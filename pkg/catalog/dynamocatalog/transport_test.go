@@ -33,10 +33,9 @@ var final = []fault{
 	{name: "refused, but done", code: "AccessDeniedException", status: http.StatusBadRequest, done: true},
 }
 
-// transport tells what requests there were, and fails those that a test picks.
+// transport notes the requests, and fails those that a test picks.
 type transport struct {
-	// pick is asked with the number of a request, counted from 1. Nil: none
-	// fails.
+	// pick gets the number of a request, counted from 1. Nil: no request fails.
 	pick func(number int) (fault, bool)
 
 	mu         sync.Mutex
@@ -69,7 +68,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// operationOf tells an operation, and says of a consistent read that it is one.
+// operationOf is the name of an operation, and whether it is a consistent read.
 func operationOf(r *http.Request) (string, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)

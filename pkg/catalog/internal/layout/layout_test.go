@@ -13,8 +13,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
-// TestListing holds the stored form: that of a version which nothing was said
-// of has no standing and no source, as from before there were any.
+// TestListing checks the stored form. That of a version without standing and source has no
+// such fields, as in listings that are older than these.
 func TestListing(t *testing.T) {
 	linux := []registry.Platform{{OS: "linux", Arch: "amd64"}}
 	listing := registry.Listing{
@@ -77,8 +77,8 @@ func TestListingSizes(t *testing.T) {
 	}
 }
 
-// TestEntries holds what of a partition is met, where both of its sides may
-// lack what the other one has.
+// TestEntries checks the entries of a partition whose states and listing may each lack a
+// version that the other has.
 func TestEntries(t *testing.T) {
 	listing := registry.Listing{{Version: registrytest.Version(t, "1.0.0"), Revision: 2}, {Version: registrytest.Version(t, "1.2.0+b"), Revision: 1}, {Version: registrytest.Version(t, "1.10.0"), Revision: 7}}
 	damage := errors.New("damaged")
