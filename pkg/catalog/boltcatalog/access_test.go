@@ -77,13 +77,13 @@ func TestAccess(t *testing.T) {
 	catalogtest.Access(t, catalogtest.AccessDriver{Store: a, SetPage: a.SetPage, SetClock: a.SetClock})
 }
 
-func TestBeside(t *testing.T) {
+func TestLookups(t *testing.T) {
 	c, a := open(t, filepath.Join(t.TempDir(), "catalog.db")), newAccess(t)
 	catalogtest.Lookups(t, catalogtest.LookupDriver{Index: c.WithTokens(a), Store: a})
 }
 
 // A catalog by itself finds no token, whatever the lookup has had before.
-func TestNoTokensBeside(t *testing.T) {
+func TestNoTokens(t *testing.T) {
 	c := open(t, filled(t, 1, 1))
 	_, id := access.NewToken()
 	for _, wanted := range []bool{true, false} {
@@ -334,9 +334,9 @@ func TestAccessDamaged(t *testing.T) {
 	_, tokenErr := a.Token(t.Context(), token.ID)
 	_, _, tokensErr := a.Tokens(t.Context(), "")
 	_, rulesErr := a.Rules(t.Context())
-	_, besideErr := c.WithTokens(a).Listing(t.Context(), widget, &lookup)
+	_, lookupErr := c.WithTokens(a).Listing(t.Context(), widget, &lookup)
 	for call, err := range map[string]error{
-		"Token": tokenErr, "Tokens": tokensErr, "Rules": rulesErr, "Beside": besideErr, "NoteUse": a.NoteUse(t.Context(), token.ID, "2026-11-21"),
+		"Token": tokenErr, "Tokens": tokensErr, "Rules": rulesErr, "Beside": lookupErr, "NoteUse": a.NoteUse(t.Context(), token.ID, "2026-11-21"),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "backup") {
 			t.Errorf("%s = %v, want advice", call, err)

@@ -36,7 +36,7 @@ func TestAccess(t *testing.T) {
 	catalogtest.Access(t, catalogtest.AccessDriver{Store: c, SetPage: c.SetPage, SetClock: c.SetClock})
 }
 
-func TestBeside(t *testing.T) {
+func TestLookups(t *testing.T) {
 	c := newTable(t).open(t, nil)
 	catalogtest.Lookups(t, catalogtest.LookupDriver{Index: c, Store: c})
 }

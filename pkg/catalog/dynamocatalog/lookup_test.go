@@ -22,18 +22,18 @@ import (
 	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
 
-// besides is a table with a token, a version of a provider, and a version of a
+// lookedUp is a table with a token, a version of a provider, and a version of a
 // module.
-type besides struct {
+type lookedUp struct {
 	table
 	token    access.Token
 	provider registry.ProviderVersion
 	module   registry.ModuleVersion
 }
 
-func newBesides(t *testing.T) besides {
+func newLookedUp(t *testing.T) lookedUp {
 	t.Helper()
-	b := besides{newTable(t), token(t), catalogtest.Provider(widget, 1, 3)[0], vpcVersion(t, "1.0.0", 1)}
+	b := lookedUp{newTable(t), token(t), catalogtest.Provider(widget, 1, 3)[0], vpcVersion(t, "1.0.0", 1)}
 	c := b.open(t, nil)
 	if err := errors.Join(c.CreateToken(t.Context(), b.token), catalogtest.Put(t.Context(), c, b.provider), catalogtest.Put(t.Context(), c, b.module)); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func newBesides(t *testing.T) besides {
 }
 
 // ask asks all four questions, each beside the token.
-func (b besides) ask(t *testing.T, c *dynamocatalog.Catalog, answered func(what string, lookup access.Lookup, got, want any, err error)) {
+func (b lookedUp) ask(t *testing.T, c *dynamocatalog.Catalog, answered func(what string, lookup access.Lookup, got, want any, err error)) {
 	t.Helper()
 	ctx, provider, module := t.Context(), b.provider, b.module
 	for what, ask := range map[string]struct {
@@ -65,7 +65,7 @@ func (b besides) ask(t *testing.T, c *dynamocatalog.Catalog, answered func(what 
 }
 
 // good checks that an answer is right, and the token with it.
-func (b besides) good(t *testing.T, name string) func(what string, lookup access.Lookup, got, want any, err error) {
+func (b lookedUp) good(t *testing.T, name string) func(what string, lookup access.Lookup, got, want any, err error) {
 	return func(what string, lookup access.Lookup, got, want any, err error) {
 		t.Helper()
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -75,10 +75,10 @@ func (b besides) good(t *testing.T, name string) func(what string, lookup access
 	}
 }
 
-// TestOneRequestBeside checks that a question and its token are one request,
+// TestOneRequestWithToken checks that a question and its token are one request,
 // whether or not there is an answer to either.
-func TestOneRequestBeside(t *testing.T) {
-	b := newBesides(t)
+func TestOneRequestWithToken(t *testing.T) {
+	b := newLookedUp(t)
 	count := &transport{}
 	c := b.open(t, count)
 	one := []string{"BatchGetItem, consistent"}
@@ -108,14 +108,14 @@ func TestOneRequestBeside(t *testing.T) {
 	}
 }
 
-// TestChunksBeside checks that a listing of several items is one request still,
+// TestChunksWithToken checks that a listing of several items is one request still,
 // while it grows and shrinks, and that one which is being replaced is read
 // again.
-func TestChunksBeside(t *testing.T) {
+func TestChunksWithToken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
 	}
-	b := newBesides(t)
+	b := newLookedUp(t)
 	count := &transport{}
 	c := b.open(t, count)
 	gadget := registry.ProviderAddress{Namespace: "acme", Type: "gadget"}
@@ -161,9 +161,9 @@ func TestChunksBeside(t *testing.T) {
 	}
 }
 
-// TestForeignItemsBeside checks that an item which cannot be read is an error.
-func TestForeignItemsBeside(t *testing.T) {
-	b := newBesides(t)
+// TestForeignItemsWithToken checks that an item which cannot be read is an error.
+func TestForeignItemsWithToken(t *testing.T) {
+	b := newLookedUp(t)
 	c := b.open(t, nil)
 	b.put(t, "M#"+vpc.String(), "LIST", nil)
 	b.put(t, "M#"+vpc.String(), "V#"+b.module.Version.Key(), nil)
@@ -181,10 +181,10 @@ func TestForeignItemsBeside(t *testing.T) {
 	})
 }
 
-// TestBesideDespiteFaults fails questions: once, which the caller does not notice, and for
+// TestLookupsDespiteFaults fails questions: once, which the caller does not notice, and for
 // good, which also leaves the lookup without a token.
-func TestBesideDespiteFaults(t *testing.T) {
-	b := newBesides(t)
+func TestLookupsDespiteFaults(t *testing.T) {
+	b := newLookedUp(t)
 	for _, f := range passing {
 		count := &transport{}
 		c := b.open(t, count)
@@ -202,10 +202,10 @@ func TestBesideDespiteFaults(t *testing.T) {
 	}
 }
 
-// TestBesideUnprocessed checks that what DynamoDB leaves undone is asked for
-// again, as often as it takes, but not for ever.
-func TestBesideUnprocessed(t *testing.T) {
-	b := newBesides(t)
+// TestUnprocessedKeys checks that keys which DynamoDB leaves unprocessed are asked for again,
+// but not for ever.
+func TestUnprocessedKeys(t *testing.T) {
+	b := newLookedUp(t)
 	b.ask(t, b.open(t, &lazy{each: 1}), b.good(t, "one at a time"))
 	nothing := &lazy{}
 	_, err := catalogtest.Load(t.Context(), b.open(t, nothing), registry.ModuleVersion{Address: vpc, Version: b.module.Version}, &access.Lookup{ID: b.token.ID})
@@ -217,8 +217,7 @@ func TestBesideUnprocessed(t *testing.T) {
 	}
 }
 
-// lazy is the transport to a DynamoDB that does less than it is asked for: of
-// every batch the last keys.
+// lazy is the transport to a DynamoDB that processes only the last keys of every batch.
 type lazy struct {
 	each int
 
