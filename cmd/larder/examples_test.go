@@ -145,7 +145,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// checkRefusedByNone wants a command to be asked of a registry, of which there is none.
+// checkRefusedByNone wants a command to ask for a registry. There is none.
 func checkRefusedByNone(t *testing.T, file string, words []string) {
 	t.Helper()
 	command := newCommand()

@@ -76,7 +76,7 @@ type Config struct {
 	// does not.
 	Upstreams string
 
-	// Closed wants a token of whoever reads. Else whoever asks may.
+	// Closed requires a token to read. Otherwise everybody may read.
 	Closed bool
 
 	// Login is with whom people log in. Nil: nobody can.

@@ -147,7 +147,7 @@ func (s *Stack) SignWith(t testing.TB, keyARN string) {
 		t.Fatal(err)
 	}
 	f := s.functions[publisher]
-	for range f.instances { // none of them runs
+	for range f.instances { // so that none runs
 		defer f.giveBack(f.take())
 	}
 	s.verifyCalls(t)

@@ -188,7 +188,7 @@ func checkCode(t *testing.T, name string, err error, want string) {
 	}
 }
 
-// signFor signs as the SDK does.
+// signFor signs like the SDK.
 func signFor(service, region string, at time.Time) func(*http.Request, string) error {
 	return func(r *http.Request, body string) error {
 		keys := aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}

@@ -23,7 +23,7 @@ func ask(t *testing.T, c clients.Config, path string) (status int, body map[stri
 	return answer.Code, body
 }
 
-// TestDiscovery holds that it tells of a login where there is one.
+// TestDiscovery wants the discovery document to name a login if there is one.
 func TestDiscovery(t *testing.T) {
 	for issuer, want := range map[string]bool{"": false, "https://login.example.com": true} {
 		status, body := ask(t, clients.Config{LoginIssuer: issuer}, "/.well-known/terraform.json")

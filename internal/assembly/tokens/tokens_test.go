@@ -36,7 +36,7 @@ func newConfig(t *testing.T) (c tokens.Config, issuer string) {
 	return tokens.Config{Store: store, Host: "larder.example:8443", Transport: server.Client().Transport, Logger: slog.New(slog.DiscardHandler)}, server.URL
 }
 
-// begin begins a login, as a browser does that a client sends.
+// begin begins a login, like the browser of a client.
 func begin(t *testing.T, handler http.Handler) *http.Response {
 	t.Helper()
 	answer := httptest.NewRecorder()

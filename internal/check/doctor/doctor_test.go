@@ -50,7 +50,7 @@ func checks(list *findings.List, r findings.Result) (names []string) {
 	return names
 }
 
-// A registry that is well passes every check, each of which is looked at once.
+// A good registry passes every check, each once.
 func TestWell(t *testing.T) {
 	list := examine(t, newLive(t).options())
 	if bad := list.Count(findings.Warn) + list.Count(findings.Fail); bad > 0 || len(list.All()) < 35 {

@@ -43,7 +43,7 @@ func TestSummaryOfOne(t *testing.T) {
 	}
 }
 
-// What a server wrote does nothing to the terminal of whoever checks it.
+// A terminal does not obey the words of a server.
 func TestNothingForATerminal(t *testing.T) {
 	const hostile = "\x1b[2J\a\r\n\u009b31m\u202e\xff é"
 	const want = "\ufffd[2J\ufffd\ufffd\ufffd\ufffd31m\ufffd\ufffd é"

@@ -709,7 +709,7 @@ func TestIsUpload(t *testing.T) {
 	}
 }
 
-// Keys are of uploaders, and what is told of them is no command to a terminal.
+// Uploaders choose keys, so a terminal must not obey a key in an error.
 func TestProblemsArePrintable(t *testing.T) {
 	if got, want := problems([]string{"a\x1b[2Jb", "c\nd"}).Error(), "a�[2Jb\n  c�d"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -19,7 +19,7 @@ import (
 	"github.com/larder-registry/larder/internal/ttlcache"
 )
 
-// Real clients that do not come to a request are told of in words.
+// The log explains in words why real clients send no request.
 func TestHandshakesThatFailInWords(t *testing.T) {
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS()

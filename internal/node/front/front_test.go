@@ -381,10 +381,10 @@ func ends(conn net.Conn, text string, every time.Duration) time.Duration {
 	return took
 }
 
-// halfHello is how a handshake begins, of which no more comes.
+// halfHello is the beginning of a handshake that does not go on.
 const halfHello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 
-// Whoever does not come to the point is cut off in time, whatever they do.
+// Slow clients are cut off in time.
 func TestWhoDawdles(t *testing.T) {
 	for name, dawdle := range map[string]func(t *testing.T, conn net.Conn) time.Duration{
 		"at the handshake": func(_ *testing.T, conn net.Conn) time.Duration { return ends(conn, "", 0) },

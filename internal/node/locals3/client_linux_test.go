@@ -15,7 +15,7 @@ const (
 	asker   = 64_124
 )
 
-// Whose data folder it is, that is told who may not look into it, and not that it is none.
+// A user who may not look into a data folder gets the name of its owner, not an error that it is not a data folder.
 func TestReachTheFolderOfAnother(t *testing.T) {
 	folder, owner := "/root", "root"
 	if os.Geteuid() == 0 {

@@ -227,7 +227,7 @@ func TestDoorKeepsConnections(t *testing.T) {
 	}
 }
 
-// size is that of an object, and -1 where there is none.
+// size returns the size of an object, or -1 if it does not exist.
 func (e *endpoint) size(t *testing.T, key string) int64 {
 	t.Helper()
 	out, err := e.Client(e.Root).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(Bucket), Key: &key})

@@ -148,7 +148,7 @@ func TestAnUploadDuringADeletion(t *testing.T) {
 	}
 }
 
-// Tags go to the version that they are about, whatever is uploaded meanwhile.
+// Tags go to their version, even if another one is uploaded meanwhile.
 func TestAnUploadWhileTagsChange(t *testing.T) {
 	const key = "modules/acme/network/aws/1.0.0.zip"
 	tags := map[string]string{"larder-status": "published"}
@@ -186,7 +186,7 @@ func TestAnUploadWhileTagsChange(t *testing.T) {
 	}
 }
 
-// A version is read as it was uploaded, whatever is uploaded meanwhile.
+// A version is read as it was uploaded, even if another one is uploaded meanwhile.
 func TestAnUploadWhileAVersionIsOpened(t *testing.T) {
 	const key = "modules/acme/network/aws/1.0.0.zip"
 	g, then := newGuarded(t)

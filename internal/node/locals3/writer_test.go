@@ -80,7 +80,7 @@ func TestWrittenBy(t *testing.T) {
 	}
 }
 
-// A copy is its maker's, whatever else it takes over from its source.
+// The writer of a copy is its maker, with all other metadata of its source.
 func TestCopiesAreTheirMakers(t *testing.T) {
 	e := start(t, t.TempDir())
 	ci, operator, bucket := e.Client(e.uploader(t, "acme-ci", "acme")), e.Client(e.Operator), aws.String(Bucket)

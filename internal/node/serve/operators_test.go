@@ -16,7 +16,7 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// ask asks a node as an operator's command does.
+// ask asks a node like an operator's command.
 func (r *running) ask(t *testing.T, request control.Request) control.Answer {
 	t.Helper()
 	registry, err := reach.Find(t.Context(), reach.Options{Data: r.data})

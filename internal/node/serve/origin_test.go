@@ -146,7 +146,7 @@ func (r *running) bucket(t *testing.T) *s3blob.Bucket {
 	return r.bucketOf(t, r.env(t, "AWS_ACCESS_KEY_ID"), r.env(t, "AWS_SECRET_ACCESS_KEY"))
 }
 
-// bucketOf is the bucket of a node as whoever has an access key has it.
+// bucketOf returns the bucket of a node for a client with an access key.
 func (r *running) bucketOf(t *testing.T, accessKeyID, secret string) *s3blob.Bucket {
 	t.Helper()
 	bucket, err := s3blob.New(s3blob.Config{

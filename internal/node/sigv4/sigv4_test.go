@@ -30,7 +30,7 @@ var (
 	now      = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 )
 
-// read reads a request as a server does.
+// read reads a request like a server.
 func read(t testing.TB, text string) *http.Request {
 	t.Helper()
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(strings.ReplaceAll(text, "\n", "\r\n") + "\r\n\r\n")))
@@ -215,7 +215,7 @@ func authorization(r *http.Request, old, replacement string) {
 	r.Header.Set("Authorization", strings.Replace(r.Header.Get("Authorization"), old, replacement, 1))
 }
 
-// A session's token is told to whoever knows secrets, and must be signed.
+// A session's token is passed to the lookup of the secret, and must be signed.
 func TestSessionTokens(t *testing.T) {
 	session := sigv4.Verifier{Region: "us-east-1", Secret: func(id, token string) (string, bool) { return secret, id == keyID && token == "the/token+of=it" }}
 	with := keys
@@ -386,7 +386,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// What the SDK signs is taken, whatever the key and the parameters are.
+// The SDK's signatures are valid for all keys and parameters.
 func FuzzSigned(f *testing.F) {
 	for _, target := range targets {
 		f.Add(target, "value")

@@ -56,7 +56,7 @@ func serve(t *testing.T, path string, h Handler) (stop func() error) {
 
 func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "s") }
 
-// A file that is handed out comes as it is; that there is none is said.
+// A file is handed out unchanged; a missing one is an error.
 func TestFetch(t *testing.T) {
 	path := newPath(t)
 	if _, _, err := Fetch(t.Context(), path, "one"); !errors.Is(err, ErrNobody) {
@@ -150,7 +150,7 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// leaveStale leaves a socket as a process that is killed does.
+// leaveStale leaves the socket of a killed process.
 func leaveStale(t *testing.T, path string) {
 	t.Helper()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

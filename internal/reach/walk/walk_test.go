@@ -73,7 +73,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Notes are told, and nothing is wrong for that.
+// Notes are printed, and are not an error.
 func TestNotes(t *testing.T) {
 	first, second := part("a", 1, 0), part("", 1, 0)
 	first.Notes = []control.Finding{{Subject: "provider acme/widget 1.0.0", Problem: "It is \x1bold."}}
@@ -149,8 +149,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A registry that stays where it is is not asked for ever.
-func TestNoGettingOn(t *testing.T) {
+// A registry that makes no progress is not asked for ever.
+func TestNoProgress(t *testing.T) {
 	w, _, _ := newWalk(&script{answers: []any{part("a", 1, 0), part("a", 1, 0)}}, false)
 	if _, err := w.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "makes no progress") {
 		t.Error(err)

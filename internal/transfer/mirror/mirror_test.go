@@ -108,7 +108,7 @@ func TestParsePlatforms(t *testing.T) {
 	}
 }
 
-// What the origin has comes into the mirror, verified; what it lies about does not.
+// Verified packages of the origin come into the mirror; others do not.
 func TestAdd(t *testing.T) {
 	w := newWorld(t, "larder.example.com")
 	w.own("0.9.0_linux_amd64", "1.0.0_linux_amd64", "1.0.0_darwin_arm64", "1.1.0-rc.1_linux_amd64")

@@ -203,7 +203,7 @@ func TestDownloadFails(t *testing.T) {
 	}
 }
 
-// What a mirror says beside its documents is not for the terminal of whoever asks it.
+// A terminal does not get the words of a mirror beside its documents.
 func TestReasonOfAStatus(t *testing.T) {
 	a, _ := address(t)
 	c := mirror{folder + "index.json": func(w http.ResponseWriter, _ *http.Request) {

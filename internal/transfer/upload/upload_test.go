@@ -169,7 +169,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// The outcome is that of the uploaded version, whatever comes after it.
+// The outcome is that of the uploaded version, even if another one comes after it.
 func TestOutcomeIsOfTheVersionUploaded(t *testing.T) {
 	inbox := open(t, Options{Timeout: long})
 	f := files(t, 10, "file")[0]
