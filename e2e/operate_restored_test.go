@@ -17,13 +17,13 @@ func TestRestoredTokensAreCopied(t *testing.T) {
 	t.Parallel()
 	only(t, deployed)
 	engine := dynamotest.Start(t)
-	open := func() (string, *dynamocatalog.Catalog) {
+	open := func() (string, *dynamocatalog.Access) {
 		name := engine.CreateTable(t, dynamocatalog.TableSchema)
 		catalog, err := dynamocatalog.New(dynamocatalog.Config{Table: name, Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return name, catalog
+		return name, catalog.Access()
 	}
 	restored, before := open()
 	table, now := open()

@@ -127,7 +127,7 @@ func (w *watch) take() string {
 type walk struct {
 	*testing.T
 	dynamo    *watch
-	catalog   *dynamocatalog.Catalog
+	access    *dynamocatalog.Access
 	functions map[string]*lambdatest.Function
 }
 
@@ -139,7 +139,7 @@ func TestEveryRoute(t *testing.T) {
 	w := &walk{T: t, dynamo: watchDynamo(t), functions: map[string]*lambdatest.Function{}}
 	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
 	fill(t, table)
-	w.catalog = newCatalog(t, table)
+	w.access = newCatalog(t, table).Access()
 	parameters := map[string]string{
 		"BucketName": "larder", "DomainName": "registry.example.com", "CertificateArn": "arn:aws:acm:us-east-1:111122223333:certificate/1",
 		"LoginIssuer": "https://login.example.com", "LoginClientId": "larder",
@@ -223,7 +223,7 @@ func (w *walk) walk(function string, q question) {
 	}
 	revoked := w.token("read *", "", time.Time{})
 	id, _ := access.ParseToken(revoked)
-	if err := w.catalog.RevokeToken(w.Context(), id); err != nil {
+	if err := w.access.RevokeToken(w.Context(), id); err != nil {
 		w.Fatal(err)
 	}
 	w.refused(function, q, "an unknown token", "Bearer "+fresh, "BatchGetItem", "BatchGetItem")
@@ -280,7 +280,7 @@ func (w *walk) expect(function string, q question, who, authorization string, st
 func (w *walk) token(scope string, used access.Day, expires time.Time) string {
 	w.Helper()
 	secret, id := access.NewToken()
-	if err := w.catalog.CreateToken(w.Context(), access.Token{
+	if err := w.access.CreateToken(w.Context(), access.Token{
 		ID: id, Name: "test", Owner: "ann", Origin: access.ByOperator, Scopes: scopes(w.T, scope),
 		Created: time.Now().Add(-time.Hour), Expires: expires, Used: used,
 	}); err != nil {

@@ -34,7 +34,7 @@ func newFunction(logger *slog.Logger) (*signin.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := env.Catalog()
+	catalog, err := env.Catalog()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func newFunction(logger *slog.Logger) (*signin.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	given, err := tokens.New(tokens.Config{Store: store, Host: env.Host, Provider: provider, Logger: logger})
+	given, err := tokens.New(tokens.Config{Store: catalog.Access(), Host: env.Host, Provider: provider, Logger: logger})
 	if err != nil {
 		return nil, err
 	}

@@ -33,20 +33,30 @@ const (
 	pageSize = 1000
 )
 
-var _ access.Store = (*Catalog)(nil)
+// Access is an [access.Store] in the table of a catalog.
+type Access struct {
+	table
+	now  func() time.Time
+	page int32 // see pageSize
+}
+
+var _ access.Store = (*Access)(nil)
+
+// Access is the access to the registry that the same table keeps.
+func (c *Catalog) Access() *Access { return &Access{c.table, time.Now, pageSize} }
 
 // CreateToken implements [access.Tokens].
-func (c *Catalog) CreateToken(ctx context.Context, t access.Token) error {
+func (a *Access) CreateToken(ctx context.Context, t access.Token) error {
 	i, err := tokenItem(t)
 	if err == nil {
-		err = c.create(ctx, i)
+		err = a.create(ctx, i)
 	}
-	return c.failed(err, "keep token "+t.ID.Short())
+	return a.failed(err, "keep token "+t.ID.Short())
 }
 
 // Token implements [access.Tokens].
-func (c *Catalog) Token(ctx context.Context, id access.ID) (access.Token, error) {
-	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.table, Key: tokenKey(id), ConsistentRead: aws.Bool(true)})
+func (a *Access) Token(ctx context.Context, id access.ID) (access.Token, error) {
+	out, err := a.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &a.name, Key: tokenKey(id), ConsistentRead: aws.Bool(true)})
 	if err == nil && out.Item == nil {
 		err = access.ErrNotFound
 	}
@@ -54,27 +64,27 @@ func (c *Catalog) Token(ctx context.Context, id access.ID) (access.Token, error)
 	if err == nil {
 		token, err = decodeToken(out.Item)
 	}
-	return token, c.failed(err, "read token "+id.Short())
+	return token, a.failed(err, "read token "+id.Short())
 }
 
 // Tokens implements [access.Tokens]. The last page may be empty.
-func (c *Catalog) Tokens(ctx context.Context, after string) (page []access.Token, next string, err error) {
-	if page, next, err = c.tokens(ctx, after); err != nil {
-		return nil, "", c.failed(err, "list tokens")
+func (a *Access) Tokens(ctx context.Context, after string) (page []access.Token, next string, err error) {
+	if page, next, err = a.tokens(ctx, after); err != nil {
+		return nil, "", a.failed(err, "list tokens")
 	}
 	return page, next, nil
 }
 
-func (c *Catalog) tokens(ctx context.Context, after string) (page []access.Token, next string, err error) {
+func (a *Access) tokens(ctx context.Context, after string) (page []access.Token, next string, err error) {
 	if err := layout.CheckAfter(after); err != nil {
 		return nil, "", err
 	}
-	input := c.wholePartition(tokenPartition)
-	input.Limit = &c.page
+	input := a.wholePartition(tokenPartition)
+	input.Limit = &a.page
 	if after != "" {
 		input.ExclusiveStartKey = key(tokenPartition, after)
 	}
-	out, err := c.client.Query(ctx, input)
+	out, err := a.client.Query(ctx, input)
 	if err != nil {
 		return nil, "", err
 	}
@@ -89,14 +99,14 @@ func (c *Catalog) tokens(ctx context.Context, after string) (page []access.Token
 }
 
 // RevokeToken implements [access.Tokens].
-func (c *Catalog) RevokeToken(ctx context.Context, id access.ID) error {
-	return c.failed(c.deleteExisting(ctx, tokenKey(id)), "revoke token "+id.Short())
+func (a *Access) RevokeToken(ctx context.Context, id access.ID) error {
+	return a.failed(a.deleteExisting(ctx, tokenKey(id)), "revoke token "+id.Short())
 }
 
 // NoteUse implements [access.Tokens].
-func (c *Catalog) NoteUse(ctx context.Context, id access.ID, day access.Day) error {
-	_, err := c.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:                 &c.table,
+func (a *Access) NoteUse(ctx context.Context, id access.ID, day access.Day) error {
+	_, err := a.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 &a.name,
 		Key:                       tokenKey(id),
 		UpdateExpression:          aws.String("SET " + usedAttribute + " = :day"),
 		ConditionExpression:       aws.String("attribute_exists(" + PartitionKey + ") AND (attribute_not_exists(" + usedAttribute + ") OR " + usedAttribute + " < :day)"),
@@ -106,7 +116,7 @@ func (c *Catalog) NoteUse(ctx context.Context, id access.ID, day access.Day) err
 	if conditionFailed(err) {
 		return nil
 	}
-	return c.failed(err, "note the use of token "+id.Short())
+	return a.failed(err, "note the use of token "+id.Short())
 }
 
 func tokenKey(id access.ID) item { return key(tokenPartition, id.String()) }
@@ -154,11 +164,11 @@ func decodeJSON[T any](i item) (T, error) {
 
 // create puts an item if it does not exist. When an answer is lost, the SDK sends the
 // put again, although it may have succeeded: then the item has this request's text.
-func (c *Catalog) create(ctx context.Context, i item) error {
+func (a *Access) create(ctx context.Context, i item) error {
 	request := rand.Text()
 	i[requestAttribute] = text(request)
-	_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                           &c.table,
+	_, err := a.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           &a.name,
 		Item:                                i,
 		ConditionExpression:                 aws.String("attribute_not_exists(" + PartitionKey + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -176,9 +186,9 @@ func (c *Catalog) create(ctx context.Context, i item) error {
 
 // deleteExisting deletes an item that must exist. It reads the item first: when an answer
 // is lost, the SDK sends the delete again, and that finds nothing.
-func (c *Catalog) deleteExisting(ctx context.Context, key item) error {
-	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &c.table, Key: key, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String(PartitionKey),
+func (a *Access) deleteExisting(ctx context.Context, key item) error {
+	out, err := a.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &a.name, Key: key, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String(PartitionKey),
 	})
 	if err != nil {
 		return err
@@ -186,14 +196,14 @@ func (c *Catalog) deleteExisting(ctx context.Context, key item) error {
 	if out.Item == nil {
 		return access.ErrNotFound
 	}
-	_, err = c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &c.table, Key: key})
+	_, err = a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &a.name, Key: key})
 	return err
 }
 
 // wholePartition asks for all items of a partition, in the order of SK.
-func (c *Catalog) wholePartition(partition string) *dynamodb.QueryInput {
+func (a *Access) wholePartition(partition string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
-		TableName:                 &c.table,
+		TableName:                 &a.name,
 		ConsistentRead:            aws.Bool(true),
 		KeyConditionExpression:    aws.String(PartitionKey + " = :partition"),
 		ExpressionAttributeValues: item{":partition": text(partition)},
@@ -201,9 +211,9 @@ func (c *Catalog) wholePartition(partition string) *dynamodb.QueryInput {
 }
 
 // failed adds to an error what was being done.
-func (c *Catalog) failed(err error, what string) error {
+func (a *Access) failed(err error, what string) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", what, c.explain(err))
+	return fmt.Errorf("%s: %w", what, a.explain(err))
 }

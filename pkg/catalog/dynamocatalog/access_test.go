@@ -32,27 +32,27 @@ func token(t testing.TB) access.Token {
 }
 
 func TestAccess(t *testing.T) {
-	c := newTable(t).open(t, nil)
-	catalogtest.Access(t, catalogtest.AccessDriver{Store: c, SetPage: c.SetPage, SetClock: c.SetClock})
+	a := newTable(t).openAccess(t, nil)
+	catalogtest.Access(t, catalogtest.AccessDriver{Store: a, SetPage: a.SetPage, SetClock: a.SetClock})
 }
 
 func TestLookups(t *testing.T) {
 	c := newTable(t).open(t, nil)
-	catalogtest.Lookups(t, catalogtest.LookupDriver{Index: c, Store: c})
+	catalogtest.Lookups(t, catalogtest.LookupDriver{Index: c, Store: c.Access()})
 }
 
 // TestAccessItems checks what is stored, and when it may be deleted.
 func TestAccessItems(t *testing.T) {
 	b := newTable(t)
-	c := b.open(t, nil)
+	a := b.openAccess(t, nil)
 	eternal, expiring, ofJob := token(t), token(t), token(t)
 	expiring.Expires = made.Add(time.Hour)
 	ofJob.Expires, ofJob.Origin = made.Add(time.Hour), access.ByExchange
 	ticket := token(t).ID
 	err := errors.Join(
-		c.CreateToken(t.Context(), eternal), c.CreateToken(t.Context(), expiring), c.CreateToken(t.Context(), ofJob), c.NoteUse(t.Context(), expiring.ID, "2026-11-21"),
-		c.AddRule(t.Context(), access.Rule{Name: "ci", Scopes: eternal.Scopes}),
-		c.KeepTicket(t.Context(), ticket, []byte("data"), made.Add(time.Minute+time.Millisecond)),
+		a.CreateToken(t.Context(), eternal), a.CreateToken(t.Context(), expiring), a.CreateToken(t.Context(), ofJob), a.NoteUse(t.Context(), expiring.ID, "2026-11-21"),
+		a.AddRule(t.Context(), access.Rule{Name: "ci", Scopes: eternal.Scopes}),
+		a.KeepTicket(t.Context(), ticket, []byte("data"), made.Add(time.Minute+time.Millisecond)),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +81,11 @@ func TestAccessItems(t *testing.T) {
 // TestAccessRequests checks the requests of each step.
 func TestAccessRequests(t *testing.T) {
 	count := &transport{}
-	c := newTable(t).open(t, count)
+	a := newTable(t).openAccess(t, count)
 	token := token(t)
 	for _, step := range accessSteps(token) {
 		count.take()
-		if err := step.do(t, c); err != nil {
+		if err := step.do(t, a); err != nil {
 			t.Fatal(err)
 		}
 		if got := count.take(); !slices.Equal(got, step.requests) {
@@ -93,8 +93,8 @@ func TestAccessRequests(t *testing.T) {
 		}
 	}
 	for name, read := range map[string]func() error{
-		"Query, consistent":   func() error { _, _, err := c.Tokens(t.Context(), ""); return err },
-		"GetItem, consistent": func() error { _, err := c.Token(t.Context(), token.ID); return ignore(err, access.ErrNotFound) },
+		"Query, consistent":   func() error { _, _, err := a.Tokens(t.Context(), ""); return err },
+		"GetItem, consistent": func() error { _, err := a.Token(t.Context(), token.ID); return ignore(err, access.ErrNotFound) },
 	} {
 		if err := read(); err != nil {
 			t.Error(err)
@@ -103,7 +103,7 @@ func TestAccessRequests(t *testing.T) {
 			t.Errorf("it took %q, want %q", got, name)
 		}
 	}
-	if _, err := c.Rules(t.Context()); err != nil || !slices.Equal(count.take(), []string{"Query, consistent"}) {
+	if _, err := a.Rules(t.Context()); err != nil || !slices.Equal(count.take(), []string{"Query, consistent"}) {
 		t.Errorf("Rules: %v", err)
 	}
 }
@@ -119,7 +119,7 @@ func ignore(err, ignored error) error {
 type accessStep struct {
 	name     string
 	requests []string
-	do       func(*testing.T, *dynamocatalog.Catalog) error
+	do       func(*testing.T, *dynamocatalog.Access) error
 	again    error // of the same once more, after it was done
 }
 
@@ -127,26 +127,26 @@ type accessStep struct {
 func accessSteps(token access.Token) []accessStep {
 	rule := access.Rule{Name: "r-" + token.ID.Short(), Scopes: token.Scopes}
 	return []accessStep{
-		{"create token", []string{"PutItem"}, func(t *testing.T, c *dynamocatalog.Catalog) error {
-			return c.CreateToken(t.Context(), token)
+		{"create token", []string{"PutItem"}, func(t *testing.T, a *dynamocatalog.Access) error {
+			return a.CreateToken(t.Context(), token)
 		}, access.ErrExists},
-		{"note use", []string{"UpdateItem"}, func(t *testing.T, c *dynamocatalog.Catalog) error {
-			return c.NoteUse(t.Context(), token.ID, "2026-11-21")
+		{"note use", []string{"UpdateItem"}, func(t *testing.T, a *dynamocatalog.Access) error {
+			return a.NoteUse(t.Context(), token.ID, "2026-11-21")
 		}, nil},
-		{"revoke token", []string{"GetItem, consistent", "DeleteItem"}, func(t *testing.T, c *dynamocatalog.Catalog) error {
-			return c.RevokeToken(t.Context(), token.ID)
+		{"revoke token", []string{"GetItem, consistent", "DeleteItem"}, func(t *testing.T, a *dynamocatalog.Access) error {
+			return a.RevokeToken(t.Context(), token.ID)
 		}, access.ErrNotFound},
-		{"add rule", []string{"Query, consistent", "PutItem"}, func(t *testing.T, c *dynamocatalog.Catalog) error {
-			return c.AddRule(t.Context(), rule)
+		{"add rule", []string{"Query, consistent", "PutItem"}, func(t *testing.T, a *dynamocatalog.Access) error {
+			return a.AddRule(t.Context(), rule)
 		}, access.ErrExists},
-		{"remove rule", []string{"GetItem, consistent", "DeleteItem"}, func(t *testing.T, c *dynamocatalog.Catalog) error {
-			return c.RemoveRule(t.Context(), rule.Name)
+		{"remove rule", []string{"GetItem, consistent", "DeleteItem"}, func(t *testing.T, a *dynamocatalog.Access) error {
+			return a.RemoveRule(t.Context(), rule.Name)
 		}, access.ErrNotFound},
-		{"keep ticket", []string{"PutItem"}, func(t *testing.T, c *dynamocatalog.Catalog) error {
-			return c.KeepTicket(t.Context(), token.ID, []byte("data"), time.Now().Add(time.Hour))
+		{"keep ticket", []string{"PutItem"}, func(t *testing.T, a *dynamocatalog.Access) error {
+			return a.KeepTicket(t.Context(), token.ID, []byte("data"), time.Now().Add(time.Hour))
 		}, nil},
-		{"take ticket", []string{"DeleteItem"}, func(t *testing.T, c *dynamocatalog.Catalog) error {
-			_, err := c.TakeTicket(t.Context(), token.ID)
+		{"take ticket", []string{"DeleteItem"}, func(t *testing.T, a *dynamocatalog.Access) error {
+			_, err := a.TakeTicket(t.Context(), token.ID)
 			return err
 		}, access.ErrNotFound},
 	}
@@ -160,13 +160,13 @@ func TestAccessDespiteFaults(t *testing.T) {
 		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
 	}
 	b := newTable(t)
-	c := b.open(t, nil)
+	a := b.openAccess(t, nil)
 	for _, f := range passing {
 		for at := 1; at <= 2; at++ {
 			for _, step := range accessSteps(token(t)) {
 				what := fmt.Sprintf("%s, %s, request %d", step.name, f.name, at)
 				if at > len(step.requests) {
-					if err := step.do(t, c); err != nil {
+					if err := step.do(t, a); err != nil {
 						t.Fatal(err)
 					}
 					continue
@@ -175,11 +175,11 @@ func TestAccessDespiteFaults(t *testing.T) {
 				if step.name == "take ticket" && f.done {
 					want = access.ErrNotFound
 				}
-				err := step.do(t, b.open(t, &transport{pick: f.only(at)}))
+				err := step.do(t, b.openAccess(t, &transport{pick: f.only(at)}))
 				if !errors.Is(err, want) || want == nil && err != nil {
 					t.Errorf("%s: %v, want %v", what, err, want)
 				}
-				if again := step.do(t, c); !errors.Is(again, step.again) || step.again == nil && again != nil {
+				if again := step.do(t, a); !errors.Is(again, step.again) || step.again == nil && again != nil {
 					t.Errorf("%s, and again: %v, want %v", what, again, step.again)
 				}
 			}
@@ -191,18 +191,18 @@ func TestAccessDespiteFaults(t *testing.T) {
 // error. The same write again behaves as if the first had succeeded, or had not happened.
 func TestAccessAgainAfterFault(t *testing.T) {
 	b := newTable(t)
-	c := b.open(t, nil)
+	a := b.openAccess(t, nil)
 	for _, f := range final {
 		for at := 1; at <= 2; at++ {
 			for _, step := range accessSteps(token(t)) {
 				if at > len(step.requests) {
-					if err := step.do(t, c); err != nil {
+					if err := step.do(t, a); err != nil {
 						t.Fatal(err)
 					}
 					continue
 				}
 				what := fmt.Sprintf("%s, %s, request %d", step.name, f.name, at)
-				err := step.do(t, b.open(t, &transport{pick: f.only(at)}))
+				err := step.do(t, b.openAccess(t, &transport{pick: f.only(at)}))
 				var api smithy.APIError
 				if !errors.As(err, &api) || api.ErrorCode() != f.code || errors.Is(err, access.ErrNotFound) {
 					t.Errorf("%s: %v, want %s", what, err, f.code)
@@ -211,7 +211,7 @@ func TestAccessAgainAfterFault(t *testing.T) {
 				if f.done && at == len(step.requests) {
 					want = step.again
 				}
-				if again := step.do(t, c); !errors.Is(again, want) || want == nil && again != nil {
+				if again := step.do(t, a); !errors.Is(again, want) || want == nil && again != nil {
 					t.Errorf("%s, and again: %v, want %v", what, again, want)
 				}
 			}
@@ -223,7 +223,8 @@ func TestAccessAgainAfterFault(t *testing.T) {
 // who ask beside it, and can be revoked and removed nonetheless.
 func TestForeignAccess(t *testing.T) {
 	b := newTable(t)
-	c := b.open(t, nil)
+	catalog := b.open(t, nil)
+	a := catalog.Access()
 	data := func(text string) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{"data": &types.AttributeValueMemberS{Value: text}}
 	}
@@ -234,25 +235,25 @@ func TestForeignAccess(t *testing.T) {
 			id := token(t).ID
 			b.put(t, "A", id.String(), item)
 			lookup := access.Lookup{ID: id}
-			_, tokenErr := c.Token(t.Context(), id)
-			_, _, tokensErr := c.Tokens(t.Context(), "")
-			_, listErr := c.Listing(t.Context(), vpc, &lookup)
-			_, stateErr := catalogtest.Load(t.Context(), c, registry.ModuleVersion{Address: vpc, Version: registrytest.Version(t, "1.0.0")}, &lookup)
+			_, tokenErr := a.Token(t.Context(), id)
+			_, _, tokensErr := a.Tokens(t.Context(), "")
+			_, listErr := catalog.Listing(t.Context(), vpc, &lookup)
+			_, stateErr := catalogtest.Load(t.Context(), catalog, registry.ModuleVersion{Address: vpc, Version: registrytest.Version(t, "1.0.0")}, &lookup)
 			for call, err := range map[string]error{"Token": tokenErr, "Tokens": tokensErr, "listing": listErr, "version": stateErr} {
 				if err == nil || !strings.Contains(err.Error(), "upgrade larder") || !strings.Contains(err.Error(), id.Short()) {
 					t.Errorf("%s: %v, want advice", call, err)
 				}
 			}
-			if err := c.RevokeToken(t.Context(), id); err != nil || lookup.Token != nil {
+			if err := a.RevokeToken(t.Context(), id); err != nil || lookup.Token != nil {
 				t.Errorf("revoke: %v; found %v", err, lookup.Token)
 			}
 		})
 	}
 	b.put(t, "T", "bad", data(`{"lifetime":"long"}`))
-	if _, err := c.Rules(t.Context()); err == nil || !strings.Contains(err.Error(), `rule "bad"`) {
+	if _, err := a.Rules(t.Context()); err == nil || !strings.Contains(err.Error(), `rule "bad"`) {
 		t.Errorf("Rules: %v", err)
 	}
-	if err := c.RemoveRule(t.Context(), "bad"); err != nil {
+	if err := a.RemoveRule(t.Context(), "bad"); err != nil {
 		t.Error(err)
 	}
 }
@@ -261,9 +262,9 @@ func TestForeignAccess(t *testing.T) {
 func TestAccessNoTable(t *testing.T) {
 	b := newTable(t)
 	b.name += "-another"
-	c := b.open(t, nil)
-	_, err := c.Listing(t.Context(), vpc, &access.Lookup{ID: token(t).ID})
-	for name, err := range map[string]error{"beside": err, "create": c.CreateToken(t.Context(), token(t)), "revoke": c.RevokeToken(t.Context(), token(t).ID)} {
+	a := b.openAccess(t, nil)
+	_, err := b.open(t, nil).Listing(t.Context(), vpc, &access.Lookup{ID: token(t).ID})
+	for name, err := range map[string]error{"beside": err, "create": a.CreateToken(t.Context(), token(t)), "revoke": a.RevokeToken(t.Context(), token(t).ID)} {
 		if err == nil || !strings.Contains(err.Error(), "there is no table") || errors.Is(err, access.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}

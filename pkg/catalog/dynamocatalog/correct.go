@@ -19,7 +19,7 @@ func (c *Catalog) Replace(ctx context.Context, s registry.State, seen catalog.Se
 	if err != nil {
 		return fix.failed(err)
 	}
-	put := types.Put{TableName: &c.table, Item: i}
+	put := types.Put{TableName: &c.name, Item: i}
 	put.ConditionExpression, put.ExpressionAttributeValues = revisionIs(seen.State)
 	fix.state = types.TransactWriteItem{Put: &put}
 	if s.Listable() {
@@ -32,7 +32,7 @@ func (c *Catalog) Replace(ctx context.Context, s registry.State, seen catalog.Se
 // Remove implements [catalog.Index]. It sends a delete also where there is no state: the
 // delete has the condition.
 func (c *Catalog) Remove(ctx context.Context, version registry.Subject, seen catalog.Seen) error {
-	del := types.Delete{TableName: &c.table, Key: key(layout.Partition(version.Address), layout.Version(version.Version))}
+	del := types.Delete{TableName: &c.name, Key: key(layout.Partition(version.Address), layout.Version(version.Version))}
 	del.ConditionExpression, del.ExpressionAttributeValues = revisionIs(seen.State)
 	return c.correct(ctx, correction{version, seen, types.TransactWriteItem{Delete: &del}, nil})
 }

@@ -1,7 +1,7 @@
-// Package dynamocatalog keeps the catalog in one DynamoDB table, and beside it
-// the tokens, rules and tickets of package access. The catalog is an index and
-// nothing else: all of it can be built again from the records in the bucket. The
-// table is the only place of tokens and rules.
+// Package dynamocatalog keeps two things in one DynamoDB table. The [Catalog] is an
+// index and nothing else: all of it can be built again from the records in the bucket.
+// The [Access] has the tokens, rules and tickets of package access, and no other place
+// has them.
 //
 // # Items
 //
@@ -163,13 +163,9 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// Catalog is a [catalog.Index] in a table, with its tokens. It is an [access.Store],
-// too.
+// Catalog is a [catalog.Index] in a table, which also has its [Access].
 type Catalog struct {
-	client *dynamodb.Client
-	table  string
-	now    func() time.Time
-	page   int32 // see pageSize
+	table
 }
 
 var _ catalog.Index = (*Catalog)(nil)
@@ -180,7 +176,7 @@ func New(cfg Config) (*Catalog, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("table %q: %w", cfg.Table, err)
 	}
-	return &Catalog{dynamodb.New(cfg.options()), cfg.Table, time.Now, pageSize}, nil
+	return &Catalog{table{dynamodb.New(cfg.options()), cfg.Table}}, nil
 }
 
 func (c Config) options() dynamodb.Options {

@@ -56,6 +56,12 @@ func (b table) open(t testing.TB, carry http.RoundTripper) *dynamocatalog.Catalo
 	return c
 }
 
+// openAccess is the access in the table, in the same way.
+func (b table) openAccess(t testing.TB, carry http.RoundTripper) *dynamocatalog.Access {
+	t.Helper()
+	return b.open(t, carry).Access()
+}
+
 // items is the items of a partition, by SK.
 func (b table) items(t testing.TB, partition string) map[string]map[string]types.AttributeValue {
 	t.Helper()

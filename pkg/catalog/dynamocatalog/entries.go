@@ -97,7 +97,7 @@ func stateOf(i item) layout.State {
 // other attributes, since the table also holds tokens.
 func (c *Catalog) scan(ctx context.Context, after layout.Cursor) iter.Seq2[item, error] {
 	input := &dynamodb.ScanInput{
-		TableName:            &c.table,
+		TableName:            &c.name,
 		Select:               types.SelectSpecificAttributes,
 		ProjectionExpression: aws.String(PartitionKey + ", " + SortKey + ", " + revisionAttribute),
 		FilterExpression:     aws.String("begins_with(" + PartitionKey + ", :module) OR begins_with(" + PartitionKey + ", :provider) OR begins_with(" + PartitionKey + ", :mirror)"),

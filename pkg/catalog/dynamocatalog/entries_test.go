@@ -59,9 +59,9 @@ func TestOneSided(t *testing.T) {
 	for _, foreign := range [][2]string{{"A#token", "V#1.0.0"}, {"P#acme/Widget", "V#1.0.0"}, {"M#acme/widget", "LIST"}, {"P#" + widget.String(), "V#1.0"}, {"P#" + widget.String(), "X"}} {
 		b.put(t, foreign[0], foreign[1], nil)
 	}
-	c, token := b.open(t, nil), token(t)
+	c, a, token := b.open(t, nil), b.openAccess(t, nil), token(t)
 	err := errors.Join(
-		c.CreateToken(t.Context(), token), c.AddRule(t.Context(), access.Rule{Name: "ci", Scopes: token.Scopes}), c.KeepTicket(t.Context(), token.ID, nil, made),
+		a.CreateToken(t.Context(), token), a.AddRule(t.Context(), access.Rule{Name: "ci", Scopes: token.Scopes}), a.KeepTicket(t.Context(), token.ID, nil, made),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package dynamocatalog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -17,15 +16,6 @@ var (
 	errBusy    = errors.New("others kept changing the listing at the same time: try again")
 	errPartial = errors.New("DynamoDB has too much to do to read all that was asked for: try again")
 )
-
-// explain adds to an error what the SDK does not say.
-func (c *Catalog) explain(err error) error {
-	var missing *types.ResourceNotFoundException
-	if errors.As(err, &missing) {
-		return fmt.Errorf("there is no table %q in region %s, or it is just being created: check the table's name and the region: %w", c.table, c.client.Options().Region, err)
-	}
-	return err
-}
 
 // conditionFailed says whether the condition of a write failed.
 func conditionFailed(err error) bool {

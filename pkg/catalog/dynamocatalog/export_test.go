@@ -23,7 +23,7 @@ func (c *Catalog) Fill(ctx context.Context, a registry.Address, revision int, li
 }
 
 // SetClock replaces the clock.
-func (c *Catalog) SetClock(now func() time.Time) { c.now = now }
+func (a *Access) SetClock(now func() time.Time) { a.now = now }
 
 // SetPage makes pages of tokens shorter.
-func (c *Catalog) SetPage(size int) { c.page = int32(size) }
+func (a *Access) SetPage(size int) { a.page = int32(size) }

@@ -126,7 +126,7 @@ func (c *Catalog) getItem(ctx context.Context, key item, lookup *access.Lookup) 
 		}
 		return items[0], nil
 	}
-	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.table, Key: key})
+	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.name, Key: key})
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (c *Catalog) putState(ctx context.Context, s registry.State) error {
 		return err
 	}
 	_, err = c.client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                 &c.table,
+		TableName:                 &c.name,
 		Item:                      i,
 		ConditionExpression:       aws.String("attribute_not_exists(" + PartitionKey + ") OR " + revisionAttribute + " < :revision"),
 		ExpressionAttributeValues: item{":revision": number(s.Listed().Revision)},

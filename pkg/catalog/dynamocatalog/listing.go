@@ -68,7 +68,7 @@ func assemble(items []item) (stored, error) {
 
 func (c *Catalog) queryListing(ctx context.Context, partition string, consistent bool) ([]item, error) {
 	out, err := c.client.Query(ctx, &dynamodb.QueryInput{
-		TableName:              &c.table,
+		TableName:              &c.name,
 		ConsistentRead:         &consistent,
 		KeyConditionExpression: aws.String(PartitionKey + " = :partition AND begins_with(" + SortKey + ", :list)"),
 		ExpressionAttributeValues: item{
@@ -173,7 +173,7 @@ func (c *Catalog) listingPuts(partition string, revision int, listing registry.L
 	chunks := slices.Collect(slices.Chunk(data, chunkSize))
 	puts := make([]types.Put, len(chunks))
 	for n, chunk := range chunks {
-		puts[n] = types.Put{TableName: &c.table, Item: newItem(partition, chunkName(n), revision+1, chunk)}
+		puts[n] = types.Put{TableName: &c.name, Item: newItem(partition, chunkName(n), revision+1, chunk)}
 	}
 	first := &puts[0]
 	first.Item[chunksAttribute] = number(len(chunks))

@@ -37,7 +37,7 @@ func (c *Catalog) listingWithToken(ctx context.Context, partition string, lookup
 func (c *Catalog) getWithToken(ctx context.Context, lookup *access.Lookup, keys ...item) ([]item, error) {
 	lookup.Token = nil
 	rest := map[string]types.KeysAndAttributes{
-		c.table: {Keys: append(keys, tokenKey(lookup.ID)), ConsistentRead: aws.Bool(true)},
+		c.name: {Keys: append(keys, tokenKey(lookup.ID)), ConsistentRead: aws.Bool(true)},
 	}
 	var found []item
 	for failures := range maxReads {

@@ -35,7 +35,7 @@ func newLookedUp(t *testing.T) lookedUp {
 	t.Helper()
 	b := lookedUp{newTable(t), token(t), catalogtest.Provider(widget, 1, 3)[0], vpcVersion(t, "1.0.0", 1)}
 	c := b.open(t, nil)
-	if err := errors.Join(c.CreateToken(t.Context(), b.token), catalogtest.Put(t.Context(), c, b.provider), catalogtest.Put(t.Context(), c, b.module)); err != nil {
+	if err := errors.Join(c.Access().CreateToken(t.Context(), b.token), catalogtest.Put(t.Context(), c, b.provider), catalogtest.Put(t.Context(), c, b.module)); err != nil {
 		t.Fatal(err)
 	}
 	return b

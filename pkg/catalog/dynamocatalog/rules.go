@@ -15,16 +15,16 @@ import (
 const maxKey = 1024
 
 // Rules implements [access.Rules].
-func (c *Catalog) Rules(ctx context.Context) ([]access.Rule, error) {
-	rules, err := c.rules(ctx)
+func (a *Access) Rules(ctx context.Context) ([]access.Rule, error) {
+	rules, err := a.rules(ctx)
 	if err != nil {
-		return nil, c.failed(err, "list rules")
+		return nil, a.failed(err, "list rules")
 	}
 	return rules, nil
 }
 
-func (c *Catalog) rules(ctx context.Context) ([]access.Rule, error) {
-	items, err := c.queryAll(ctx, c.wholePartition(rulePartition))
+func (a *Access) rules(ctx context.Context) ([]access.Rule, error) {
+	items, err := a.queryAll(ctx, a.wholePartition(rulePartition))
 	if err != nil {
 		return nil, err
 	}
@@ -41,14 +41,14 @@ func (c *Catalog) rules(ctx context.Context) ([]access.Rule, error) {
 
 // AddRule implements [access.Rules]. Several calls at the same time may add some more
 // than [access.MaxRules].
-func (c *Catalog) AddRule(ctx context.Context, r access.Rule) error {
-	return c.failed(c.addRule(ctx, r), fmt.Sprintf("add rule %.100q", r.Name))
+func (a *Access) AddRule(ctx context.Context, r access.Rule) error {
+	return a.failed(a.addRule(ctx, r), fmt.Sprintf("add rule %.100q", r.Name))
 }
 
-func (c *Catalog) addRule(ctx context.Context, r access.Rule) error {
-	names := c.wholePartition(rulePartition)
+func (a *Access) addRule(ctx context.Context, r access.Rule) error {
+	names := a.wholePartition(rulePartition)
 	names.ProjectionExpression = aws.String(SortKey)
-	items, err := c.queryAll(ctx, names)
+	items, err := a.queryAll(ctx, names)
 	if err != nil {
 		return err
 	}
@@ -62,26 +62,26 @@ func (c *Catalog) addRule(ctx context.Context, r access.Rule) error {
 	if err := setJSON(i, r); err != nil {
 		return err
 	}
-	return c.create(ctx, i)
+	return a.create(ctx, i)
 }
 
 // RemoveRule implements [access.Rules].
-func (c *Catalog) RemoveRule(ctx context.Context, name string) error {
+func (a *Access) RemoveRule(ctx context.Context, name string) error {
 	err := ctx.Err()
 	switch {
 	case err != nil:
 	case name == "" || len(name) > maxKey: // DynamoDB refuses to look for it
 		err = access.ErrNotFound
 	default:
-		err = c.deleteExisting(ctx, key(rulePartition, name))
+		err = a.deleteExisting(ctx, key(rulePartition, name))
 	}
-	return c.failed(err, fmt.Sprintf("remove rule %.100q", name))
+	return a.failed(err, fmt.Sprintf("remove rule %.100q", name))
 }
 
 // queryAll sends one request for each MiB.
-func (c *Catalog) queryAll(ctx context.Context, input *dynamodb.QueryInput) ([]item, error) {
+func (a *Access) queryAll(ctx context.Context, input *dynamodb.QueryInput) ([]item, error) {
 	var items []item
-	for pages := dynamodb.NewQueryPaginator(c.client, input); pages.HasMorePages(); {
+	for pages := dynamodb.NewQueryPaginator(a.client, input); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, err

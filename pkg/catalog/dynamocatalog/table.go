@@ -1,10 +1,19 @@
 package dynamocatalog
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
+
+// table is what the catalog and the access have in common.
+type table struct {
+	client *dynamodb.Client
+	name   string
+}
 
 // The attributes of every item's key.
 const (
@@ -33,4 +42,13 @@ func TableSchema(name string) *dynamodb.CreateTableInput {
 			{AttributeName: aws.String(SortKey), AttributeType: types.ScalarAttributeTypeS},
 		},
 	}
+}
+
+// explain adds to an error what the SDK does not say.
+func (t table) explain(err error) error {
+	var missing *types.ResourceNotFoundException
+	if errors.As(err, &missing) {
+		return fmt.Errorf("there is no table %q in region %s, or it is just being created: check the table's name and the region: %w", t.name, t.client.Options().Region, err)
+	}
+	return err
 }
