@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 func TestParseKey(t *testing.T) {
@@ -152,4 +154,19 @@ func FuzzParseKey(f *testing.F) {
 			t.Fatalf("%q became %s", key, u)
 		}
 	})
+}
+
+func TestModuleKey(t *testing.T) {
+	address := registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+	v, err := registry.ParseVersion("1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for filename, want := range map[string]string{
+		"vpc.zip": ".zip", "dist/vpc-1.2.3.tar.gz": ".tar.gz", "vpc.TGZ": ".tgz", "vpc.tar": ".tar", "notes.txt": ".txt", "vpc": "",
+	} {
+		if got := ModuleKey(address, v, filename); got != "modules/acme/vpc/aws/1.2.3"+want {
+			t.Errorf("%s: %s", filename, got)
+		}
+	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
-	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
@@ -89,18 +88,3 @@ func TestCheckOfUnreadableFile(t *testing.T) {
 type brokenFile struct{}
 
 func (brokenFile) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
-
-func TestModuleKey(t *testing.T) {
-	address := registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
-	v, err := registry.ParseVersion("1.2.3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for filename, want := range map[string]string{
-		"vpc.zip": ".zip", "dist/vpc-1.2.3.tar.gz": ".tar.gz", "vpc.TGZ": ".tgz", "vpc.tar": ".tar", "notes.txt": ".txt", "vpc": "",
-	} {
-		if got := inbox.ModuleKey(address, v, filename); got != "modules/acme/vpc/aws/1.2.3"+want {
-			t.Errorf("%s: %s", filename, got)
-		}
-	}
-}

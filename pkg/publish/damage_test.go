@@ -16,6 +16,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
@@ -80,7 +81,7 @@ func TestVerifyNamesKeysThatWereNotTakenIn(t *testing.T) {
 				t.Errorf("found %q, want %q", got, want)
 			}
 			w.s3.Upload(t, key, test.file, nil)
-			w.s3.(*memoryBucket).expire(key, version)
+			w.s3.(*blobtest.Memory).Expire(key, version)
 			if got := w.found(t.Context()); len(got) != 1 || !strings.Contains(got[0], "has no outcome yet") {
 				t.Errorf("once it is gone, found %q", got)
 			}

@@ -73,9 +73,9 @@ func openBucket(s *s3test.Server, transport http.RoundTripper) (*s3blob.Bucket, 
 
 // inMemory is a bucket that takes more requests in a second than a server does.
 func inMemory(t *testing.T) storage {
-	b := newMemoryBucket()
+	b := blobtest.NewMemory()
 	t.Cleanup(func() {
-		if n := b.opened(0); n != 0 {
+		if n := b.Unclosed(); n != 0 {
 			t.Errorf("%d bodies that were read are still open", n)
 		}
 	})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
@@ -91,7 +92,7 @@ func forSeeds(t *testing.T, run func(t *testing.T, seed uint64)) {
 type randomRun struct {
 	*testing.T
 	random     *rand.Rand
-	bucket     *memoryBucket
+	bucket     *blobtest.Memory
 	index      catalog.Index
 	emptyIndex func() catalog.Index
 	key        *signing.Key
@@ -103,7 +104,7 @@ type randomRun struct {
 
 func newRandomRun(t *testing.T, seed uint64, emptyIndex func() catalog.Index) *randomRun {
 	return &randomRun{
-		T: t, random: rand.New(rand.NewPCG(seed, 0)), bucket: newMemoryBucket(), index: emptyIndex(), emptyIndex: emptyIndex,
+		T: t, random: rand.New(rand.NewPCG(seed, 0)), bucket: blobtest.NewMemory(), index: emptyIndex(), emptyIndex: emptyIndex,
 		key: newKey(t, "registry"), records: map[string][]byte{},
 	}
 }
@@ -306,7 +307,7 @@ func (d *round) disturb(random *rand.Rand, u *sent) {
 		d.bucket.Delete(d.T, u.key)
 	case roll < 15 && d.byEvent && u.kind != sentKey:
 		u.expired = true
-		d.bucket.expire(u.key, u.object)
+		d.bucket.Expire(u.key, u.object)
 	}
 }
 
@@ -384,14 +385,11 @@ func (r *randomRun) found(err error) {
 
 // read is the current object under a key, or nothing and an error of the test.
 func (r *randomRun) read(key string) []byte {
-	r.bucket.lock.Lock()
-	defer r.bucket.lock.Unlock()
-	o, err := r.bucket.find(key, "")
+	data, _, err := blob.Read(r.Context(), r.bucket, key, "", inbox.MaxUpload)
 	if err != nil {
 		r.Errorf("%s: %v", key, err)
-		return nil
 	}
-	return o.body
+	return data
 }
 
 // provider checks that what is served of a provider version is whole, and

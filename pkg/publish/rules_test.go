@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -130,7 +131,7 @@ func TestImmutableWhateverBecomesOfTheUpload(t *testing.T) {
 		second := w.s3.Upload(t, key, []byte("overwritten"), nil)
 		w.want(w.deliver(key, second), inbox.Rejected)
 		for _, version := range []string{first, second} {
-			w.s3.(*memoryBucket).expire(key, version)
+			w.s3.(*blobtest.Memory).Expire(key, version)
 		}
 	}
 	w.index = w.newCatalog()

@@ -1,4 +1,4 @@
-package publish_test
+package blobtest
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// memoryBucket is a versioned bucket for tests that make more requests than a
-// server takes in a few seconds. It passes the suite of the real drivers.
-type memoryBucket struct {
+// Memory is a versioned bucket for tests that make more requests than a
+// server takes in a few seconds. It passes the suite of the real drivers, and is a [User]
+// of itself.
+type Memory struct {
 	lock     sync.Mutex
 	keys     []string // sorted
 	versions map[string][]*memoryObject
@@ -32,20 +32,23 @@ type memoryBucket struct {
 // memoryBody is what Open has handed out.
 type memoryBody struct {
 	*bytes.Reader
-	bucket *memoryBucket
+	bucket *Memory
 	closed sync.Once
 }
 
 func (b *memoryBody) Close() error {
-	b.closed.Do(func() { b.bucket.opened(-1) })
+	b.closed.Do(func() {
+		b.bucket.lock.Lock()
+		defer b.bucket.lock.Unlock()
+		b.bucket.open--
+	})
 	return nil
 }
 
-// opened counts open bodies, and returns how many there are.
-func (b *memoryBucket) opened(more int) int {
+// Unclosed is how many bodies of objects were opened and not closed.
+func (b *Memory) Unclosed() int {
 	b.lock.Lock()
 	defer b.lock.Unlock()
-	b.open += more
 	return b.open
 }
 
@@ -59,19 +62,13 @@ type memoryObject struct {
 	sum     string // of what Copy has made
 }
 
-func newMemoryBucket() *memoryBucket {
-	return &memoryBucket{versions: map[string][]*memoryObject{}}
-}
-
-func TestTheBucketInMemoryIsOne(t *testing.T) {
-	blobtest.Test(t, func(*testing.T) (blob.Bucket, blobtest.User) {
-		b := newMemoryBucket()
-		return b, b
-	})
+// NewMemory is an empty bucket.
+func NewMemory() *Memory {
+	return &Memory{versions: map[string][]*memoryObject{}}
 }
 
 // write adds a version. The lock is held.
-func (b *memoryBucket) write(key string, body []byte, tags map[string]string, deleted bool) *memoryObject {
+func (b *Memory) write(key string, body []byte, tags map[string]string, deleted bool) *memoryObject {
 	if at, found := slices.BinarySearch(b.keys, key); !found {
 		b.keys = slices.Insert(b.keys, at, key)
 	}
@@ -84,7 +81,7 @@ func (b *memoryBucket) write(key string, body []byte, tags map[string]string, de
 }
 
 // find is an object version, or the current one. The lock is held.
-func (b *memoryBucket) find(key, version string) (*memoryObject, error) {
+func (b *Memory) find(key, version string) (*memoryObject, error) {
 	for _, o := range slices.Backward(b.versions[key]) {
 		switch {
 		case version == "" && o.deleted:
@@ -96,7 +93,7 @@ func (b *memoryBucket) find(key, version string) (*memoryObject, error) {
 	return nil, registry.ErrNotFound
 }
 
-func (b *memoryBucket) locked(ctx context.Context, do func() error) error {
+func (b *Memory) locked(ctx context.Context, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -105,7 +102,8 @@ func (b *memoryBucket) locked(ctx context.Context, do func() error) error {
 	return do()
 }
 
-func (b *memoryBucket) Open(ctx context.Context, key, version string) (body io.ReadCloser, found blob.Object, err error) {
+// Open implements [blob.Bucket].
+func (b *Memory) Open(ctx context.Context, key, version string) (body io.ReadCloser, found blob.Object, err error) {
 	err = b.locked(ctx, func() error {
 		o, err := b.find(key, version)
 		if err == nil {
@@ -118,7 +116,8 @@ func (b *memoryBucket) Open(ctx context.Context, key, version string) (body io.R
 	return body, found, err
 }
 
-func (b *memoryBucket) Head(ctx context.Context, key string) (blob.Object, error) {
+// Head implements [blob.Bucket].
+func (b *Memory) Head(ctx context.Context, key string) (blob.Object, error) {
 	var found blob.Object
 	err := b.locked(ctx, func() error {
 		o, err := b.find(key, "")
@@ -131,7 +130,8 @@ func (b *memoryBucket) Head(ctx context.Context, key string) (blob.Object, error
 	return found, err
 }
 
-func (b *memoryBucket) Create(ctx context.Context, key string, body []byte) error {
+// Create implements [blob.Bucket].
+func (b *Memory) Create(ctx context.Context, key string, body []byte) error {
 	return b.locked(ctx, func() error {
 		if _, err := b.find(key, ""); err == nil {
 			return blob.ErrExists
@@ -141,7 +141,8 @@ func (b *memoryBucket) Create(ctx context.Context, key string, body []byte) erro
 	})
 }
 
-func (b *memoryBucket) Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error {
+// Put implements [blob.Bucket].
+func (b *Memory) Put(ctx context.Context, key string, body io.ReadSeeker, size int64) error {
 	data, err := io.ReadAll(io.LimitReader(body, size))
 	if err != nil {
 		return err
@@ -152,7 +153,8 @@ func (b *memoryBucket) Put(ctx context.Context, key string, body io.ReadSeeker, 
 	})
 }
 
-func (b *memoryBucket) Copy(ctx context.Context, from, version, to string) (sum string, err error) {
+// Copy implements [blob.Bucket].
+func (b *Memory) Copy(ctx context.Context, from, version, to string) (sum string, err error) {
 	err = b.locked(ctx, func() error {
 		o, err := b.find(from, version)
 		if err == nil {
@@ -164,7 +166,8 @@ func (b *memoryBucket) Copy(ctx context.Context, from, version, to string) (sum 
 	return sum, err
 }
 
-func (b *memoryBucket) Tag(ctx context.Context, key, version string, tags map[string]string) error {
+// Tag implements [blob.Bucket].
+func (b *Memory) Tag(ctx context.Context, key, version string, tags map[string]string) error {
 	return b.locked(ctx, func() error {
 		o, err := b.find(key, version)
 		if err != nil {
@@ -185,7 +188,8 @@ func (b *memoryBucket) Tag(ctx context.Context, key, version string, tags map[st
 	})
 }
 
-func (b *memoryBucket) List(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
+// List implements [blob.Bucket].
+func (b *Memory) List(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
 	return b.walk(ctx, prefix, after, func(versions []*memoryObject) []*memoryObject {
 		if last := versions[max(0, len(versions)-1):]; len(last) == 1 && !last[0].deleted {
 			return last
@@ -194,7 +198,8 @@ func (b *memoryBucket) List(ctx context.Context, prefix, after string) iter.Seq2
 	})
 }
 
-func (b *memoryBucket) Versions(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
+// Versions implements [blob.Bucket].
+func (b *Memory) Versions(ctx context.Context, prefix, after string) iter.Seq2[blob.Object, error] {
 	return b.walk(ctx, prefix, after, func(versions []*memoryObject) []*memoryObject {
 		kept := slices.DeleteFunc(slices.Clone(versions), func(o *memoryObject) bool { return o.deleted })
 		slices.Reverse(kept)
@@ -203,7 +208,7 @@ func (b *memoryBucket) Versions(ctx context.Context, prefix, after string) iter.
 }
 
 // walk lists what pick takes of the versions of each key.
-func (b *memoryBucket) walk(ctx context.Context, prefix, after string, pick func([]*memoryObject) []*memoryObject) iter.Seq2[blob.Object, error] {
+func (b *Memory) walk(ctx context.Context, prefix, after string, pick func([]*memoryObject) []*memoryObject) iter.Seq2[blob.Object, error] {
 	return func(yield func(blob.Object, error) bool) {
 		after := after
 		for {
@@ -235,13 +240,15 @@ func (b *memoryBucket) walk(ctx context.Context, prefix, after string, pick func
 	}
 }
 
-func (b *memoryBucket) Upload(_ testing.TB, key string, body []byte, tags map[string]string) string {
+// Upload implements [User].
+func (b *Memory) Upload(_ testing.TB, key string, body []byte, tags map[string]string) string {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	return b.write(key, body, tags, false).Version
 }
 
-func (b *memoryBucket) UploadFrom(_ testing.TB, key string, body []byte, source string) string {
+// UploadFrom implements [User].
+func (b *Memory) UploadFrom(_ testing.TB, key string, body []byte, source string) string {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	o := b.write(key, body, nil, false)
@@ -249,13 +256,15 @@ func (b *memoryBucket) UploadFrom(_ testing.TB, key string, body []byte, source 
 	return o.Version
 }
 
-func (b *memoryBucket) Delete(_ testing.TB, key string) {
+// Delete implements [User].
+func (b *Memory) Delete(_ testing.TB, key string) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	b.write(key, nil, nil, true)
 }
 
-func (b *memoryBucket) Tags(t testing.TB, key, version string) map[string]string {
+// Tags implements [User].
+func (b *Memory) Tags(t testing.TB, key, version string) map[string]string {
 	t.Helper()
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -266,8 +275,8 @@ func (b *memoryBucket) Tags(t testing.TB, key, version string) map[string]string
 	return maps.Clone(o.tags)
 }
 
-// expire removes an object version for good, as a lifecycle rule does.
-func (b *memoryBucket) expire(key, version string) {
+// Expire removes an object version for good, as a lifecycle rule does.
+func (b *Memory) Expire(key, version string) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	b.versions[key] = slices.DeleteFunc(b.versions[key], func(o *memoryObject) bool { return o.Version == version })

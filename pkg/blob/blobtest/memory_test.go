@@ -1,0 +1,15 @@
+package blobtest_test
+
+import (
+	"testing"
+
+	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/blob/blobtest"
+)
+
+func TestTheBucketInMemoryIsOne(t *testing.T) {
+	blobtest.Test(t, func(*testing.T) (blob.Bucket, blobtest.User) {
+		b := blobtest.NewMemory()
+		return b, b
+	})
+}
