@@ -55,6 +55,7 @@ var mayImport = map[string][]string{
 	"internal/kmstest":          {},
 	"internal/lambdatest":       {"internal/logtest"},
 	"internal/logtest":          {},
+	"internal/publishtest":      {"pkg/", "internal/assembly/publishing", "internal/dynamotest", "internal/s3test"},
 	"internal/oldertest":        {"pkg/", "internal/archivetest"},
 	"internal/templatetest":     {},
 	"internal/awstest":          {"internal/"},
@@ -87,14 +88,14 @@ var onlyIn = map[string][]string{
 	"github.com/go-jose/":                             {"pkg/identity"},
 	"golang.org/x/oauth2":                             {"pkg/identity"},
 	"golang.org/x/time":                               {"internal/node/front", "internal/node/serve"},
-	"github.com/ProtonMail/go-crypto":                 {"pkg/signing"},
+	"github.com/ProtonMail/go-crypto":                 {"pkg/signing", "internal/publishtest"},
 	"github.com/spf13/cobra":                          {"cmd/larder"},
 	"github.com/hashicorp/go-version":                 {"pkg/registry"},
 	"github.com/hashicorp/terraform-registry-address": {"pkg/registry"},
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
-	"testing":                                         {"pkg/registry/registrytest", "pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/enginetest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/oldertest", "internal/awstest", "internal/node/disk/disktest"},
+	"testing":                                         {"pkg/registry/registrytest", "pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/enginetest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/publishtest", "internal/oldertest", "internal/awstest", "internal/node/disk/disktest"},
 }
 
 // mayLink says, for each function, all of our own packages that may be in its binary:

@@ -1,8 +1,6 @@
 package publish_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,84 +9,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
-	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// release is what an author uploads for one version of <namespace>/widget.
-type release struct {
-	namespace string
-	version   string
-	files     map[string][]byte // by name, without SHA256SUMS and signature
-	sums      []byte
-	signature []byte
-	key       *signing.Key
-}
-
-const manifestJSON = `{"version":1,"metadata":{"protocol_versions":["6.0"]}}`
-
-func newRelease(t *testing.T, namespace string) release {
-	t.Helper()
-	return newReleaseOf(t, namespace, "1.0.0")
-}
-
-func newReleaseOf(t *testing.T, namespace, version string) release {
-	t.Helper()
-	linux, darwin, manifest := providerName("widget", version, "linux_amd64.zip"), providerName("widget", version, "darwin_arm64.zip"), providerName("widget", version, "manifest.json")
-	r := release{namespace: namespace, version: version, key: newKey(t, "author"), files: map[string][]byte{
-		linux: widget("amd64"), darwin: widget("arm64"), manifest: []byte(manifestJSON),
-	}}
-	r.sums = []byte(line(r.files, linux) + line(r.files, darwin) + line(r.files, manifest))
-	r.sign(t, r.key)
-	return r
-}
-
-func line(files map[string][]byte, name string) string {
-	sum := sha256.Sum256(files[name])
-	return hex.EncodeToString(sum[:]) + "  " + name + "\n"
-}
-
-func (r *release) sign(t *testing.T, key *signing.Key) {
-	t.Helper()
-	var err error
-	if r.signature, err = key.Sign(t.Context(), r.sums); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// uploads is every file of the release by its key in the inbox.
-func (r *release) uploads() map[string][]byte {
-	all := map[string][]byte{
-		r.sumsKey():                           r.sums,
-		r.sumsKey() + ".sig":                  r.signature,
-		"keys/" + r.namespace + "/author.asc": []byte(r.key.PublicKey().ASCIIArmor),
-	}
-	for name, body := range r.files {
-		all["providers/"+r.namespace+"/widget/"+name] = body
-	}
-	return all
-}
-
-func (r *release) sumsKey() string {
-	return "providers/" + r.namespace + "/widget/" + providerName("widget", r.version, "SHA256SUMS")
-}
-
-func (w *world) status(key string) inbox.Status {
-	w.Helper()
-	return inbox.Status(w.s3.Tags(w.T, key, "")[inbox.StatusTag])
-}
-
 func TestAuthorsWordWinsInWhateverOrderItsFilesCome(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	orders := 24
 	if testing.Short() {
 		orders = 6
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range orders {
-		r := newRelease(t, fmt.Sprintf("acme%d", n))
-		uploads := r.uploads()
+		r := publishtest.NewRelease(t, fmt.Sprintf("acme%d", n))
+		uploads := r.Uploads()
 		var order []string
 		for key := range uploads {
 			order = append(order, key)
@@ -96,23 +32,23 @@ func TestAuthorsWordWinsInWhateverOrderItsFilesCome(t *testing.T) {
 		slices.Sort(order)
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, key := range order {
-			w.upload(key, uploads[key])
+			w.Upload(key, uploads[key])
 		}
-		s := w.provider(r.namespace, "widget", "1.0.0")
-		if got := w.served(s); got != string(r.sums) || !s.Release.Author {
+		s := w.Provider(r.Namespace, "widget", "1.0.0")
+		if got := w.Served(s); got != string(r.Sums) || !s.Release.Author {
 			t.Errorf("%q: served is\n%s", order, got)
 		}
-		if got := s.Release.Keys[0].KeyID; got != r.key.PublicKey().KeyID {
+		if got := s.Release.Keys[0].KeyID; got != r.Key.PublicKey().KeyID {
 			t.Errorf("%q: key %s", order, got)
 		}
-		if got, want := w.listed(r.namespace+"/widget"), []string{"1.0.0 darwin_arm64 linux_amd64"}; !slices.Equal(got, want) {
+		if got, want := w.Listed(r.Namespace+"/widget"), []string{"1.0.0 darwin_arm64 linux_amd64"}; !slices.Equal(got, want) {
 			t.Errorf("%q: listed %q", order, got)
 		}
 		if got := s.Listed().Protocols; !slices.Equal(got, []string{"6.0"}) {
 			t.Errorf("%q: protocols %q", order, got)
 		}
 		for _, key := range order {
-			if got := w.status(key); got != inbox.Published {
+			if got := w.Status(key); got != inbox.Published {
 				t.Errorf("%q: %s is %s", order, key, got)
 			}
 		}
@@ -121,29 +57,29 @@ func TestAuthorsWordWinsInWhateverOrderItsFilesCome(t *testing.T) {
 
 func TestAuthorsWordWinsOnceItIsComplete(t *testing.T) {
 	w := newWorld(t)
-	r := newRelease(t, "acme")
-	w.upload(widgetFolder+"terraform-provider-widget_1.0.0_linux_amd64.zip", r.files["terraform-provider-widget_1.0.0_linux_amd64.zip"])
-	own := w.key.PublicKey().KeyID
+	r := publishtest.NewRelease(t, "acme")
+	w.Upload(publishtest.WidgetFolder+"terraform-provider-widget_1.0.0_linux_amd64.zip", r.Files["terraform-provider-widget_1.0.0_linux_amd64.zip"])
+	own := w.Key.PublicKey().KeyID
 	for _, step := range []struct {
 		key  string
 		body []byte
 		word string
 	}{
-		{r.sumsKey(), r.sums, "SHA256SUMS.sig is not here yet"},
-		{r.sumsKey() + ".sig", r.signature, r.key.PublicKey().KeyID},
+		{r.SumsKey(), r.Sums, "SHA256SUMS.sig is not here yet"},
+		{r.SumsKey() + ".sig", r.Signature, r.Key.PublicKey().KeyID},
 	} {
-		w.want(w.upload(step.key, step.body), inbox.Pending, step.word)
-		if got := w.provider("acme", "widget", "1.0.0").Release.Keys[0].KeyID; got != own {
+		w.Want(w.Upload(step.key, step.body), inbox.Pending, step.word)
+		if got := w.Provider("acme", "widget", "1.0.0").Release.Keys[0].KeyID; got != own {
 			t.Errorf("after %s the key is %s", step.key, got)
 		}
 	}
-	w.want(w.upload("keys/acme/author.asc", []byte(r.key.PublicKey().ASCIIArmor)), inbox.Published)
-	if got := w.served(w.provider("acme", "widget", "1.0.0")); got != string(r.sums) {
+	w.Want(w.Upload("keys/acme/author.asc", []byte(r.Key.PublicKey().ASCIIArmor)), inbox.Published)
+	if got := w.Served(w.Provider("acme", "widget", "1.0.0")); got != string(r.Sums) {
 		t.Errorf("served is %s", got)
 	}
-	w.s3.Delete(t, "keys/acme/author.asc") // breaks nothing
-	w.want(w.upload(widgetFolder+"terraform-provider-widget_1.0.0_darwin_arm64.zip", r.files["terraform-provider-widget_1.0.0_darwin_arm64.zip"]), inbox.Published)
-	if got, want := w.listed("acme/widget"), []string{"1.0.0 darwin_arm64 linux_amd64"}; !slices.Equal(got, want) {
+	w.S3.Delete(t, "keys/acme/author.asc") // breaks nothing
+	w.Want(w.Upload(publishtest.WidgetFolder+"terraform-provider-widget_1.0.0_darwin_arm64.zip", r.Files["terraform-provider-widget_1.0.0_darwin_arm64.zip"]), inbox.Published)
+	if got, want := w.Listed("acme/widget"), []string{"1.0.0 darwin_arm64 linux_amd64"}; !slices.Equal(got, want) {
 		t.Errorf("listed %q", got)
 	}
 }
@@ -151,106 +87,106 @@ func TestAuthorsWordWinsOnceItIsComplete(t *testing.T) {
 func TestAuthorsWordWinsOverWhatContradictsIt(t *testing.T) {
 	w := newWorld(t)
 	const zipName = "terraform-provider-widget_1.0.0_linux_amd64.zip"
-	complete := func(r release) {
-		for _, key := range []string{r.sumsKey(), r.sumsKey() + ".sig", "keys/" + r.namespace + "/author.asc"} {
-			w.upload(key, r.uploads()[key])
+	complete := func(r publishtest.Release) {
+		for _, key := range []string{r.SumsKey(), r.SumsKey() + ".sig", "keys/" + r.Namespace + "/author.asc"} {
+			w.Upload(key, r.Uploads()[key])
 		}
 	}
-	folder := func(r release) string { return "providers/" + r.namespace + "/widget/" }
+	folder := func(r publishtest.Release) string { return "providers/" + r.Namespace + "/widget/" }
 	for _, test := range []struct {
 		name string
-		run  func(r release) inbox.Outcome
+		run  func(r publishtest.Release) inbox.Outcome
 		want string
 	}{
-		{"a later package that it lists otherwise", func(r release) inbox.Outcome {
+		{"a later package that it lists otherwise", func(r publishtest.Release) inbox.Outcome {
 			complete(r)
-			return w.upload(folder(r)+zipName, widget("other"))
+			return w.Upload(folder(r)+zipName, publishtest.Widget("other"))
 		}, "lists " + zipName + " with another sha256"},
-		{"a later package that it does not list", func(r release) inbox.Outcome {
+		{"a later package that it does not list", func(r publishtest.Release) inbox.Outcome {
 			complete(r)
-			return w.upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", widget("other"))
+			return w.Upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", publishtest.Widget("other"))
 		}, "does not list"},
-		{"a later manifest that it lists otherwise", func(r release) inbox.Outcome {
+		{"a later manifest that it lists otherwise", func(r publishtest.Release) inbox.Outcome {
 			complete(r)
-			return w.upload(folder(r)+"terraform-provider-widget_1.0.0_manifest.json", []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`))
+			return w.Upload(folder(r)+"terraform-provider-widget_1.0.0_manifest.json", []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`))
 		}, "manifest.json with another sha256"},
-		{"a SHA256SUMS that contradicts a published package", func(r release) inbox.Outcome {
-			w.upload(folder(r)+zipName, widget("other"))
-			w.upload("keys/"+r.namespace+"/author.asc", r.uploads()["keys/"+r.namespace+"/author.asc"])
-			w.upload(r.sumsKey()+".sig", r.signature)
-			return w.upload(r.sumsKey(), r.sums)
+		{"a SHA256SUMS that contradicts a published package", func(r publishtest.Release) inbox.Outcome {
+			w.Upload(folder(r)+zipName, publishtest.Widget("other"))
+			w.Upload("keys/"+r.Namespace+"/author.asc", r.Uploads()["keys/"+r.Namespace+"/author.asc"])
+			w.Upload(r.SumsKey()+".sig", r.Signature)
+			return w.Upload(r.SumsKey(), r.Sums)
 		}, "lists " + zipName + " with another sha256"},
-		{"a SHA256SUMS that lacks a published package", func(r release) inbox.Outcome {
-			w.upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", widget("other"))
-			w.upload("keys/"+r.namespace+"/author.asc", r.uploads()["keys/"+r.namespace+"/author.asc"])
-			w.upload(r.sumsKey()+".sig", r.signature)
-			return w.upload(r.sumsKey(), r.sums)
+		{"a SHA256SUMS that lacks a published package", func(r publishtest.Release) inbox.Outcome {
+			w.Upload(folder(r)+"terraform-provider-widget_1.0.0_windows_amd64.zip", publishtest.Widget("other"))
+			w.Upload("keys/"+r.Namespace+"/author.asc", r.Uploads()["keys/"+r.Namespace+"/author.asc"])
+			w.Upload(r.SumsKey()+".sig", r.Signature)
+			return w.Upload(r.SumsKey(), r.Sums)
 		}, "does not list terraform-provider-widget_1.0.0_windows_amd64.zip"},
-		{"another SHA256SUMS after the first", func(r release) inbox.Outcome {
+		{"another SHA256SUMS after the first", func(r publishtest.Release) inbox.Outcome {
 			complete(r)
-			return w.upload(r.sumsKey(), []byte(line(r.files, zipName)))
+			return w.Upload(r.SumsKey(), []byte(publishtest.Line(r.Files, zipName)))
 		}, "published already with another SHA256SUMS"},
-		{"a signature over other bytes", func(r release) inbox.Outcome {
-			r.sums = []byte(line(r.files, zipName))
-			r.sign(t, r.key)
-			w.upload("keys/"+r.namespace+"/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
-			w.upload(r.sumsKey(), newRelease(t, r.namespace).sums)
-			return w.upload(r.sumsKey()+".sig", r.signature)
+		{"a signature over other bytes", func(r publishtest.Release) inbox.Outcome {
+			r.Sums = []byte(publishtest.Line(r.Files, zipName))
+			r.Sign(t, r.Key)
+			w.Upload("keys/"+r.Namespace+"/author.asc", []byte(r.Key.PublicKey().ASCIIArmor))
+			w.Upload(r.SumsKey(), publishtest.NewRelease(t, r.Namespace).Sums)
+			return w.Upload(r.SumsKey()+".sig", r.Signature)
 		}, "match"},
-		{"an armored signature", func(r release) inbox.Outcome {
-			return w.upload(r.sumsKey()+".sig", []byte("-----BEGIN PGP SIGNATURE-----\n\nwsFz\n-----END PGP SIGNATURE-----\n"))
+		{"an armored signature", func(r publishtest.Release) inbox.Outcome {
+			return w.Upload(r.SumsKey()+".sig", []byte("-----BEGIN PGP SIGNATURE-----\n\nwsFz\n-----END PGP SIGNATURE-----\n"))
 		}, "armor"},
-		{"a SHA256SUMS with a blank line", func(r release) inbox.Outcome {
-			return w.upload(r.sumsKey(), append(r.sums, '\n'))
+		{"a SHA256SUMS with a blank line", func(r publishtest.Release) inbox.Outcome {
+			return w.Upload(r.SumsKey(), append(r.Sums, '\n'))
 		}, "blank"},
-		{"a SHA256SUMS with CRLF", func(r release) inbox.Outcome {
-			return w.upload(r.sumsKey(), []byte(strings.ReplaceAll(string(r.sums), "\n", "\r\n")))
+		{"a SHA256SUMS with CRLF", func(r publishtest.Release) inbox.Outcome {
+			return w.Upload(r.SumsKey(), []byte(strings.ReplaceAll(string(r.Sums), "\n", "\r\n")))
 		}, "carriage return"},
-		{"a key file with junk", func(r release) inbox.Outcome {
-			return w.upload("keys/"+r.namespace+"/junk.asc", []byte("not a key"))
+		{"a key file with junk", func(r publishtest.Release) inbox.Outcome {
+			return w.Upload("keys/"+r.Namespace+"/junk.asc", []byte("not a key"))
 		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRelease(t, strings.ReplaceAll(strings.ToLower(test.name), " ", "-"))
-			w.want(test.run(r), inbox.Rejected, test.want)
+			r := publishtest.NewRelease(t, strings.ReplaceAll(strings.ToLower(test.name), " ", "-"))
+			w.Want(test.run(r), inbox.Rejected, test.want)
 		})
 	}
 }
 
 func TestAuthorsWordWinsOnceAWrongFileIsReplaced(t *testing.T) {
 	w := newWorld(t)
-	r := newRelease(t, "acme")
-	w.upload("keys/acme/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
+	r := publishtest.NewRelease(t, "acme")
+	w.Upload("keys/acme/author.asc", []byte(r.Key.PublicKey().ASCIIArmor))
 	wrong := r
-	wrong.sums = []byte("0000000000000000000000000000000000000000000000000000000000000000  x\n")
-	wrong.sign(t, r.key)
-	w.upload(r.sumsKey(), r.sums)
-	w.want(w.upload(r.sumsKey()+".sig", wrong.signature), inbox.Rejected)
-	if got := w.status(r.sumsKey()); got != inbox.Pending {
+	wrong.Sums = []byte("0000000000000000000000000000000000000000000000000000000000000000  x\n")
+	wrong.Sign(t, r.Key)
+	w.Upload(r.SumsKey(), r.Sums)
+	w.Want(w.Upload(r.SumsKey()+".sig", wrong.Signature), inbox.Rejected)
+	if got := w.Status(r.SumsKey()); got != inbox.Pending {
 		t.Errorf("SHA256SUMS is %s beside a wrong signature", got)
 	}
-	w.want(w.upload(r.sumsKey()+".sig", r.signature), inbox.Published)
-	if got := w.status(r.sumsKey()); got != inbox.Published {
+	w.Want(w.Upload(r.SumsKey()+".sig", r.Signature), inbox.Published)
+	if got := w.Status(r.SumsKey()); got != inbox.Published {
 		t.Errorf("SHA256SUMS is %s beside the right signature", got)
 	}
-	if got := w.served(w.provider("acme", "widget", "1.0.0")); got != string(r.sums) {
+	if got := w.Served(w.Provider("acme", "widget", "1.0.0")); got != string(r.Sums) {
 		t.Errorf("served is %s", got)
 	}
-	if got := w.listed("acme/widget"); got != nil {
+	if got := w.Listed("acme/widget"); got != nil {
 		t.Errorf("a version without a package is listed: %q", got)
 	}
 }
 
 func TestAuthorsWordIsThatOfItsOwnNamespace(t *testing.T) {
 	w := newWorld(t)
-	r := newRelease(t, "acme")
-	w.upload("keys/acme-evil/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
-	w.upload(r.sumsKey(), r.sums)
-	w.want(w.upload(r.sumsKey()+".sig", r.signature), inbox.Pending, "keys/acme/")
-	if s := w.provider("acme", "widget", "1.0.0"); s.Release != nil {
+	r := publishtest.NewRelease(t, "acme")
+	w.Upload("keys/acme-evil/author.asc", []byte(r.Key.PublicKey().ASCIIArmor))
+	w.Upload(r.SumsKey(), r.Sums)
+	w.Want(w.Upload(r.SumsKey()+".sig", r.Signature), inbox.Pending, "keys/acme/")
+	if s := w.Provider("acme", "widget", "1.0.0"); s.Release != nil {
 		t.Errorf("it is served with key %s", s.Release.Keys[0].KeyID)
 	}
-	if got := w.keysUnder(registry.AuthorKeysPrefix("acme")); len(got) != 0 {
+	if got := w.KeysUnder(registry.AuthorKeysPrefix("acme")); len(got) != 0 {
 		t.Errorf("keys of acme: %q", got)
 	}
 }
@@ -261,7 +197,7 @@ type meanwhile struct {
 	others func()
 }
 
-func (m *meanwhile) call(name string, do func() error) error {
+func (m *meanwhile) Call(name string, do func() error) error {
 	if others := m.others; others != nil && name == m.before {
 		m.others = nil
 		others()
@@ -275,19 +211,19 @@ func (m *meanwhile) call(name string, do func() error) error {
 func TestALateReportOfAReleaseDoesNotStand(t *testing.T) {
 	w := newWorld(t)
 	for n, delivered := range []string{"", ".sig"} {
-		r := newRelease(t, fmt.Sprint("acme", n))
-		w.upload("keys/"+r.namespace+"/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
-		w.s3.Upload(t, r.sumsKey(), []byte(strings.Repeat("0", 64)+"  x\n"), nil)
-		w.s3.Upload(t, r.sumsKey()+".sig", r.signature, nil)
-		late := &meanwhile{before: "tag " + r.sumsKey() + ".sig", others: func() { w.upload(r.sumsKey(), r.sums) }}
-		if err := w.publisher(faultyBucket{late, w.bucket}, w.index, w.key).PublishKey(t.Context(), r.sumsKey()+delivered); err != nil {
+		r := publishtest.NewRelease(t, fmt.Sprint("acme", n))
+		w.Upload("keys/"+r.Namespace+"/author.asc", []byte(r.Key.PublicKey().ASCIIArmor))
+		w.S3.Upload(t, r.SumsKey(), []byte(strings.Repeat("0", 64)+"  x\n"), nil)
+		w.S3.Upload(t, r.SumsKey()+".sig", r.Signature, nil)
+		late := &meanwhile{before: "tag " + r.SumsKey() + ".sig", others: func() { w.Upload(r.SumsKey(), r.Sums) }}
+		if err := w.PartsOn(publishtest.FaultyBucket{Caller: late, Bucket: w.Bucket}, w.Index, w.Key).PublishKey(t.Context(), r.SumsKey()+delivered); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.served(w.provider(r.namespace, "widget", "1.0.0")); got != string(r.sums) {
+		if got := w.Served(w.Provider(r.Namespace, "widget", "1.0.0")); got != string(r.Sums) {
 			t.Errorf("served is %s", got)
 		}
-		for _, key := range []string{r.sumsKey(), r.sumsKey() + ".sig"} {
-			if got := w.status(key); got != inbox.Published {
+		for _, key := range []string{r.SumsKey(), r.SumsKey() + ".sig"} {
+			if got := w.Status(key); got != inbox.Published {
 				t.Errorf("after the event of SHA256SUMS%s, %s is %s", delivered, key, got)
 			}
 		}
@@ -296,47 +232,47 @@ func TestALateReportOfAReleaseDoesNotStand(t *testing.T) {
 
 // dying is in the way until a call was made that is the process's last.
 type dying struct {
-	caller
+	publishtest.Caller
 	last string
 	dead bool
 }
 
-func (d *dying) call(name string, do func() error) error {
+func (d *dying) Call(name string, do func() error) error {
 	if d.dead {
-		return fmt.Errorf("%s: %w", name, errFault)
+		return fmt.Errorf("%s: %w", name, publishtest.ErrFault)
 	}
 	d.dead = name == d.last
-	return d.caller.call(name, do)
+	return d.Caller.Call(name, do)
 }
 
 // Whoever reports late may die right after that, before it looks again: the
 // report stands over that of what is served. The next walk over the inbox, or
 // an event that comes again, puts it right.
 func TestALateReportOfAPublisherThatDiedIsPutRight(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	for n, delivered := range []string{"", ".sig"} {
-		r := newRelease(t, fmt.Sprint("acme", n))
-		signature := r.sumsKey() + ".sig"
-		w.upload("keys/"+r.namespace+"/author.asc", []byte(r.key.PublicKey().ASCIIArmor))
-		w.s3.Upload(t, r.sumsKey(), []byte(strings.Repeat("0", 64)+"  x\n"), nil)
-		w.s3.Upload(t, signature, r.signature, nil)
-		late := &meanwhile{before: "tag " + signature, others: func() { w.upload(r.sumsKey(), r.sums) }}
-		d := &dying{caller: late, last: "put " + registry.OutcomeKey(signature)}
-		if err := w.through(d).PublishKey(t.Context(), r.sumsKey()+delivered); !errors.Is(err, errFault) {
+		r := publishtest.NewRelease(t, fmt.Sprint("acme", n))
+		signature := r.SumsKey() + ".sig"
+		w.Upload("keys/"+r.Namespace+"/author.asc", []byte(r.Key.PublicKey().ASCIIArmor))
+		w.S3.Upload(t, r.SumsKey(), []byte(strings.Repeat("0", 64)+"  x\n"), nil)
+		w.S3.Upload(t, signature, r.Signature, nil)
+		late := &meanwhile{before: "tag " + signature, others: func() { w.Upload(r.SumsKey(), r.Sums) }}
+		d := &dying{Caller: late, last: "put " + registry.OutcomeKey(signature)}
+		if err := w.Through(d).PublishKey(t.Context(), r.SumsKey()+delivered); !errors.Is(err, publishtest.ErrFault) {
 			t.Fatalf("the publisher ends with %v, want its death", err)
 		}
-		if got := w.status(signature); got != inbox.Rejected {
+		if got := w.Status(signature); got != inbox.Rejected {
 			t.Fatalf("the signature is %q: the report was not late", got)
 		}
-		for _, key := range []string{r.sumsKey(), signature} {
+		for _, key := range []string{r.SumsKey(), signature} {
 			if err := w.PublishKey(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, key := range []string{r.sumsKey(), signature} {
+		for _, key := range []string{r.SumsKey(), signature} {
 			var written inbox.Outcome
-			err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written)
-			if got := w.status(key); err != nil || got != inbox.Published || written.Status != inbox.Published {
+			err := json.Unmarshal(w.Read(registry.OutcomeKey(key)), &written)
+			if got := w.Status(key); err != nil || got != inbox.Published || written.Status != inbox.Published {
 				t.Errorf("%s is %q, and its outcome is %+v, %v", key, got, written, err)
 			}
 		}

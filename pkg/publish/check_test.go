@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -24,24 +26,24 @@ func TestCheck(t *testing.T) {
 		status    inbox.Status
 		reasons   []string // what they say, one each
 	}{
-		{"a module", "modules/acme/vpc/aws/1.0.0.tar.gz", tarOf(map[string]string{"main.tf": ""}), "", nil},
-		{"a package", checkedProvider + "linux_amd64.zip", widget("fine"), "", nil},
+		{"a module", "modules/acme/vpc/aws/1.0.0.tar.gz", publishtest.TarOf(map[string]string{"main.tf": ""}), "", nil},
+		{"a package", checkedProvider + "linux_amd64.zip", publishtest.Widget("fine"), "", nil},
 		{"a SHA256SUMS", checkedProvider + "SHA256SUMS", []byte(strings.Repeat("a", 64) + "  a.zip\n"), "", nil},
 		{"a manifest", checkedProvider + "manifest.json", []byte(`{"version": 1, "metadata": {"protocol_versions": ["6.0"]}}`), "", nil},
-		{"a key", "keys/acme/key.asc", []byte(newKey(t, "author").PublicKey().ASCIIArmor), "", nil},
+		{"a key", "keys/acme/key.asc", []byte(publishtest.NewKey(t, "author").PublicKey().ASCIIArmor), "", nil},
 
 		{"no module", "modules/acme/vpc/aws/1.0.0.zip", []byte("PK\x03\x04"), inbox.Rejected, []string{"central directory"}},
-		{"a wrong key", "modules/acme/vpc_/a-b/v1.zip", tarOf(map[string]string{"main.tf": ""}), inbox.Rejected, []string{"acme/vpc_/a-b", "leading v"}},
+		{"a wrong key", "modules/acme/vpc_/a-b/v1.zip", publishtest.TarOf(map[string]string{"main.tf": ""}), inbox.Rejected, []string{"acme/vpc_/a-b", "leading v"}},
 		{"no package", checkedProvider + "linux_amd64.zip", []byte("PK\x03\x04"), inbox.Rejected, []string{"central directory"}},
 		{"no SHA256SUMS", checkedProvider + "SHA256SUMS", []byte("zip\n"), inbox.Rejected, []string{"two spaces", "64 hexadecimal"}},
 		{"no signature", checkedProvider + "SHA256SUMS.sig", []byte("signed"), inbox.Rejected, []string{""}},
 		{"a large signature", checkedProvider + "SHA256SUMS.sig", make([]byte, signing.MaxSignature+1), inbox.Rejected, []string{"at most"}},
 		{"no manifest", checkedProvider + "manifest.json", []byte(`{"version": 2}`), inbox.Rejected, []string{"not a registry manifest"}},
 		{"a private key", "keys/acme/key.asc", private, inbox.Rejected, []string{"private"}},
-		{"a mirror's document", mirrored + "1.0.0.json", []byte(`{"archives":{}}`), "", nil},
-		{"a mirror's document that is none", mirrored + "1.0.0.json", []byte("no JSON"), inbox.Ignored, []string{"it is not the document of a version in a mirror, which is JSON with \"archives\""}},
-		{"a mirror's document as large as may be", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-2)...), "", nil},
-		{"a mirror's document that is larger", mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-1)...), inbox.Rejected, []string{"1 MiB at most"}},
+		{"a mirror's document", publishtest.Mirrored + "1.0.0.json", []byte(`{"archives":{}}`), "", nil},
+		{"a mirror's document that is none", publishtest.Mirrored + "1.0.0.json", []byte("no JSON"), inbox.Ignored, []string{"it is not the document of a version in a mirror, which is JSON with \"archives\""}},
+		{"a mirror's document as large as may be", publishtest.Mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-2)...), "", nil},
+		{"a mirror's document that is larger", publishtest.Mirrored + "1.0.0.json", append([]byte("{}"), bytes.Repeat([]byte(" "), 1<<20-1)...), inbox.Rejected, []string{"1 MiB at most"}},
 		{"nothing", "providers/acme/widget/README.md", nil, inbox.Ignored, []string{"terraform-provider-widget_"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -64,7 +66,7 @@ func TestCheck(t *testing.T) {
 // What is let in with a warning is warned of before it is uploaded, too.
 func TestCheckWarns(t *testing.T) {
 	const key = "modules/acme/vpc/aws/1.0.0.zip"
-	file := zipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})
+	file := publishtest.ZipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})
 	got, err := new(publish.Checker).Check(t.Context(), key, bytes.NewReader(file), int64(len(file)))
 	if want := (inbox.Outcome{Key: key, Subject: "module acme/vpc/aws 1.0.0", Warnings: []string{stateWarning}}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
@@ -75,7 +77,7 @@ func TestCheckWarns(t *testing.T) {
 func TestCheckOfUnreadableFile(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := new(publish.Checker).Check(cancelled, checkedProvider+"linux_amd64.zip", bytes.NewReader(widget("fine")), 10); !errors.Is(err, context.Canceled) || got.Status != "" {
+	if got, err := new(publish.Checker).Check(cancelled, checkedProvider+"linux_amd64.zip", bytes.NewReader(publishtest.Widget("fine")), 10); !errors.Is(err, context.Canceled) || got.Status != "" {
 		t.Errorf("cancelled: %+v, %v", got, err)
 	}
 	for _, key := range []string{checkedProvider + "linux_amd64.zip", checkedProvider + "manifest.json"} {

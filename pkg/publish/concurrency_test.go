@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -22,22 +24,22 @@ type event struct{ key, version string }
 // endsAsOneByOne publishes the same files on every pair of engines, with their
 // events delivered as rush does it, and holds that it ends as it does when each
 // is published alone, one after another.
-func endsAsOneByOne(t *testing.T, on []engine[storage], files func(t *testing.T, namespace string) []file, rush func(w *world, events []event)) {
+func endsAsOneByOne(t *testing.T, on []publishtest.Engine[publishtest.Storage], files func(t *testing.T, namespace string) []publishtest.File, rush func(w *world, events []event)) {
 	t.Helper()
 	const namespace = "acme-at-once"
 	uploads := files(t, namespace)
-	alone := newWorldOn(t, inMemory, onBolt)
+	alone := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	for _, f := range uploads {
-		alone.upload(f.key, f.body)
+		alone.Upload(f.Key, f.Body)
 	}
 	want := alone.picture(namespace)
 	for _, s := range on {
-		for _, c := range catalogs {
-			t.Run(s.name+" and "+c.name, func(t *testing.T) {
-				w := newWorldOn(t, s.open, c.open)
+		for _, c := range publishtest.Catalogs {
+			t.Run(s.Name+" and "+c.Name, func(t *testing.T) {
+				w := newWorldOn(t, s.Open, c.Open)
 				var events []event
 				for _, f := range uploads {
-					events = append(events, event{f.key, w.s3.Upload(t, f.key, f.body, nil)})
+					events = append(events, event{f.Key, w.S3.Upload(t, f.Key, f.Body, nil)})
 				}
 				rush(w, events)
 				if got := w.picture(namespace); got != want {
@@ -52,9 +54,9 @@ func endsAsOneByOne(t *testing.T, on []engine[storage], files func(t *testing.T,
 // An event that failed comes again.
 func (w *world) rush(events []event, publishers, atOnce int) {
 	w.Helper()
-	all := make([]*parts, publishers)
+	all := make([]*publishtest.Parts, publishers)
 	for n := range all {
-		all[n] = w.through(calm{})
+		all[n] = w.Through(calm{})
 	}
 	queue := make(chan event)
 	var group sync.WaitGroup
@@ -72,7 +74,7 @@ func (w *world) rush(events []event, publishers, atOnce int) {
 	group.Wait()
 }
 
-func (w *world) publishAtLast(p *parts, e event) {
+func (w *world) publishAtLast(p *publishtest.Parts, e event) {
 	var err error
 	for range maxDeliveries {
 		if _, err = p.Publish(w.Context(), blob.Object{Key: e.key, Version: e.version}); err == nil {
@@ -87,19 +89,19 @@ func TestExactlyOnceFourteenPackagesAtOnce(t *testing.T) {
 		"darwin_amd64", "darwin_arm64", "freebsd_386", "freebsd_amd64", "freebsd_arm", "linux_386", "linux_amd64",
 		"linux_arm", "linux_arm64", "linux_s390x", "openbsd_amd64", "windows_386", "windows_amd64", "windows_arm64",
 	}
-	packages := func(_ *testing.T, namespace string) (files []file) {
+	packages := func(_ *testing.T, namespace string) (files []publishtest.File) {
 		for _, platform := range platforms {
-			files = append(files, file{"providers/" + namespace + "/widget/" + providerName("widget", "1.0.0", platform+".zip"), widget(platform)})
+			files = append(files, publishtest.File{Key: "providers/" + namespace + "/widget/" + publishtest.ProviderName("widget", "1.0.0", platform+".zip"), Body: publishtest.Widget(platform)})
 		}
 		return files
 	}
-	endsAsOneByOne(t, storages, packages, func(w *world, events []event) {
+	endsAsOneByOne(t, publishtest.Storages, packages, func(w *world, events []event) {
 		w.rush(append(events, events[:5]...), 3, len(platforms))
-		s := w.provider("acme-at-once", "widget", "1.0.0")
-		if got := strings.Count(w.served(s), "\n"); got != 14 {
+		s := w.Provider("acme-at-once", "widget", "1.0.0")
+		if got := strings.Count(w.Served(s), "\n"); got != 14 {
 			w.Errorf("SHA256SUMS has %d lines, want 14", got)
 		}
-		w.wantListed("acme-at-once/widget", "1.0.0 "+strings.Join(platforms, " "))
+		w.WantListed("acme-at-once/widget", "1.0.0 "+strings.Join(platforms, " "))
 	})
 }
 
@@ -108,16 +110,16 @@ func TestExactlyOnceAHundredVersionsAtOnce(t *testing.T) {
 	if testing.Short() {
 		versions = 20
 	}
-	packages := func(_ *testing.T, namespace string) (files []file) {
+	packages := func(_ *testing.T, namespace string) (files []publishtest.File) {
 		for n := range versions {
 			version := fmt.Sprintf("1.%d.0", n)
-			files = append(files, file{"providers/" + namespace + "/widget/" + providerName("widget", version, "linux_amd64.zip"), widget(version)})
+			files = append(files, publishtest.File{Key: "providers/" + namespace + "/widget/" + publishtest.ProviderName("widget", version, "linux_amd64.zip"), Body: publishtest.Widget(version)})
 		}
 		return files
 	}
-	endsAsOneByOne(t, storages[:1], packages, func(w *world, events []event) {
+	endsAsOneByOne(t, publishtest.Storages[:1], packages, func(w *world, events []event) {
 		w.rush(events, 2, len(events))
-		if got := w.listed("acme-at-once/widget"); len(got) != versions {
+		if got := w.Listed("acme-at-once/widget"); len(got) != versions {
 			w.Errorf("%d of %d versions are listed: %q", len(got), versions, got)
 		}
 	})
@@ -126,12 +128,12 @@ func TestExactlyOnceAHundredVersionsAtOnce(t *testing.T) {
 // Every upload's event comes twice at once, to two publishers, and some uploads
 // are there twice themselves.
 func TestExactlyOnceTheSameUploadTwiceAtOnce(t *testing.T) {
-	uploads := func(t *testing.T, namespace string) []file {
-		r := newRelease(t, namespace)
-		module := r.moduleFile("1.0.0.zip", map[string]string{"vpc/main.tf": ""})
-		return append(r.inOrder("linux_amd64.zip", "linux_amd64.zip", "SHA256SUMS", "author.asc", "manifest.json", "SHA256SUMS.sig", "darwin_arm64.zip"), module, module)
+	uploads := func(t *testing.T, namespace string) []publishtest.File {
+		r := publishtest.NewRelease(t, namespace)
+		module := r.ModuleFile("1.0.0.zip", map[string]string{"vpc/main.tf": ""})
+		return append(r.InOrder("linux_amd64.zip", "linux_amd64.zip", "SHA256SUMS", "author.asc", "manifest.json", "SHA256SUMS.sig", "darwin_arm64.zip"), module, module)
 	}
-	endsAsOneByOne(t, storages, uploads, func(w *world, events []event) {
+	endsAsOneByOne(t, publishtest.Storages, uploads, func(w *world, events []event) {
 		for _, e := range events {
 			w.rush([]event{e, e}, 2, 2)
 		}
@@ -141,16 +143,16 @@ func TestExactlyOnceTheSameUploadTwiceAtOnce(t *testing.T) {
 // The files of three versions come last first, each twice, to three publishers
 // that take turns as it happens, and once more when all is done.
 func TestExactlyOnceEventsTwiceLateAndBackwards(t *testing.T) {
-	uploads := func(t *testing.T, namespace string) (files []file) {
+	uploads := func(t *testing.T, namespace string) (files []publishtest.File) {
 		for _, version := range []string{"1.0.0", "1.1.0", "2.0.0-rc.1"} {
-			r := newReleaseOf(t, namespace, version)
-			files = append(files, r.inOrder("SHA256SUMS", "SHA256SUMS.sig", "linux_amd64.zip", "darwin_arm64.zip", "manifest.json")...)
-			files = append(files, r.moduleFile(version+".tar.gz", map[string]string{"main.tf": version}))
+			r := publishtest.NewReleaseOf(t, namespace, version)
+			files = append(files, r.InOrder("SHA256SUMS", "SHA256SUMS.sig", "linux_amd64.zip", "darwin_arm64.zip", "manifest.json")...)
+			files = append(files, r.ModuleFile(version+".tar.gz", map[string]string{"main.tf": version}))
 		}
-		r := newRelease(t, namespace)
-		return append(r.inOrder("author.asc"), files...)
+		r := publishtest.NewRelease(t, namespace)
+		return append(r.InOrder("author.asc"), files...)
 	}
-	endsAsOneByOne(t, storages, uploads, func(w *world, events []event) {
+	endsAsOneByOne(t, publishtest.Storages, uploads, func(w *world, events []event) {
 		backwards := slices.Clone(events)
 		slices.Reverse(backwards)
 		var twice []event
@@ -168,27 +170,27 @@ func TestImmutableTheFirstOfTwoAtOnceWins(t *testing.T) {
 	onBothCatalogs(t, func(w *world) {
 		for n := range 8 {
 			version := fmt.Sprintf("1.%d.0", n)
-			keys := []string{packageKey(version, "linux_amd64"), widgetFolder + version + "/" + providerName("widget", version, "linux_amd64.zip")}
+			keys := []string{publishtest.PackageKey(version, "linux_amd64"), publishtest.WidgetFolder + version + "/" + publishtest.ProviderName("widget", version, "linux_amd64.zip")}
 			log, records := "providers/acme/widget/", 2
 			if n%2 == 1 {
 				keys = []string{"modules/acme/vpc/aws/" + version + ".zip", "modules/Acme/vpc/aws/" + version + ".zip"}
 				log, records = "modules/acme/vpc/aws/", 1
 			}
 			body := func(content string) []byte {
-				return zipOf(map[string]string{"terraform-provider-widget_v1": content, "main.tf": content})
+				return publishtest.ZipOf(map[string]string{"terraform-provider-widget_v1": content, "main.tf": content})
 			}
 			events := []event{
-				{keys[0], w.s3.Upload(w.T, keys[0], body("first"), nil)},
-				{keys[1], w.s3.Upload(w.T, keys[1], body("second"), nil)},
+				{keys[0], w.S3.Upload(w.T, keys[0], body("first"), nil)},
+				{keys[1], w.S3.Upload(w.T, keys[1], body("second"), nil)},
 			}
 			for range 2 { // and stays
 				w.rush(events, 2, 2)
-				statuses := []inbox.Status{w.status(keys[0]), w.status(keys[1])}
+				statuses := []inbox.Status{w.Status(keys[0]), w.Status(keys[1])}
 				slices.Sort(statuses)
 				if !slices.Equal(statuses, []inbox.Status{inbox.Published, inbox.Rejected}) {
 					w.Errorf("%s: the two are %q", version, statuses)
 				}
-				if got := w.keysUnder(registry.RecordsPrefix + log + version + "/"); len(got) != records {
+				if got := w.KeysUnder(registry.RecordsPrefix + log + version + "/"); len(got) != records {
 					w.Errorf("%s: records %q, want %d", version, got, records)
 				}
 			}

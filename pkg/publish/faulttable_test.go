@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/larder-registry/larder/internal/publishtest"
 )
 
 // faultsVariable makes the table of faults go through more points than a quick
@@ -24,17 +26,17 @@ func TestEveryCallMayFail(t *testing.T) {
 	wanted := os.Getenv(faultsVariable)
 	for _, d := range []struct {
 		name      string
-		storage   func(*testing.T) storage
-		catalog   func(*testing.T) emptyCatalog
+		storage   func(*testing.T) publishtest.Storage
+		catalog   func(*testing.T) publishtest.EmptyCatalog
 		event     eventOf
 		scenarios []scenario
 		every     int    // one of so many points
 		all       string // and all whose call's name has this in it, if anything
 	}{
-		{"bolt", inMemory, onBolt, byHint, scenarios, 1, ""},
-		{"DynamoDB", inMemory, onDynamoDB, byEvent, scenarios, 24, "#acme/"},
-		{"S3 and bolt", onS3, onBolt, byHint, scenarios[:2], 61, ""},
-		{"S3 and DynamoDB", onS3, onDynamoDB, byEvent, scenarios[:2], 61, ""},
+		{"bolt", publishtest.InMemory, publishtest.OnBolt, byHint, scenarios, 1, ""},
+		{"DynamoDB", publishtest.InMemory, publishtest.OnDynamoDB, byEvent, scenarios, 24, "#acme/"},
+		{"S3 and bolt", publishtest.OnS3, publishtest.OnBolt, byHint, scenarios[:2], 61, ""},
+		{"S3 and DynamoDB", publishtest.OnS3, publishtest.OnDynamoDB, byEvent, scenarios[:2], 61, ""},
 	} {
 		switch {
 		case wanted == "all":
@@ -76,69 +78,69 @@ func (t *faultTable) takes(call string) bool {
 
 func (t *faultTable) run(s scenario) {
 	t.Helper()
-	none := &faults{}
+	none := &publishtest.Faults{}
 	want := t.play(s, none)
-	fmt.Fprintf(&t.text, "\n%s: %d calls", s.name, len(none.calls))
-	for n := range none.calls {
-		at := pointOf(none.calls[:n+1])
+	fmt.Fprintf(&t.text, "\n%s: %d calls", s.name, len(none.Calls))
+	for n := range none.Calls {
+		at := publishtest.PointOf(none.Calls[:n+1])
 		var tried []string
-		for _, kind := range []faultKind{failed, unclear, killed} {
-			if kind == unclear && !changes(at.name) {
+		for _, kind := range []publishtest.FaultKind{publishtest.Failed, publishtest.Unclear, publishtest.Killed} {
+			if kind == publishtest.Unclear && !publishtest.Changes(at.Name) {
 				continue // without an effect there is no "failed but done"
 			}
-			if !t.takes(at.name) {
+			if !t.takes(at.Name) {
 				continue
 			}
-			f := &faults{kind: kind, hits: at.hits}
-			if got := t.play(s, f); got != want || !f.hit {
+			f := &publishtest.Faults{Kind: kind, Hits: at.Hits}
+			if got := t.play(s, f); got != want || !f.Hit {
 				t.Errorf("it ends as\n%s\nwant\n%s", got, want)
 			}
 			if t.Failed() {
-				t.Fatalf("%s: %v, %v of\n%s", s.name, at, kind, strings.Join(f.calls, "\n"))
+				t.Fatalf("%s: %v, %v of\n%s", s.name, at, kind, strings.Join(f.Calls, "\n"))
 			}
 			t.points++
 			tried = append(tried, kind.String())
 		}
-		fmt.Fprintf(&t.text, "\n  %3d. %s: %s", n+1, at.name, strings.Join(tried, ", "))
+		fmt.Fprintf(&t.text, "\n  %3d. %s: %s", n+1, at.Name, strings.Join(tried, ", "))
 	}
 }
 
 // play has a publisher go through a scenario with faults, and another one
 // through what has to be done again after them. It returns the picture of what
 // that ends in.
-func (t *faultTable) play(s scenario, f *faults) string {
+func (t *faultTable) play(s scenario, f *publishtest.Faults) string {
 	t.Helper()
 	t.namespaces++ // their names are of one length, for the reasons in tags are cut to one
-	r := newRelease(t.T, fmt.Sprintf("acme-%05d", t.namespaces))
-	f.namespace = r.namespace
+	r := publishtest.NewRelease(t.T, fmt.Sprintf("acme-%05d", t.namespaces))
+	f.Namespace = r.Namespace
 	steps := s.prepare(t.world, r, t.event)
-	for n, step := range t.untilDone(steps, f, r.namespace) {
-		if err := step(t.Context(), t.parts); err != nil {
+	for n, step := range t.untilDone(steps, f, r.Namespace) {
+		if err := step(t.Context(), t.Parts); err != nil {
 			t.Errorf("step %d of what is done again: %v", n+1, err)
 		}
 	}
-	t.checkServable(r.namespace)
+	t.CheckServable(r.Namespace)
 	s.end(t.world, r)
-	return t.picture(r.namespace)
+	return t.picture(r.Namespace)
 }
 
 // untilDone goes through steps with faults, and returns those that have to be
 // done again: the one that failed, or all since the process died.
-func (t *faultTable) untilDone(steps []step, f *faults, namespace string) (again []step) {
+func (t *faultTable) untilDone(steps []publishtest.Step, f *publishtest.Faults, namespace string) (again []publishtest.Step) {
 	t.Helper()
-	failing := t.through(f)
+	failing := t.Through(f)
 	for n, step := range steps {
-		before := f.hit
+		before := f.Hit
 		err := step(t.Context(), failing)
-		now := f.hit && !before
+		now := f.Hit && !before
 		if (err != nil) != now {
 			t.Errorf("step %d ends with %v; a call of it has gone wrong: %v", n+1, err, now)
 		}
 		if !now {
 			continue
 		}
-		t.checkServable(namespace)
-		if f.kind == killed {
+		t.CheckServable(namespace)
+		if f.Kind == publishtest.Killed {
 			return steps[n:]
 		}
 		again = steps[n : n+1]

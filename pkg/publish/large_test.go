@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/s3test"
@@ -87,7 +89,7 @@ func TestALargePackageIsPublishedInLittleMemory(t *testing.T) {
 		size, limit = 8<<20, 256<<20
 	}
 	server := s3test.Start(t)
-	bucket, err := openBucket(server, nil)
+	bucket, err := publishtest.OpenBucket(server, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestALargePackageIsPublishedInLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer upload.Close()
-	key := packageKey("1.0.0", "linux_amd64")
+	key := publishtest.PackageKey("1.0.0", "linux_amd64")
 	if err := bucket.Put(t.Context(), key, upload, packed); err != nil {
 		t.Fatal(err)
 	}
@@ -222,11 +224,11 @@ func runLargeJob(text string) error {
 
 func (j largeJob) publish(r *largeResult) error {
 	ctx := context.Background()
-	key, err := makeKey(ctx, "registry")
+	key, err := publishtest.MakeKey(ctx, "registry")
 	if err != nil {
 		return err
 	}
-	bucket, err := openBucket(&j.S3, nil)
+	bucket, err := publishtest.OpenBucket(&j.S3, nil)
 	if err != nil {
 		return err
 	}
@@ -235,7 +237,7 @@ func (j largeJob) publish(r *largeResult) error {
 		return err
 	}
 	defer index.Close()
-	publisher := assemble(publishing.Config{Bucket: bucket, Index: index, Signer: key, Scratch: j.Folder, Log: slog.New(slog.DiscardHandler)})
+	publisher := publishtest.Assemble(publishing.Config{Bucket: bucket, Index: index, Signer: key, Scratch: j.Folder, Log: slog.New(slog.DiscardHandler)})
 	started := time.Now()
 	if r.Outcome, err = publisher.Publish(ctx, blob.Object{Key: j.Key, Version: j.Version}); err != nil {
 		return err

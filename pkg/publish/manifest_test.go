@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -23,7 +25,7 @@ func manifest(protocols ...string) []byte {
 
 // saying is a package for a platform with a manifest inside.
 func saying(platform string, protocols ...string) []byte {
-	return zipOf(map[string]string{"terraform-provider-widget_v1": platform, "terraform-registry-manifest.json": string(manifest(protocols...))})
+	return publishtest.ZipOf(map[string]string{"terraform-provider-widget_v1": platform, "terraform-registry-manifest.json": string(manifest(protocols...))})
 }
 
 // first makes the first package of version 1.0.0 one that was accepted at a time.
@@ -31,17 +33,17 @@ func (w *world) first(namespace string, at time.Time) {
 	w.Helper()
 	a := registry.ProviderAddress{Namespace: namespace, Type: "widget"}
 	for n := 1; ; n++ {
-		key := registry.RecordKey(registry.Subject{Address: a, Version: mustVersion(w.T, "1.0.0")}.LogPrefix(), n)
-		if !slices.Contains(w.keysUnder(key), key) {
+		key := registry.RecordKey(registry.Subject{Address: a, Version: publishtest.MustVersion(w.T, "1.0.0")}.LogPrefix(), n)
+		if !slices.Contains(w.KeysUnder(key), key) {
 			return
 		}
 		var r registry.Record
-		err := json.Unmarshal(w.read(key), &r)
+		err := json.Unmarshal(w.Read(key), &r)
 		if err == nil && r.Kind == registry.KindPackage {
 			r.Time = at
 			var data []byte
 			if data, err = json.Marshal(r); err == nil {
-				w.put(key, data)
+				w.Put(key, data)
 				return
 			}
 		}
@@ -53,7 +55,7 @@ func (w *world) first(namespace string, at time.Time) {
 
 func TestWhatIsServedDoesNotChangeByAManifest(t *testing.T) {
 	const linux, darwin, manifestName, sums, signature, key = "linux_amd64.zip", "darwin_arm64.zip", "manifest.json", "SHA256SUMS", "SHA256SUMS.sig", "author.asc"
-	plain := widget("linux")
+	plain := publishtest.Widget("linux")
 	signed := []string{key, sums, signature} // after which the author's release is served
 	for _, test := range []struct {
 		name     string
@@ -108,38 +110,38 @@ func TestWhatIsServedDoesNotChangeByAManifest(t *testing.T) {
 			append([]string{linux, manifestName}, signed...), 0, inbox.Published, "", []string{"6.0"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorldOn(t, inMemory, onBolt)
-			r := newRelease(t, "acme")
-			r.files, r.sums = map[string][]byte{}, nil
+			w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+			r := publishtest.NewRelease(t, "acme")
+			r.Files, r.Sums = map[string][]byte{}, nil
 			for name, body := range test.files {
-				r.files[providerName("widget", "1.0.0", name)] = body
-				r.sums = append(r.sums, line(r.files, providerName("widget", "1.0.0", name))...)
+				r.Files[publishtest.ProviderName("widget", "1.0.0", name)] = body
+				r.Sums = append(r.Sums, publishtest.Line(r.Files, publishtest.ProviderName("widget", "1.0.0", name))...)
 			}
-			r.sign(t, r.key)
+			r.Sign(t, r.Key)
 			for name, body := range test.others {
-				r.files[providerName("widget", "1.0.0", name)] = body
+				r.Files[publishtest.ProviderName("widget", "1.0.0", name)] = body
 			}
 			var last inbox.Outcome
-			for n, f := range r.inOrder(test.order...) {
-				if f.body == nil {
-					f.body = widget("another platform's")
+			for n, f := range r.InOrder(test.order...) {
+				if f.Body == nil {
+					f.Body = publishtest.Widget("another platform's")
 				}
-				version := w.s3.Upload(t, f.key, f.body, nil)
+				version := w.S3.Upload(t, f.Key, f.Body, nil)
 				if n == len(test.order)-1 && test.order[n] == manifestName {
-					object, err := w.bucket.Head(t.Context(), f.key)
+					object, err := w.Bucket.Head(t.Context(), f.Key)
 					if err != nil {
 						t.Fatal(err)
 					}
 					w.first("acme", object.Modified.Add(-test.after))
 				}
-				last = w.deliver(f.key, version)
+				last = w.Deliver(f.Key, version)
 			}
-			w.want(last, test.want, test.words)
-			s := w.provider("acme", "widget", "1.0.0")
+			w.Want(last, test.want, test.words)
+			s := w.Provider("acme", "widget", "1.0.0")
 			if got := s.Listed().Protocols; !slices.Equal(got, test.protocol) {
 				t.Errorf("it is listed with protocols %q, want %q", got, test.protocol)
 			}
-			if found := w.walked(w.Verify(t.Context(), "", true)); len(found) > 0 {
+			if found := w.Walked(w.Verify(t.Context(), "", true)); len(found) > 0 {
 				t.Errorf("verify says %q", found)
 			}
 		})
@@ -157,20 +159,20 @@ func TestASignedReleaseEndsTheSameInEveryOrder(t *testing.T) {
 			if testing.Short() && random.IntN(6) > 0 {
 				continue
 			}
-			w := newWorldOn(t, inMemory, onBolt)
-			r := newRelease(t, "acme")
-			r.files[providerName("widget", "1.0.0", "manifest.json")] = manifest(protocol)
-			r.sums = nil
+			w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+			r := publishtest.NewRelease(t, "acme")
+			r.Files[publishtest.ProviderName("widget", "1.0.0", "manifest.json")] = manifest(protocol)
+			r.Sums = nil
 			for _, name := range names[:2] {
-				r.sums = append(r.sums, line(r.files, providerName("widget", "1.0.0", name))...)
+				r.Sums = append(r.Sums, publishtest.Line(r.Files, publishtest.ProviderName("widget", "1.0.0", name))...)
 			}
-			r.sign(t, r.key)
-			for _, f := range r.inOrder(order...) {
-				w.upload(f.key, f.body)
+			r.Sign(t, r.Key)
+			for _, f := range r.InOrder(order...) {
+				w.Upload(f.Key, f.Body)
 				w.first("acme", time.Now().Add(-time.Hour))
 			}
 			w.wantStatuses("acme", strings.TrimSpace(strings.Repeat("published ", len(names))))
-			s := w.provider("acme", "widget", "1.0.0")
+			s := w.Provider("acme", "widget", "1.0.0")
 			if got := s.Listed().Protocols; !slices.Equal(got, []string{protocol}) {
 				t.Errorf("%q: protocols %q", order, got)
 			}

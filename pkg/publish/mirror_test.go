@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/blob"
@@ -18,13 +20,11 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-const mirrored = "mirror/registry.terraform.io/acme/widget/"
-
 // mirroredWidget is what the catalog knows of a mirrored version.
 func (w *world) mirroredWidget(version string) registry.ProviderVersion {
 	w.Helper()
 	a := registry.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "acme", Type: "widget"}
-	s, err := catalogtest.ProviderVersion(w.Context(), w.index, a, mustVersion(w.T, version))
+	s, err := catalogtest.ProviderVersion(w.Context(), w.Index, a, publishtest.MustVersion(w.T, version))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -53,32 +53,32 @@ func versionDocument(hashes map[string][]string) []byte {
 // of the same name of this registry.
 func TestMirroredPackagesArePublished(t *testing.T) {
 	onBothCatalogs(t, func(w *world) {
-		body := widget("a")
-		w.want(w.upload(mirrored+"terraform-provider-widget_1.0.0_linux_amd64.zip", body), inbox.Published)
-		w.want(w.upload("mirror/Registry.Terraform.IO/acme/widget/terraform-provider-widget_1.0.0_darwin_arm64.zip", widget("b")), inbox.Published)
-		w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("c")), inbox.Published)
+		body := publishtest.Widget("a")
+		w.Want(w.Upload(publishtest.Mirrored+"terraform-provider-widget_1.0.0_linux_amd64.zip", body), inbox.Published)
+		w.Want(w.Upload("mirror/Registry.Terraform.IO/acme/widget/terraform-provider-widget_1.0.0_darwin_arm64.zip", publishtest.Widget("b")), inbox.Published)
+		w.Want(w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("c")), inbox.Published)
 		s := w.mirroredWidget("1.0.0")
 		pkg, served := s.Package(registry.Platform{OS: "linux", Arch: "amd64"})
 		if !served || len(s.Packages) != 2 || s.Release != nil || pkg.H1 != archivetest.H1(w.T, body) {
 			w.Errorf("the mirror has %+v", s)
 		}
-		if string(w.read(s.Address.PackageKey(s.Version, pkg))) != string(body) {
+		if string(w.Read(s.Address.PackageKey(s.Version, pkg))) != string(body) {
 			w.Error("other bytes are served")
 		}
-		if own := w.provider("acme", "widget", "1.0.0"); len(own.Packages) != 1 || own.Packages[0].SHA256 == pkg.SHA256 {
+		if own := w.Provider("acme", "widget", "1.0.0"); len(own.Packages) != 1 || own.Packages[0].SHA256 == pkg.SHA256 {
 			w.Errorf("the registry's own provider is %+v", own)
 		}
-		w.empty()
-		if got := w.walked(w.Reindex(w.Context(), "")); len(got) != 2 {
+		w.Empty()
+		if got := w.Walked(w.Reindex(w.Context(), "")); len(got) != 2 {
 			w.Errorf("reindexed %q", got)
 		}
 		if after := w.mirroredWidget("1.0.0"); fmt.Sprint(after) != fmt.Sprint(s) {
 			w.Errorf("rebuilt as %+v, was %+v", after, s)
 		}
-		if found := w.walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
+		if found := w.Walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
 			w.Errorf("verified: %q", found)
 		}
-		if got := w.walked(w.Resign(w.Context(), "")); len(got) > 0 {
+		if got := w.Walked(w.Resign(w.Context(), "")); len(got) > 0 {
 			w.Errorf("signed anew: %q", got)
 		}
 	})
@@ -87,7 +87,7 @@ func TestMirroredPackagesArePublished(t *testing.T) {
 // The documents that come with packages hold them to their hashes, whichever is
 // first, and change nothing that is published.
 func TestMirrorDocumentsAreCompared(t *testing.T) {
-	body := widget("a")
+	body := publishtest.Widget("a")
 	h1 := archivetest.H1(t, body)
 	for _, tt := range []struct {
 		name   string
@@ -103,19 +103,19 @@ func TestMirrorDocumentsAreCompared(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			document := versionDocument(map[string][]string{"linux_amd64": tt.hashes, "plan9_arm": {"h1:BBBB"}})
-			key := mirrored + "terraform-provider-widget_1.0.0_linux_amd64.zip"
-			w.want(w.upload(mirrored+"1.0.0.json", document), inbox.Ignored)
-			got := w.upload(key, body)
-			w.want(got, tt.want)
+			key := publishtest.Mirrored + "terraform-provider-widget_1.0.0_linux_amd64.zip"
+			w.Want(w.Upload(publishtest.Mirrored+"1.0.0.json", document), inbox.Ignored)
+			got := w.Upload(key, body)
+			w.Want(got, tt.want)
 			if tt.want == inbox.Rejected && !strings.Contains(got.Reasons[0], "1.0.0.json beside it") {
 				t.Errorf("the reasons are %q", got.Reasons)
 			}
 
-			later := strings.Replace(mirrored, "acme", "beta", 1)
-			w.want(w.upload(later+path.Base(key), body), inbox.Published)
-			o := w.upload(later+"1.0.0.json", document)
-			w.want(o, inbox.Ignored)
-			w.want(w.upload(later+path.Base(key), body), inbox.Published) // the same bytes again
+			later := strings.Replace(publishtest.Mirrored, "acme", "beta", 1)
+			w.Want(w.Upload(later+path.Base(key), body), inbox.Published)
+			o := w.Upload(later+"1.0.0.json", document)
+			w.Want(o, inbox.Ignored)
+			w.Want(w.Upload(later+path.Base(key), body), inbox.Published) // the same bytes again
 			if told := slices.ContainsFunc(o.Reasons, func(r string) bool { return strings.Contains(r, "stands") }); told != (tt.want == inbox.Rejected) {
 				t.Errorf("the reasons are %q", o.Reasons)
 			}
@@ -126,26 +126,26 @@ func TestMirrorDocumentsAreCompared(t *testing.T) {
 // A file that is named as a mirror's document says nothing of the registry's own
 // packages.
 func TestNoMirrorDocumentIsReadOfOwnPackages(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	w.upload(widgetFolder+"1.0.0.json", versionDocument(map[string][]string{"linux_amd64": {"h1:AAAA"}}))
-	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), inbox.Published)
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	w.Upload(publishtest.WidgetFolder+"1.0.0.json", versionDocument(map[string][]string{"linux_amd64": {"h1:AAAA"}}))
+	w.Want(w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a")), inbox.Published)
 }
 
 // A document is compared with what is published, or is told to have failed.
 func TestAMirrorDocumentMayFailAnywhere(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	w.upload(mirrored+"terraform-provider-widget_1.0.0_linux_amd64.zip", widget("a"))
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	w.Upload(publishtest.Mirrored+"terraform-provider-widget_1.0.0_linux_amd64.zip", publishtest.Widget("a"))
 	document := versionDocument(map[string][]string{"linux_amd64": {"h1:AAAA"}})
 	for n, hit := 1, true; hit; n++ {
-		const key = mirrored + "1.0.0.json"
-		object := blob.Object{Key: key, Version: w.s3.Upload(t, key, document, nil)}
-		f := &faults{hits: nth(n)}
-		o, err := w.through(f).Publish(t.Context(), object)
-		if hit = f.hit; hit != errors.Is(err, errFault) {
-			t.Errorf("call %d, %q, fails, and it ends with %v", n, f.calls[len(f.calls)-1], err)
+		const key = publishtest.Mirrored + "1.0.0.json"
+		object := blob.Object{Key: key, Version: w.S3.Upload(t, key, document, nil)}
+		f := &publishtest.Faults{Hits: publishtest.Nth(n)}
+		o, err := w.Through(f).Publish(t.Context(), object)
+		if hit = f.Hit; hit != errors.Is(err, publishtest.ErrFault) {
+			t.Errorf("call %d, %q, fails, and it ends with %v", n, f.Calls[len(f.Calls)-1], err)
 		}
 		if !hit {
-			w.want(o, inbox.Ignored, "what is published stands")
+			w.Want(o, inbox.Ignored, "what is published stands")
 		}
 	}
 }
@@ -153,32 +153,32 @@ func TestAMirrorDocumentMayFailAnywhere(t *testing.T) {
 func TestWhatIsNoMirroredPackage(t *testing.T) {
 	w := newWorld(t)
 	for key, want := range map[string]inbox.Status{
-		mirrored + "index.json": inbox.Ignored,
-		mirrored + "1.0.0.json": inbox.Ignored,
-		mirrored + "v1.json":    inbox.Ignored,
-		mirrored + "notes.txt":  inbox.Ignored,
-		mirrored + "terraform-provider-widget_1.0.0_SHA256SUMS":                                    inbox.Ignored,
-		mirrored + "terraform-provider-other_1.0.0_linux_amd64.zip":                                inbox.Rejected,
-		mirrored + "terraform-provider-widget_v1.0.0_linux_amd64.zip":                              inbox.Rejected,
-		mirrored + "1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip":                         inbox.Rejected,
+		publishtest.Mirrored + "index.json":                                                        inbox.Ignored,
+		publishtest.Mirrored + "1.0.0.json":                                                        inbox.Ignored,
+		publishtest.Mirrored + "v1.json":                                                           inbox.Ignored,
+		publishtest.Mirrored + "notes.txt":                                                         inbox.Ignored,
+		publishtest.Mirrored + "terraform-provider-widget_1.0.0_SHA256SUMS":                        inbox.Ignored,
+		publishtest.Mirrored + "terraform-provider-other_1.0.0_linux_amd64.zip":                    inbox.Rejected,
+		publishtest.Mirrored + "terraform-provider-widget_v1.0.0_linux_amd64.zip":                  inbox.Rejected,
+		publishtest.Mirrored + "1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip":             inbox.Rejected,
 		"mirror/registry.terraform.io/acme/terraform-provider-widget_1.0.0_linux_amd64.zip":        inbox.Rejected,
 		"mirror/example.com:8443/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip":      inbox.Rejected,
 		"mirror/localhost/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip":             inbox.Rejected,
 		"mirror/registry.terraform.io/Acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip": inbox.Rejected,
 	} {
-		w.want(w.upload(key, []byte("{")), want)
+		w.Want(w.Upload(key, []byte("{")), want)
 	}
 }
 
 // Nothing is mirrored under the registry's own hostname, however it is written.
 func TestTheRegistryDoesNotMirrorItself(t *testing.T) {
 	w := newWorld(t)
-	w.parts = assemble(publishing.Config{
-		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler),
+	w.Parts = publishtest.Assemble(publishing.Config{
+		Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler),
 		Hostname: "registry.example.com",
 	})
 	for _, hostname := range []string{"registry.example.com", "Registry.Example.COM"} {
 		key := "mirror/" + hostname + "/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.zip"
-		w.want(w.upload(key, widget("a")), inbox.Rejected, "upload its providers to providers/acme/widget/")
+		w.Want(w.Upload(key, publishtest.Widget("a")), inbox.Rejected, "upload its providers to providers/acme/widget/")
 	}
 }

@@ -1,8 +1,6 @@
 package publish_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"golang.org/x/mod/sumdb/dirhash"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -99,17 +100,12 @@ func (s *sender) send(t *testing.T, n int) {
 }
 
 func (s *sender) add(u *sent) {
-	u.sha = shaOf(u.body)
+	u.sha = blob.SHA256(u.body)
 	s.uploads = append(s.uploads, u)
 	if chance(s.Rand, 15) { // the same upload again
 		again := *u
 		s.uploads = append(s.uploads, &again)
 	}
-}
-
-func shaOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
 }
 
 // content differs now and then.
@@ -139,15 +135,11 @@ func (s *sender) module() *sent {
 		folder = strings.ToUpper(s.namespace) + "/Vpc/AWS"
 	}
 	extension := oneOf(s.Rand, []string{".zip", ".zip", ".tar.gz", ".tgz"})
-	u.key, u.body = "modules/"+folder+"/"+u.version+extension, tarOf(files)
+	u.key, u.body = "modules/"+folder+"/"+u.version+extension, publishtest.TarOf(files)
 	if extension == ".zip" {
-		u.body = zipOf(files)
+		u.body = publishtest.ZipOf(files)
 	}
 	return u
-}
-
-func providerName(typ, version, rest string) string {
-	return "terraform-provider-" + typ + "_" + version + "_" + rest
 }
 
 func (s *sender) packageOf(typ, version string) *sent {
@@ -158,7 +150,7 @@ func (s *sender) packageOf(typ, version string) *sent {
 		u.says = content
 	}
 	u.body = packageBody(typ, u.platform, content)
-	u.key = s.folder(typ, version) + providerName(typ, version, u.platform+".zip")
+	u.key = s.folder(typ, version) + publishtest.ProviderName(typ, version, u.platform+".zip")
 	return u
 }
 
@@ -167,7 +159,7 @@ func packageBody(typ, platform, content string) []byte {
 	if content == "6.0" {
 		files["terraform-registry-manifest.json"] = string(manifestOf(content))
 	}
-	return zipOf(files)
+	return publishtest.ZipOf(files)
 }
 
 // folder is a provider's, with or without that of the version.
@@ -183,7 +175,7 @@ func (s *sender) manifest(typ, version string) *sent {
 	protocol := oneOf(s.Rand, sentProtocols)
 	return &sent{
 		kind: sentManifest, subject: s.namespace + "/" + typ, version: version, says: protocol,
-		key:  s.folder(typ, version) + providerName(typ, version, "manifest.json"),
+		key:  s.folder(typ, version) + publishtest.ProviderName(typ, version, "manifest.json"),
 		body: manifestOf(protocol),
 	}
 }
@@ -192,13 +184,13 @@ func (s *sender) manifest(typ, version string) *sent {
 func (s *sender) broken() *sent {
 	folder := "providers/" + s.namespace + "/widget/"
 	return oneOf(s.Rand, []*sent{
-		{kind: sentBroken, key: folder + providerName("widget", "v1.0.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
-		{kind: sentBroken, key: folder + providerName("widget", "1.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
-		{kind: sentBroken, key: folder + providerName("widget", "3.0.0", "linux_amd64.zip"), body: []byte("no zip")},
-		{kind: sentBroken, key: folder + providerName("widget", "3.0.0", "linux_arm64.zip"), body: packageBody("gadget", "linux_arm64", "a")},
-		{kind: sentBroken, key: folder + "2.0.0/" + providerName("widget", "3.0.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
-		{kind: sentBroken, key: "modules/" + s.namespace + "/vpc/aws/3.0.0.zip", body: tarOf(map[string]string{"main.tf": ""})},
-		{kind: sentBroken, key: "modules/" + s.namespace + "/vpc/01.0.0.zip", body: zipOf(map[string]string{"main.tf": ""})},
+		{kind: sentBroken, key: folder + publishtest.ProviderName("widget", "v1.0.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
+		{kind: sentBroken, key: folder + publishtest.ProviderName("widget", "1.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
+		{kind: sentBroken, key: folder + publishtest.ProviderName("widget", "3.0.0", "linux_amd64.zip"), body: []byte("no zip")},
+		{kind: sentBroken, key: folder + publishtest.ProviderName("widget", "3.0.0", "linux_arm64.zip"), body: packageBody("gadget", "linux_arm64", "a")},
+		{kind: sentBroken, key: folder + "2.0.0/" + publishtest.ProviderName("widget", "3.0.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
+		{kind: sentBroken, key: "modules/" + s.namespace + "/vpc/aws/3.0.0.zip", body: publishtest.TarOf(map[string]string{"main.tf": ""})},
+		{kind: sentBroken, key: "modules/" + s.namespace + "/vpc/01.0.0.zip", body: publishtest.ZipOf(map[string]string{"main.tf": ""})},
 		{kind: sentBroken, key: "keys/" + s.namespace + "/junk.asc", body: []byte("no key")},
 		{kind: sentStray, key: folder + "README.md", body: []byte("x")},
 		{kind: sentStray, key: "dist/" + s.namespace + "/metadata.json", body: []byte("{}")},
@@ -226,7 +218,7 @@ func (s *sender) release(t *testing.T, typ, version string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := providerName(typ, version, "SHA256SUMS")
+		name := publishtest.ProviderName(typ, version, "SHA256SUMS")
 		if !chance(s.Rand, 10) {
 			s.add(&sent{kind: sentSums, subject: s.namespace + "/" + typ, version: version, key: sumsFolder + name, body: document})
 		}
@@ -239,7 +231,7 @@ func (s *sender) release(t *testing.T, typ, version string) {
 func (s *sender) sums(typ, version string) []byte {
 	var lines strings.Builder
 	list := func(body []byte, name string) {
-		fmt.Fprintf(&lines, "%s  %s\n", shaOf(body), providerName(typ, version, name))
+		fmt.Fprintf(&lines, "%s  %s\n", blob.SHA256(body), publishtest.ProviderName(typ, version, name))
 	}
 	for _, platform := range sentPlatforms {
 		list(packageBody(typ, platform, s.content()), platform+".zip")

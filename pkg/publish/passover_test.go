@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
+
+	"github.com/larder-registry/larder/internal/publishtest"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
@@ -25,42 +26,42 @@ import (
 // Whichever call fails while an upload is published, that is an error: what looks
 // beside the upload, at files that it is judged with, fails the upload, too.
 func TestNoUploadPassesOverAFailure(t *testing.T) {
-	author := newAuthor(t, packet.Config{})
+	author := publishtest.NewAuthor(t, packet.Config{})
 	mirrored := "mirror/registry.terraform.io/acme/widget/"
-	for name, prepare := range map[string]func(w *world) file{
-		"a SHA256SUMS whose key is not here": func(w *world) file {
-			r := newRelease(w.T, "acme")
-			w.uploadFiles(r.inOrder("SHA256SUMS.sig"))
-			return r.inOrder("SHA256SUMS")[0]
+	for name, prepare := range map[string]func(w *world) publishtest.File{
+		"a SHA256SUMS whose key is not here": func(w *world) publishtest.File {
+			r := publishtest.NewRelease(w.T, "acme")
+			w.UploadFiles(r.InOrder("SHA256SUMS.sig"))
+			return r.InOrder("SHA256SUMS")[0]
 		},
-		"a SHA256SUMS that is served already": func(w *world) file {
-			r := newRelease(w.T, "acme")
-			w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Published)
-			w.s3.Upload(w.T, r.sumsKey()+".sig", r.signature, nil)
-			return r.inOrder("SHA256SUMS")[0]
+		"a SHA256SUMS that is served already": func(w *world) publishtest.File {
+			r := publishtest.NewRelease(w.T, "acme")
+			w.Want(w.UploadFiles(r.InOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Published)
+			w.S3.Upload(w.T, r.SumsKey()+".sig", r.Signature, nil)
+			return r.InOrder("SHA256SUMS")[0]
 		},
-		"a manifest after its package": func(w *world) file {
-			w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
-			return file{widgetFolder + providerName("widget", "1.0.0", "manifest.json"), []byte(manifestJSON)}
+		"a manifest after its package": func(w *world) publishtest.File {
+			w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
+			return publishtest.File{Key: publishtest.WidgetFolder + publishtest.ProviderName("widget", "1.0.0", "manifest.json"), Body: []byte(publishtest.ManifestJSON)}
 		},
-		"a mirrored package beside its document": func(w *world) file {
-			w.upload(mirrored+"1.0.0.json", []byte(`{"archives":{}}`))
-			return file{mirrored + providerName("widget", "1.0.0", "linux_amd64.zip"), widget("a")}
+		"a mirrored package beside its document": func(w *world) publishtest.File {
+			w.Upload(mirrored+"1.0.0.json", []byte(`{"archives":{}}`))
+			return publishtest.File{Key: mirrored + publishtest.ProviderName("widget", "1.0.0", "linux_amd64.zip"), Body: publishtest.Widget("a")}
 		},
-		"a key whose revocation waits": func(w *world) file {
-			w.want(w.upload("keys/acme/certificate.asc", certificate(w.T, author)), inbox.Pending)
-			return file{authorFile, exported(w.T, author)}
+		"a key whose revocation waits": func(w *world) publishtest.File {
+			w.Want(w.Upload("keys/acme/certificate.asc", publishtest.Certificate(w.T, author)), inbox.Pending)
+			return publishtest.File{Key: publishtest.AuthorFile, Body: publishtest.Exported(w.T, author)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n, hit := 1, true; hit; n++ {
-				w := newWorldOn(t, inMemory, onBolt)
-				f, upload := &faults{hits: nth(n)}, prepare(w)
-				object := blob.Object{Key: upload.key, Version: w.s3.Upload(t, upload.key, upload.body, nil)}
-				if _, err := w.through(f).Publish(t.Context(), object); f.hit != errors.Is(err, errFault) {
-					t.Errorf("call %d, %q, fails, and it ends with %v", n, f.calls[len(f.calls)-1], err)
+				w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+				f, upload := &publishtest.Faults{Hits: publishtest.Nth(n)}, prepare(w)
+				object := blob.Object{Key: upload.Key, Version: w.S3.Upload(t, upload.Key, upload.Body, nil)}
+				if _, err := w.Through(f).Publish(t.Context(), object); f.Hit != errors.Is(err, publishtest.ErrFault) {
+					t.Errorf("call %d, %q, fails, and it ends with %v", n, f.Calls[len(f.Calls)-1], err)
 				}
-				hit = f.hit
+				hit = f.Hit
 			}
 		})
 	}
@@ -68,28 +69,28 @@ func TestNoUploadPassesOverAFailure(t *testing.T) {
 
 // What cannot be read beside an upload is an error, and no reason to pass it.
 func TestAnAuthorsSHA256SUMSThatIsNoneAcceptsNothing(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	r := newRelease(t, "acme")
-	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS", "SHA256SUMS.sig")), inbox.Published)
-	s := w.provider("acme", "widget", "1.0.0")
-	w.put(s.Address.SHA256SUMSKey(s.Version, *s.Release), []byte("nothing"))
-	f := r.inOrder("linux_amd64.zip")[0]
-	if _, err := w.Publish(t.Context(), blob.Object{Key: f.key, Version: w.s3.Upload(t, f.key, f.body, nil)}); err == nil || !strings.Contains(err.Error(), "read the author's SHA256SUMS") {
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	r := publishtest.NewRelease(t, "acme")
+	w.Want(w.UploadFiles(r.InOrder("author.asc", "SHA256SUMS", "SHA256SUMS.sig")), inbox.Published)
+	s := w.Provider("acme", "widget", "1.0.0")
+	w.Put(s.Address.SHA256SUMSKey(s.Version, *s.Release), []byte("nothing"))
+	f := r.InOrder("linux_amd64.zip")[0]
+	if _, err := w.Publish(t.Context(), blob.Object{Key: f.Key, Version: w.S3.Upload(t, f.Key, f.Body, nil)}); err == nil || !strings.Contains(err.Error(), "read the author's SHA256SUMS") {
 		t.Errorf("error is %v", err)
 	}
-	w.wantListed("acme/widget")
+	w.WantListed("acme/widget")
 }
 
 // secondWriter makes something happen before the first record is written, and
 // another call fail after that.
-func secondWriter(before func(), fails string) callFunc {
+func secondWriter(before func(), fails string) publishtest.CallFunc {
 	happened := false
 	return func(name string, do func() error) error {
 		if !happened && strings.HasPrefix(name, "create "+registry.RecordsPrefix) {
 			happened = true
 			before()
 		} else if happened && fails != "" && strings.HasPrefix(name, fails) {
-			return errFault
+			return publishtest.ErrFault
 		}
 		return do()
 	}
@@ -99,12 +100,14 @@ func secondWriter(before func(), fails string) callFunc {
 // finds the first one's record: the same release is not recorded twice, another
 // one is a rejection, and what cannot be found out is an error.
 func TestAuthorsWordWinsTheFirstOfTwoReleases(t *testing.T) {
-	r, other := newRelease(t, "acme"), newRelease(t, "acme")
-	other.sums = append(slices.Clone(r.sums), shaOf(nil)+"  "+providerName("widget", "1.0.0", "windows_amd64.zip")+"\n"...)
-	other.sign(t, other.key)
-	inFolder := func(f file) file { return file{strings.Replace(f.key, "/widget/", "/widget/1.0.0/", 1), f.body} }
+	r, other := publishtest.NewRelease(t, "acme"), publishtest.NewRelease(t, "acme")
+	other.Sums = append(slices.Clone(r.Sums), blob.SHA256(nil)+"  "+publishtest.ProviderName("widget", "1.0.0", "windows_amd64.zip")+"\n"...)
+	other.Sign(t, other.Key)
+	inFolder := func(f publishtest.File) publishtest.File {
+		return publishtest.File{Key: strings.Replace(f.Key, "/widget/", "/widget/1.0.0/", 1), Body: f.Body}
+	}
 	for name, test := range map[string]struct {
-		second release
+		second publishtest.Release
 		fails  string
 		want   inbox.Status // "": an error
 	}{
@@ -114,19 +117,19 @@ func TestAuthorsWordWinsTheFirstOfTwoReleases(t *testing.T) {
 		"nor that of another release": {other, "read " + registry.RecordsPrefix, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorldOn(t, inMemory, onBolt)
-			w.uploadFiles(r.inOrder("author.asc"))
-			files := test.second.inOrder("SHA256SUMS.sig", "SHA256SUMS")
-			w.uploadFiles([]file{inFolder(files[0])})
+			w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+			w.UploadFiles(r.InOrder("author.asc"))
+			files := test.second.InOrder("SHA256SUMS.sig", "SHA256SUMS")
+			w.UploadFiles([]publishtest.File{inFolder(files[0])})
 			sums := inFolder(files[1])
-			object := blob.Object{Key: sums.key, Version: w.s3.Upload(t, sums.key, sums.body, nil)}
-			p := w.through(secondWriter(func() { w.want(w.uploadFiles(r.inOrder("SHA256SUMS.sig", "SHA256SUMS")), inbox.Published) }, test.fails))
+			object := blob.Object{Key: sums.Key, Version: w.S3.Upload(t, sums.Key, sums.Body, nil)}
+			p := w.Through(secondWriter(func() { w.Want(w.UploadFiles(r.InOrder("SHA256SUMS.sig", "SHA256SUMS")), inbox.Published) }, test.fails))
 			outcome, err := p.Publish(t.Context(), object)
-			if outcome.Status != test.want || errors.Is(err, errFault) != (test.want == "") {
+			if outcome.Status != test.want || errors.Is(err, publishtest.ErrFault) != (test.want == "") {
 				t.Errorf("it is %q, %v, want %q", outcome.Status, err, test.want)
 			}
-			if s := w.provider("acme", "widget", "1.0.0"); s.Revision != 1 || w.served(s) != string(r.sums) {
-				t.Errorf("after %d records there is served %s", s.Revision, w.served(s))
+			if s := w.Provider("acme", "widget", "1.0.0"); s.Revision != 1 || w.Served(s) != string(r.Sums) {
+				t.Errorf("after %d records there is served %s", s.Revision, w.Served(s))
 			}
 		})
 	}
@@ -135,36 +138,36 @@ func TestAuthorsWordWinsTheFirstOfTwoReleases(t *testing.T) {
 // The other file of a release that is served is told so once: not again for each
 // event, but again where it was uploaded again.
 func TestTheWordBackToTheOtherFileOfARelease(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	r := newRelease(t, "acme")
-	w.want(w.uploadFiles(r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Published)
-	signature := r.sumsKey() + ".sig"
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	r := publishtest.NewRelease(t, "acme")
+	w.Want(w.UploadFiles(r.InOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")), inbox.Published)
+	signature := r.SumsKey() + ".sig"
 	redeliver := func() []string {
-		f := &faults{}
-		if _, err := w.through(f).Publish(t.Context(), blob.Object{Key: r.sumsKey(), Version: w.s3.Upload(t, r.sumsKey(), r.sums, nil)}); err != nil {
+		f := &publishtest.Faults{}
+		if _, err := w.Through(f).Publish(t.Context(), blob.Object{Key: r.SumsKey(), Version: w.S3.Upload(t, r.SumsKey(), r.Sums, nil)}); err != nil {
 			t.Fatal(err)
 		}
-		return f.calls
+		return f.Calls
 	}
 	if calls := redeliver(); slices.Contains(calls, "put "+registry.OutcomeKey(signature)) {
 		t.Errorf("the signature is told again: %q", calls)
 	}
-	again := w.s3.Upload(t, signature, r.signature, nil)
+	again := w.S3.Upload(t, signature, r.Signature, nil)
 	redeliver()
-	if got := w.s3.Tags(t, signature, again)[inbox.StatusTag]; got != string(inbox.Published) {
+	if got := w.S3.Tags(t, signature, again)[inbox.StatusTag]; got != string(inbox.Published) {
 		t.Errorf("the signature that was uploaded again is %q", got)
 	}
 }
 
 // A file that cannot be the other one of a release does not hide the one that can.
 func TestAReleaseFindsItsOtherFileInTheNextFolder(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	r := newRelease(t, "acme")
-	files := r.inOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")
-	w.uploadFiles(files[:1])
-	w.s3.Upload(t, files[1].key, make([]byte, 1<<20), nil)
-	w.s3.Upload(t, strings.Replace(files[1].key, "/widget/", "/widget/1.0.0/", 1), files[1].body, nil)
-	w.want(w.uploadFiles(files[2:]), inbox.Published)
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	r := publishtest.NewRelease(t, "acme")
+	files := r.InOrder("author.asc", "SHA256SUMS.sig", "SHA256SUMS")
+	w.UploadFiles(files[:1])
+	w.S3.Upload(t, files[1].Key, make([]byte, 1<<20), nil)
+	w.S3.Upload(t, strings.Replace(files[1].Key, "/widget/", "/widget/1.0.0/", 1), files[1].Body, nil)
+	w.Want(w.UploadFiles(files[2:]), inbox.Published)
 }
 
 // listing is a catalog with another listing of providers.
@@ -182,10 +185,10 @@ func (l listing) Listing(ctx context.Context, a registry.Address, _ *access.Look
 
 // What is listed and cannot be served is told of.
 func TestVerifyNamesWhatIsListedWithoutAPackage(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	w.want(w.uploadFiles([]file{{widgetFolder + providerName("widget", "1.0.0", "manifest.json"), []byte(manifestJSON)}}), inbox.Published)
-	l, _ := registry.Listing(nil).With(registry.Listed{Version: mustVersion(t, "1.0.0"), Revision: 1})
-	found := w.walked(w.publisher(w.bucket, listing{w.index, l}, w.key).Verify(t.Context(), "", true))
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	w.Want(w.UploadFiles([]publishtest.File{{Key: publishtest.WidgetFolder + publishtest.ProviderName("widget", "1.0.0", "manifest.json"), Body: []byte(publishtest.ManifestJSON)}}), inbox.Published)
+	l, _ := registry.Listing(nil).With(registry.Listed{Version: publishtest.MustVersion(t, "1.0.0"), Revision: 1})
+	found := w.Walked(w.PartsOn(w.Bucket, listing{w.Index, l}, w.Key).Verify(t.Context(), "", true))
 	if want := "provider acme/widget 1.0.0: It is listed, and nothing of it can be served."; !slices.Equal(found, []string{want}) {
 		t.Errorf("found %q, want %q", found, want)
 	}
@@ -193,20 +196,20 @@ func TestVerifyNamesWhatIsListedWithoutAPackage(t *testing.T) {
 
 // A certificate whose key is gone is not what its outcome says.
 func TestVerifyNamesARevocationWithoutItsKey(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	author := newAuthor(t, packet.Config{})
-	w.upload(authorFile, exported(t, author))
-	w.want(w.upload("keys/acme/certificate.asc", certificate(t, author)), inbox.Published)
-	for _, key := range w.keysUnder(registry.AllAuthorKeysPrefix) {
-		w.s3.Delete(t, key)
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	author := publishtest.NewAuthor(t, packet.Config{})
+	w.Upload(publishtest.AuthorFile, publishtest.Exported(t, author))
+	w.Want(w.Upload("keys/acme/certificate.asc", publishtest.Certificate(t, author)), inbox.Published)
+	for _, key := range w.KeysUnder(registry.AllAuthorKeysPrefix) {
+		w.S3.Delete(t, key)
 	}
 	var of []string
-	found, _ := w.notes()
+	found, _ := w.Notes()
 	for _, line := range found {
 		subject, _, _ := strings.Cut(line, ":")
 		of = append(of, subject)
 	}
-	if want := []string{"upload " + authorFile, "upload keys/acme/certificate.asc"}; !slices.Equal(of, want) {
+	if want := []string{"upload " + publishtest.AuthorFile, "upload keys/acme/certificate.asc"}; !slices.Equal(of, want) {
 		t.Errorf("found %q, want one line each of %q", found, want)
 	}
 }
@@ -214,12 +217,12 @@ func TestVerifyNamesARevocationWithoutItsKey(t *testing.T) {
 // The inbox is walked by its keys, however often each was uploaded. What waits
 // there is the last upload that waits, and not what it took the place of.
 func TestAReconcileTellsOfTheLastUpload(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	r := newRelease(t, "acme")
-	f := r.inOrder("SHA256SUMS")[0]
-	w.want(w.upload(f.key, f.body), inbox.Pending)
-	last := w.s3.Upload(t, f.key, f.body, nil)
-	w.want(w.deliver(f.key, last), inbox.Pending)
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	r := publishtest.NewRelease(t, "acme")
+	f := r.InOrder("SHA256SUMS")[0]
+	w.Want(w.Upload(f.Key, f.Body), inbox.Pending)
+	last := w.S3.Upload(t, f.Key, f.Body, nil)
+	w.Want(w.Deliver(f.Key, last), inbox.Pending)
 	var keys []string
 	for key, err := range w.Uploads(t.Context(), "") {
 		if err != nil {
@@ -227,22 +230,22 @@ func TestAReconcileTellsOfTheLastUpload(t *testing.T) {
 		}
 		keys = append(keys, key)
 	}
-	if !slices.Equal(keys, []string{f.key}) {
+	if !slices.Equal(keys, []string{f.Key}) {
 		t.Errorf("the uploads are %q", keys)
 	}
-	if _, missed := w.reconcile(); !slices.Equal(missed, []string{f.key + " " + last}) {
+	if _, missed := w.ReconcileInParts(); !slices.Equal(missed, []string{f.Key + " " + last}) {
 		t.Errorf("missed %q, want %q alone", missed, last)
 	}
 }
 
 // An upload of which nobody knows what became is passed over, and named in the log.
 func TestAReconcileLogsWhatItCannotTell(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	key := packageKey("1.0.0", "linux_amd64")
-	w.s3.Upload(t, key, widget("a"), nil)
-	w.put(registry.OutcomeKey(key), []byte("no outcome"))
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	key := publishtest.PackageKey("1.0.0", "linux_amd64")
+	w.S3.Upload(t, key, publishtest.Widget("a"), nil)
+	w.Put(registry.OutcomeKey(key), []byte("no outcome"))
 	var log bytes.Buffer
-	p := assemble(publishing.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	p := publishtest.Assemble(publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if _, err := p.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, blob.Object) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -267,61 +270,43 @@ func (i *interfering) Replace(ctx context.Context, s registry.State, seen catalo
 
 // A correction that somebody came before is made on what they have left.
 func TestAReindexLooksAgainAfterOthers(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
-	s := w.provider("acme", "widget", "1.0.0")
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
+	s := w.Provider("acme", "widget", "1.0.0")
 	seen := catalog.Seen{State: s.Revision, Listed: s.Revision}
 	wrong := s
-	wrong.Standing = withdraw
-	if err := catalogtest.Replace(t.Context(), w.index, wrong, seen); err != nil {
+	wrong.Standing = publishtest.Withdraw
+	if err := catalogtest.Replace(t.Context(), w.Index, wrong, seen); err != nil {
 		t.Fatal(err)
 	}
-	index := &interfering{w.index, func() {
-		if err := w.index.Remove(t.Context(), s.Subject(), seen); err != nil {
+	index := &interfering{w.Index, func() {
+		if err := w.Index.Remove(t.Context(), s.Subject(), seen); err != nil {
 			t.Error(err)
 		}
 	}}
-	if got := w.walked(w.publisher(w.bucket, index, w.key).Reindex(t.Context(), "")); !slices.Equal(got, []string{"provider acme/widget 1.0.0 changed"}) {
+	if got := w.Walked(w.PartsOn(w.Bucket, index, w.Key).Reindex(t.Context(), "")); !slices.Equal(got, []string{"provider acme/widget 1.0.0 changed"}) {
 		t.Errorf("reindexed %q", got)
 	}
-	w.wantListed("acme/widget", "1.0.0 linux_amd64")
-}
-
-// breaking is a bucket in which the bytes of an object break off.
-type breaking struct {
-	blob.Bucket
-	key string
-	err error
-}
-
-func (b breaking) Open(ctx context.Context, key, version string) (io.ReadCloser, blob.Object, error) {
-	body, object, err := b.Bucket.Open(ctx, key, version)
-	if err != nil || key != b.key {
-		return body, object, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(io.LimitReader(body, 3), iotest.ErrReader(b.err)), body}, object, nil
+	w.WantListed("acme/widget", "1.0.0 linux_amd64")
 }
 
 // An upload that cannot be read to its end is judged when it can.
 func TestAllOrNothingAnUploadThatBreaksOff(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	r := newRelease(t, "acme")
-	for _, f := range append(r.inOrder("linux_amd64.zip", "SHA256SUMS", "author.asc"), r.moduleFile("1.0.0.zip", map[string]string{"main.tf": ""})) {
-		object := blob.Object{Key: f.key, Version: w.s3.Upload(t, f.key, f.body, nil)}
-		for _, want := range []error{errFault, io.EOF} {
-			if want == io.EOF && !strings.HasSuffix(f.key, ".zip") {
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	r := publishtest.NewRelease(t, "acme")
+	for _, f := range append(r.InOrder("linux_amd64.zip", "SHA256SUMS", "author.asc"), r.ModuleFile("1.0.0.zip", map[string]string{"main.tf": ""})) {
+		object := blob.Object{Key: f.Key, Version: w.S3.Upload(t, f.Key, f.Body, nil)}
+		for _, want := range []error{publishtest.ErrFault, io.EOF} {
+			if want == io.EOF && !strings.HasSuffix(f.Key, ".zip") {
 				continue // the size of a small file is not compared
 			}
-			_, err := w.publisher(breaking{w.bucket, f.key, want}, w.index, w.key).Publish(t.Context(), object)
-			if err == nil || want == errFault && !errors.Is(err, errFault) || want == io.EOF && !strings.Contains(err.Error(), "read 3 of ") {
-				t.Errorf("%s breaks off with %v: %v", f.key, want, err)
+			_, err := w.PartsOn(publishtest.Breaking{Bucket: w.Bucket, Key: f.Key, Err: want}, w.Index, w.Key).Publish(t.Context(), object)
+			if err == nil || want == publishtest.ErrFault && !errors.Is(err, publishtest.ErrFault) || want == io.EOF && !strings.Contains(err.Error(), "read 3 of ") {
+				t.Errorf("%s breaks off with %v: %v", f.Key, want, err)
 			}
 		}
-		if got := w.keysUnder(registry.Prefix); len(got) > 0 {
-			t.Errorf("%s left %q", f.key, got)
+		if got := w.KeysUnder(registry.Prefix); len(got) > 0 {
+			t.Errorf("%s left %q", f.Key, got)
 		}
 	}
 }

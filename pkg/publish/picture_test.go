@@ -22,7 +22,7 @@ func (w *world) picture(namespace string) string {
 	var p strings.Builder
 	last := ""
 	for _, folder := range []string{"modules/", "providers/"} {
-		for _, key := range w.keysUnder(registry.RecordsPrefix + folder + namespace + "/") {
+		for _, key := range w.KeysUnder(registry.RecordsPrefix + folder + namespace + "/") {
 			record, err := registry.ParseRecordKey(key)
 			if err != nil {
 				w.Fatal(err)
@@ -50,8 +50,8 @@ func (w *world) picturePublished(of registry.ParsedRecordKey) (address, listing,
 	w.Helper()
 	replayed, state := of.New(), of.New()
 	w.replay(replayed)
-	entries, err := w.index.Listing(w.Context(), of.Address, nil)
-	errState := w.index.Load(w.Context(), state, nil)
+	entries, err := w.Index.Listing(w.Context(), of.Address, nil)
+	errState := w.Index.Load(w.Context(), state, nil)
 	address, err = of.Address.String(), errors.Join(err, errState)
 	var sums string
 	if s, ok := state.(*registry.ProviderVersion); ok {
@@ -59,7 +59,7 @@ func (w *world) picturePublished(of registry.ParsedRecordKey) (address, listing,
 			err = errState // its packages have not come
 		}
 		if err == nil && s.Release != nil {
-			sums = w.served(*s)
+			sums = w.Served(*s)
 		}
 		if !s.Settled() {
 			w.Errorf("%s %s has packages that are not served", address, s.Version)
@@ -78,9 +78,9 @@ func (w *world) picturePublished(of registry.ParsedRecordKey) (address, listing,
 func (w *world) replay(s registry.State) {
 	w.Helper()
 	first := s.NextRecordKey()
-	for range w.keysUnder(first[:strings.LastIndex(first, "/")+1]) {
+	for range w.KeysUnder(first[:strings.LastIndex(first, "/")+1]) {
 		var r registry.Record
-		err := json.Unmarshal(w.read(s.NextRecordKey()), &r)
+		err := json.Unmarshal(w.Read(s.NextRecordKey()), &r)
 		if err == nil {
 			err = s.Apply(r)
 		}
@@ -95,20 +95,20 @@ func (w *world) replay(s registry.State) {
 func (w *world) pictureUploads(p *strings.Builder, prefix string) {
 	w.Helper()
 	var objects []blob.Object
-	for object, err := range w.bucket.Versions(w.Context(), prefix, "") {
+	for object, err := range w.Bucket.Versions(w.Context(), prefix, "") {
 		if err != nil {
 			w.Fatal(err)
 		}
 		objects = append(objects, object)
 	}
 	for n, object := range objects {
-		fmt.Fprintf(p, "%s is tagged %v\n", object.Key, w.s3.Tags(w.T, object.Key, object.Version))
+		fmt.Fprintf(p, "%s is tagged %v\n", object.Key, w.S3.Tags(w.T, object.Key, object.Version))
 		if n > 0 && objects[n-1].Key == object.Key {
 			continue
 		}
 		var outcome inbox.Outcome
-		if err := json.Unmarshal(w.read(registry.OutcomeKey(object.Key)), &outcome); err != nil || !w.heard.heard(outcome) {
-			w.Errorf("the outcome of %s is %+v, %v; it was announced: %v", object.Key, outcome, err, w.heard.heard(outcome))
+		if err := json.Unmarshal(w.Read(registry.OutcomeKey(object.Key)), &outcome); err != nil || !w.Heard.Heard(outcome) {
+			w.Errorf("the outcome of %s is %+v, %v; it was announced: %v", object.Key, outcome, err, w.Heard.Heard(outcome))
 		}
 		fmt.Fprintf(p, "%s has the outcome %s\n", object.Key, w.lasting(outcome))
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
@@ -16,34 +18,28 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-const widgetFolder = "providers/acme/widget/"
-
-func packageKey(version, platform string) string {
-	return widgetFolder + "terraform-provider-widget_" + version + "_" + platform + ".zip"
-}
-
 func TestAllOrNothingAPackageIsListedWithAllThatServingItNeeds(t *testing.T) {
 	w := newWorld(t)
-	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), inbox.Published)
+	w.Want(w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a")), inbox.Published)
 
-	s := w.provider("acme", "widget", "1.0.0")
+	s := w.Provider("acme", "widget", "1.0.0")
 	pkg, ok := s.Package(registry.Platform{OS: "linux", Arch: "amd64"})
 	if !ok {
 		t.Fatal("the package is not served")
 	}
-	if got := w.read(s.Address.PackageKey(s.Version, pkg)); !bytes.Equal(got, widget("a")) {
+	if got := w.Read(s.Address.PackageKey(s.Version, pkg)); !bytes.Equal(got, publishtest.Widget("a")) {
 		t.Error("other bytes are served than were uploaded")
 	}
 	want := pkg.SHA256 + "  terraform-provider-widget_1.0.0_linux_amd64.zip\n"
-	if got := w.served(s); got != want {
+	if got := w.Served(s); got != want {
 		t.Errorf("SHA256SUMS is %q, want %q", got, want)
 	}
-	if got, want := w.listed("acme/widget"), []string{"1.0.0 linux_amd64"}; !slices.Equal(got, want) {
+	if got, want := w.Listed("acme/widget"), []string{"1.0.0 linux_amd64"}; !slices.Equal(got, want) {
 		t.Errorf("listed %q, want %q", got, want)
 	}
 	folder := "registry/providers/acme/widget/1.0.0/"
 	wantKeys := []string{
-		"registry/outcomes/" + packageKey("1.0.0", "linux_amd64") + ".json",
+		"registry/outcomes/" + publishtest.PackageKey("1.0.0", "linux_amd64") + ".json",
 		folder + pkg.SHA256 + "/terraform-provider-widget_1.0.0_linux_amd64.zip",
 		folder + s.Release.SHA256 + "/terraform-provider-widget_1.0.0_SHA256SUMS",
 		folder + s.Release.Signature + "/terraform-provider-widget_1.0.0_SHA256SUMS.sig",
@@ -51,49 +47,49 @@ func TestAllOrNothingAPackageIsListedWithAllThatServingItNeeds(t *testing.T) {
 		"registry/records/providers/acme/widget/1.0.0/00000002.json",
 	}
 	slices.Sort(wantKeys)
-	if got := w.keysUnder(registry.Prefix); !slices.Equal(got, wantKeys) {
+	if got := w.KeysUnder(registry.Prefix); !slices.Equal(got, wantKeys) {
 		t.Errorf("the registry holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wantKeys, "\n"))
 	}
 }
 
 func TestImmutableTheSameBytesAgainChangeNothing(t *testing.T) {
 	w := newWorld(t)
-	key := packageKey("1.0.0", "linux_amd64")
-	version := w.s3.Upload(t, key, widget("a"), nil)
+	key := publishtest.PackageKey("1.0.0", "linux_amd64")
+	version := w.S3.Upload(t, key, publishtest.Widget("a"), nil)
 	for range 3 { // an event comes at least once
-		w.want(w.deliver(key, version), inbox.Published)
+		w.Want(w.Deliver(key, version), inbox.Published)
 	}
-	w.want(w.upload(key, widget("a")), inbox.Published)
-	w.want(w.upload(widgetFolder+"1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip", widget("a")), inbox.Published)
-	w.want(w.deliver(key, version), inbox.Published) // and late
-	if got := w.keysUnder(registry.RecordsPrefix); len(got) != 2 {
+	w.Want(w.Upload(key, publishtest.Widget("a")), inbox.Published)
+	w.Want(w.Upload(publishtest.WidgetFolder+"1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip", publishtest.Widget("a")), inbox.Published)
+	w.Want(w.Deliver(key, version), inbox.Published) // and late
+	if got := w.KeysUnder(registry.RecordsPrefix); len(got) != 2 {
 		t.Errorf("%d records, want a package and a release: %q", len(got), got)
 	}
 	module := "modules/acme/vpc/aws/1.0.0.zip"
-	files := zipOf(map[string]string{"main.tf": ""})
-	w.want(w.upload(module, files), inbox.Published)
-	w.want(w.upload(module, files), inbox.Published)
-	w.want(w.upload("modules/ACME/vpc/aws/1.0.0.zip", files), inbox.Published)
-	if got := w.keysUnder(registry.RecordsPrefix + "modules/"); len(got) != 1 {
+	files := publishtest.ZipOf(map[string]string{"main.tf": ""})
+	w.Want(w.Upload(module, files), inbox.Published)
+	w.Want(w.Upload(module, files), inbox.Published)
+	w.Want(w.Upload("modules/ACME/vpc/aws/1.0.0.zip", files), inbox.Published)
+	if got := w.KeysUnder(registry.RecordsPrefix + "modules/"); len(got) != 1 {
 		t.Errorf("records %q, want one", got)
 	}
 }
 
 func TestImmutableOtherBytesAreRejected(t *testing.T) {
 	w := newWorld(t)
-	module := func(content string) []byte { return zipOf(map[string]string{"main.tf": content}) }
+	module := func(content string) []byte { return publishtest.ZipOf(map[string]string{"main.tf": content}) }
 	for _, test := range []struct {
 		key   string
 		body  func(content string) []byte
 		words []string
 	}{
-		{packageKey("1.0.0", "linux_amd64"), widget, []string{"acme/widget 1.0.0 for linux_amd64", "other bytes", "publish a new one"}},
+		{publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget, []string{"acme/widget 1.0.0 for linux_amd64", "other bytes", "publish a new one"}},
 		{"modules/acme/vpc/aws/1.0.0.zip", module, []string{"module acme/vpc/aws 1.0.0", "other bytes", "publish a new one"}},
 	} {
-		w.want(w.upload(test.key, test.body("first")), inbox.Published)
-		before := w.keysUnder(registry.RecordsPrefix)
-		w.want(w.upload(test.key, test.body("second")), inbox.Rejected, test.words...)
-		if got := w.keysUnder(registry.RecordsPrefix); !slices.Equal(got, before) {
+		w.Want(w.Upload(test.key, test.body("first")), inbox.Published)
+		before := w.KeysUnder(registry.RecordsPrefix)
+		w.Want(w.Upload(test.key, test.body("second")), inbox.Rejected, test.words...)
+		if got := w.KeysUnder(registry.RecordsPrefix); !slices.Equal(got, before) {
 			t.Errorf("%s: the rejected upload left a record", test.key)
 		}
 	}
@@ -111,20 +107,20 @@ func TestAWrappedModuleIsUnwrappedAndAnythingElseServedAsItIs(t *testing.T) {
 		sameAs  string
 		content string
 	}{
-		{key: "modules/acme/vpc/aws/1.0.0.zip", body: zipOf(files("")), asItIs: true},
-		{key: "modules/acme/vpc/aws/1.1.0.zip", body: zipOf(files("vpc-1.1.0/"))},
-		{key: "modules/acme/vpc/aws/1.2.0.tar.gz", body: tarOf(files(""))[:], asItIs: true},
-		{key: "modules/acme/vpc/aws/1.3.0.tgz", body: tarOf(files("vpc-1.3.0/"))},
-		{key: "modules/acme/vpc/aws/1.4.0.zip", body: zipOf(map[string]string{"modules/x/main.tf": "# x"}), asItIs: true},
+		{key: "modules/acme/vpc/aws/1.0.0.zip", body: publishtest.ZipOf(files("")), asItIs: true},
+		{key: "modules/acme/vpc/aws/1.1.0.zip", body: publishtest.ZipOf(files("vpc-1.1.0/"))},
+		{key: "modules/acme/vpc/aws/1.2.0.tar.gz", body: publishtest.TarOf(files(""))[:], asItIs: true},
+		{key: "modules/acme/vpc/aws/1.3.0.tgz", body: publishtest.TarOf(files("vpc-1.3.0/"))},
+		{key: "modules/acme/vpc/aws/1.4.0.zip", body: publishtest.ZipOf(map[string]string{"modules/x/main.tf": "# x"}), asItIs: true},
 	} {
-		w.want(w.upload(test.key, test.body), inbox.Published)
+		w.Want(w.Upload(test.key, test.body), inbox.Published)
 		version := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(test.key, ".zip"), ".tar.gz"), ".tgz")
 		version = version[strings.LastIndex(version, "/")+1:]
-		m, err := catalogtest.ModuleVersion(t.Context(), w.index, registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, mustVersion(t, version))
+		m, err := catalogtest.ModuleVersion(t.Context(), w.Index, registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, publishtest.MustVersion(t, version))
 		if err != nil {
 			t.Fatal(err)
 		}
-		served := w.read(m.Address.ArchiveKey(m.Version, m.Archive))
+		served := w.Read(m.Address.ArchiveKey(m.Version, m.Archive))
 		if same := bytes.Equal(served, test.body); same != test.asItIs {
 			t.Errorf("%s: served byte for byte: %v, want %v", test.key, same, test.asItIs)
 		}
@@ -140,30 +136,30 @@ func TestAWrappedModuleIsUnwrappedAndAnythingElseServedAsItIs(t *testing.T) {
 				t.Errorf("%s: the root of the archive is still %s", test.key, name)
 			}
 		}
-		w.want(w.upload(test.key, test.body), inbox.Published) // the same again
+		w.Want(w.Upload(test.key, test.body), inbox.Published) // the same again
 	}
 }
 
 func TestProtocolsAreRightInWhateverOrderTheyBecomeKnown(t *testing.T) {
 	w := newWorld(t)
 	manifest := []byte(`{"version":1,"metadata":{"protocol_versions":["6.0","5.1"]}}`)
-	withManifest := zipOf(map[string]string{"terraform-provider-widget": "x", "terraform-registry-manifest.json": `{"version":1,"metadata":{"protocol_versions":["6.0"]}}`})
+	withManifest := publishtest.ZipOf(map[string]string{"terraform-provider-widget": "x", "terraform-registry-manifest.json": `{"version":1,"metadata":{"protocol_versions":["6.0"]}}`})
 	manifestKey := func(version string) string {
-		return widgetFolder + "terraform-provider-widget_" + version + "_manifest.json"
+		return publishtest.WidgetFolder + "terraform-provider-widget_" + version + "_manifest.json"
 	}
-	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
-	w.upload(packageKey("1.1.0", "linux_amd64"), withManifest)
-	w.upload(packageKey("1.2.0", "linux_amd64"), widget("a"))
-	w.want(w.upload(manifestKey("1.2.0"), manifest), inbox.Published)
-	w.want(w.upload(manifestKey("1.3.0"), manifest), inbox.Published)
-	if got := w.listed("acme/widget"); len(got) != 3 {
+	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
+	w.Upload(publishtest.PackageKey("1.1.0", "linux_amd64"), withManifest)
+	w.Upload(publishtest.PackageKey("1.2.0", "linux_amd64"), publishtest.Widget("a"))
+	w.Want(w.Upload(manifestKey("1.2.0"), manifest), inbox.Published)
+	w.Want(w.Upload(manifestKey("1.3.0"), manifest), inbox.Published)
+	if got := w.Listed("acme/widget"); len(got) != 3 {
 		t.Errorf("a manifest without a package is listed: %q", got)
 	}
-	w.upload(packageKey("1.3.0", "linux_amd64"), widget("a"))
-	w.want(w.upload(manifestKey("1.3.0"), []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)), inbox.Rejected, "manifest", "never changes")
-	w.want(w.upload(manifestKey("1.4.0"), []byte(`{"version":1}`)), inbox.Rejected, "manifest")
+	w.Upload(publishtest.PackageKey("1.3.0", "linux_amd64"), publishtest.Widget("a"))
+	w.Want(w.Upload(manifestKey("1.3.0"), []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)), inbox.Rejected, "manifest", "never changes")
+	w.Want(w.Upload(manifestKey("1.4.0"), []byte(`{"version":1}`)), inbox.Rejected, "manifest")
 
-	listing, err := w.index.Listing(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, nil)
+	listing, err := w.Index.Listing(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,15 +173,15 @@ func TestProtocolsAreRightInWhateverOrderTheyBecomeKnown(t *testing.T) {
 
 func TestTheWordBackIsInTagsAndInADocument(t *testing.T) {
 	w := newWorld(t)
-	key := packageKey("v1.0.0", "linux_amd64")
-	version := w.s3.Upload(t, key, widget("a"), map[string]string{"team": "platform"})
-	w.want(w.deliver(key, version), inbox.Rejected, "leading v")
-	tags := w.s3.Tags(t, key, version)
+	key := publishtest.PackageKey("v1.0.0", "linux_amd64")
+	version := w.S3.Upload(t, key, publishtest.Widget("a"), map[string]string{"team": "platform"})
+	w.Want(w.Deliver(key, version), inbox.Rejected, "leading v")
+	tags := w.S3.Tags(t, key, version)
 	if tags["team"] != "platform" || !strings.Contains(tags[inbox.ReasonTag], "leading v: write 1.0.0") {
 		t.Errorf("tags %v", tags)
 	}
 	var written inbox.Outcome
-	if err := json.Unmarshal(w.read(registry.OutcomeKey(key)), &written); err != nil {
+	if err := json.Unmarshal(w.Read(registry.OutcomeKey(key)), &written); err != nil {
 		t.Fatal(err)
 	}
 	if written.Status != inbox.Rejected || written.Version != version || len(written.Reasons) != 1 {
@@ -193,8 +189,8 @@ func TestTheWordBackIsInTagsAndInADocument(t *testing.T) {
 	}
 
 	stray := "providers/acme/widget/README.md"
-	w.want(w.upload(stray, []byte("hello")), inbox.Ignored)
-	if got, want := w.s3.Tags(t, stray, "")[inbox.ReasonTag], "in the folder of provider acme/widget a package is named terraform-provider-widget_VERSION_OS_ARCH.zip - this is README.md"; got != want {
+	w.Want(w.Upload(stray, []byte("hello")), inbox.Ignored)
+	if got, want := w.S3.Tags(t, stray, "")[inbox.ReasonTag], "in the folder of provider acme/widget a package is named terraform-provider-widget_VERSION_OS_ARCH.zip - this is README.md"; got != want {
 		t.Errorf("the tag of a stray file says %q, want %q", got, want)
 	}
 
@@ -202,8 +198,8 @@ func TestTheWordBackIsInTagsAndInADocument(t *testing.T) {
 	for n := range 10 {
 		full[fmt.Sprint("tag", n)] = "x"
 	}
-	key = packageKey("1.0.0", "linux_amd64")
-	version = w.s3.Upload(t, key, widget("a"), full)
+	key = publishtest.PackageKey("1.0.0", "linux_amd64")
+	version = w.S3.Upload(t, key, publishtest.Widget("a"), full)
 	if outcome, err := w.Publish(t.Context(), blob.Object{Key: key, Version: version}); err != nil || outcome.Status != inbox.Published {
 		t.Errorf("an upload with ten tags of its own: %v %v", outcome, err)
 	}
@@ -212,28 +208,28 @@ func TestTheWordBackIsInTagsAndInADocument(t *testing.T) {
 // A SHA256SUMS that another one replaced before it could be published is not its
 // author's word any more, though its signature is still there.
 func TestAReplacedSHA256SUMSIsNotAdopted(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	author := newAuthor(t, packet.Config{})
-	w.upload(authorFile, exported(t, author))
-	r := signedBy(t, author, "1.0.0")
-	w.uploadFiles(r.inOrder("linux_amd64.zip", "SHA256SUMS.sig"))
-	late := w.s3.Upload(t, r.sumsKey(), r.sums, nil)
-	w.s3.Upload(t, r.sumsKey(), append(r.sums, []byte(strings.Repeat("0", 64)+"  "+providerName("widget", "1.0.0", "plan9_arm.zip")+"\n")...), nil)
-	w.want(w.deliver(r.sumsKey(), late), inbox.Ignored, "a newer upload took its place")
-	w.wantRegistrysOwn("1.0.0")
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	author := publishtest.NewAuthor(t, packet.Config{})
+	w.Upload(publishtest.AuthorFile, publishtest.Exported(t, author))
+	r := publishtest.SignedBy(t, author, "1.0.0")
+	w.UploadFiles(r.InOrder("linux_amd64.zip", "SHA256SUMS.sig"))
+	late := w.S3.Upload(t, r.SumsKey(), r.Sums, nil)
+	w.S3.Upload(t, r.SumsKey(), append(r.Sums, []byte(strings.Repeat("0", 64)+"  "+publishtest.ProviderName("widget", "1.0.0", "plan9_arm.zip")+"\n")...), nil)
+	w.Want(w.Deliver(r.SumsKey(), late), inbox.Ignored, "a newer upload took its place")
+	w.WantRegistrysOwn("1.0.0")
 }
 
 func TestWhatIsDeletedOrOverwrittenBeforeItIsPublished(t *testing.T) {
 	w := newWorld(t)
-	key := packageKey("1.0.0", "linux_amd64")
-	first := w.s3.Upload(t, key, widget("a"), nil)
-	second := w.s3.Upload(t, key, widget("b"), nil)
-	w.s3.Delete(t, key)
+	key := publishtest.PackageKey("1.0.0", "linux_amd64")
+	first := w.S3.Upload(t, key, publishtest.Widget("a"), nil)
+	second := w.S3.Upload(t, key, publishtest.Widget("b"), nil)
+	w.S3.Delete(t, key)
 	if err := w.PublishKey(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	for version, want := range map[string]inbox.Status{first: inbox.Published, second: inbox.Rejected} {
-		if got := w.s3.Tags(t, key, version)[inbox.StatusTag]; got != string(want) {
+		if got := w.S3.Tags(t, key, version)[inbox.StatusTag]; got != string(want) {
 			t.Errorf("tag %q, want %q", got, want)
 		}
 	}

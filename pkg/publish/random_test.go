@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
@@ -48,7 +50,7 @@ func TestARandomRunEndsAsTheModelSays(t *testing.T) {
 		rounds = 4
 	}
 	forSeeds(t, func(t *testing.T, seed uint64) {
-		newRandomRun(t, seed, func() catalog.Index { return onBolt(t).index }).play(rounds)
+		newRandomRun(t, seed, func() catalog.Index { return publishtest.OnBolt(t).Index }).play(rounds)
 	})
 }
 
@@ -58,7 +60,7 @@ func TestARandomRunOnDynamoDBEndsAsTheModelSays(t *testing.T) {
 		rounds = 1
 	}
 	forSeeds(t, func(t *testing.T, seed uint64) {
-		newRandomRun(t, seed, func() catalog.Index { return onDynamoDB(t).index }).play(rounds)
+		newRandomRun(t, seed, func() catalog.Index { return publishtest.OnDynamoDB(t).Index }).play(rounds)
 	})
 }
 
@@ -105,7 +107,7 @@ type randomRun struct {
 func newRandomRun(t *testing.T, seed uint64, emptyIndex func() catalog.Index) *randomRun {
 	return &randomRun{
 		T: t, random: rand.New(rand.NewPCG(seed, 0)), bucket: blobtest.NewMemory(), index: emptyIndex(), emptyIndex: emptyIndex,
-		key: newKey(t, "registry"), records: map[string][]byte{},
+		key: publishtest.NewKey(t, "registry"), records: map[string][]byte{},
 	}
 }
 
@@ -113,7 +115,7 @@ func newRandomRun(t *testing.T, seed uint64, emptyIndex func() catalog.Index) *r
 func (r *randomRun) play(rounds int) {
 	uploads := 0
 	for n := range rounds {
-		s := &sender{Rand: r.random, namespace: fmt.Sprint("acme", n), author: newKey(r.T, "author"), stranger: newKey(r.T, "stranger")}
+		s := &sender{Rand: r.random, namespace: fmt.Sprint("acme", n), author: publishtest.NewKey(r.T, "author"), stranger: publishtest.NewKey(r.T, "stranger")}
 		s.send(r.T, 60+r.random.IntN(60))
 		uploads += len(s.uploads)
 		r.senders = append(r.senders, s)
@@ -135,18 +137,18 @@ func (r *randomRun) play(rounds int) {
 }
 
 // calm is a publisher that nothing happens to.
-func (r *randomRun) calm() *parts { return r.publisher(calm{}) }
+func (r *randomRun) calm() *publishtest.Parts { return r.publisher(calm{}) }
 
 type calm struct{}
 
-func (calm) call(_ string, do func() error) error {
+func (calm) Call(_ string, do func() error) error {
 	runtime.Gosched() // or others would hardly ever come between two calls
 	return do()
 }
 
-func (r *randomRun) publisher(c caller) *parts {
-	return assemble(publishing.Config{
-		Bucket: faultyBucket{c, r.bucket}, Index: faultyIndex{c, r.index}, Signer: faultySigner{c, r.key},
+func (r *randomRun) publisher(c publishtest.Caller) *publishtest.Parts {
+	return publishtest.Assemble(publishing.Config{
+		Bucket: publishtest.FaultyBucket{Caller: c, Bucket: r.bucket}, Index: publishtest.FaultyIndex{Caller: c, Index: r.index}, Signer: publishtest.FaultySigner{Caller: c, Key: r.key},
 		Scratch: r.TempDir(), Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -160,7 +162,7 @@ type chaos struct {
 
 var errDead = errors.New("the publisher is dead")
 
-func (c *chaos) call(name string, do func() error) error {
+func (c *chaos) Call(name string, do func() error) error {
 	runtime.Gosched()
 	c.left--
 	switch {
@@ -177,7 +179,7 @@ func (c *chaos) call(name string, do func() error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s: %w", name, errFault)
+	return fmt.Errorf("%s: %w", name, publishtest.ErrFault)
 }
 
 // round is what happens to the uploads of one sender: several workers put them
@@ -232,7 +234,7 @@ func (d *round) work(random *rand.Rand) {
 			continue
 		}
 		err := d.deliver(p, u)
-		if err != nil && !errors.Is(err, errFault) && !errors.Is(err, errDead) {
+		if err != nil && !errors.Is(err, publishtest.ErrFault) && !errors.Is(err, errDead) {
 			d.Errorf("%s: %v", u.key, err)
 			return
 		}
@@ -245,7 +247,7 @@ func (d *round) work(random *rand.Rand) {
 
 // restart is a new publisher in place of one that died. It begins as one does
 // after an interruption, and may be interrupted in that.
-func (d *round) restart(c *chaos) *parts {
+func (d *round) restart(c *chaos) *publishtest.Parts {
 	p := d.publisher(c)
 	if c.left%3 == 0 {
 		d.lock.Lock()
@@ -259,7 +261,7 @@ func (d *round) restart(c *chaos) *parts {
 }
 
 // walk publishes what no event told of.
-func (r *randomRun) walk(p *parts) error {
+func (r *randomRun) walk(p *publishtest.Parts) error {
 	for key, err := range p.Uploads(r.Context(), "") {
 		if err == nil {
 			err = p.PublishKey(r.Context(), key)
@@ -311,7 +313,7 @@ func (d *round) disturb(random *rand.Rand, u *sent) {
 	}
 }
 
-func (d *round) deliver(p *parts, u *sent) error {
+func (d *round) deliver(p *publishtest.Parts, u *sent) error {
 	if !d.byEvent {
 		return p.PublishKey(d.Context(), u.key)
 	}
@@ -350,7 +352,7 @@ func (r *randomRun) servable(namespace string) {
 			r.Error(err)
 			continue
 		}
-		if data := r.read(module.ArchiveKey(m.Version, m.Archive)); shaOf(data) != m.Archive.SHA256 || int64(len(data)) != m.Archive.Size {
+		if data := r.read(module.ArchiveKey(m.Version, m.Archive)); blob.SHA256(data) != m.Archive.SHA256 || int64(len(data)) != m.Archive.Size {
 			r.Errorf("%s %s is served as other bytes", module, m.Version)
 		}
 	}
@@ -416,7 +418,7 @@ func (r *randomRun) provider(s registry.ProviderVersion) (document string) {
 			continue
 		}
 		served++
-		if body := r.read(s.Address.PackageKey(s.Version, pkg)); shaOf(body) != pkg.SHA256 || int64(len(body)) != pkg.Size {
+		if body := r.read(s.Address.PackageKey(s.Version, pkg)); blob.SHA256(body) != pkg.SHA256 || int64(len(body)) != pkg.Size {
 			r.Errorf("%s %s for %s is served as other bytes", s.Address, s.Version, pkg.Platform)
 		}
 		if listed, _ := sums.SHA256(s.Address.PackageFilename(s.Version, pkg.Platform)); listed != pkg.SHA256 {
@@ -495,7 +497,7 @@ func (r *randomRun) compareDocument(u *sent, want inbox.Status) {
 // which has to be the same, or nil.
 func (r *randomRun) moduleState(identity string) *registry.ModuleVersion {
 	parts := strings.FieldsFunc(identity, func(c rune) bool { return c == '/' || c == ' ' })
-	address, version := registry.ModuleAddress{Namespace: parts[0], Name: parts[1], System: parts[2]}, mustVersion(r.T, parts[3])
+	address, version := registry.ModuleAddress{Namespace: parts[0], Name: parts[1], System: parts[2]}, publishtest.MustVersion(r.T, parts[3])
 	replayed := registry.ModuleVersion{Address: address, Version: version}
 	r.replay(&replayed)
 	stored, err := catalogtest.ModuleVersion(r.Context(), r.index, address, version)
@@ -517,7 +519,7 @@ func (r *randomRun) moduleState(identity string) *registry.ModuleVersion {
 // providerState does for a provider version what moduleState does for a module.
 func (r *randomRun) providerState(identity string) registry.ProviderVersion {
 	parts := strings.FieldsFunc(identity, func(c rune) bool { return c == '/' || c == ' ' })
-	address, version := registry.ProviderAddress{Namespace: parts[0], Type: parts[1]}, mustVersion(r.T, parts[2])
+	address, version := registry.ProviderAddress{Namespace: parts[0], Type: parts[1]}, publishtest.MustVersion(r.T, parts[2])
 	replayed := registry.ProviderVersion{Address: address, Version: version}
 	r.replay(&replayed)
 	stored, err := catalogtest.ProviderVersion(r.Context(), r.index, address, version)

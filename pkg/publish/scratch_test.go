@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
@@ -44,23 +46,23 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 		}
 		return files
 	}
-	w := newWorldOn(t, inMemory, onBolt)
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	folder := t.TempDir()
-	publishing := func(b blob.Bucket) *parts {
-		return assemble(publishing.Config{Bucket: b, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
+	publishing := func(b blob.Bucket) *publishtest.Parts {
+		return publishtest.Assemble(publishing.Config{Bucket: b, Index: w.Index, Signer: w.Key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
 	}
 	for key, body := range map[string][]byte{
-		packageKey("1.0.0", "linux_amd64"):  widget("a"),
-		packageKey("1.0.0", "linux_arm64"):  []byte("no zip"),
-		"modules/acme/vpc/aws/1.0.0.zip":    zipOf(map[string]string{"x/main.tf": ""}),
-		"modules/acme/vpc/aws/1.1.0.tar.gz": tarOf(map[string]string{"main.tf": ""}),
-		"modules/acme/vpc/aws/1.2.0.zip":    []byte("no zip"),
+		publishtest.PackageKey("1.0.0", "linux_amd64"): publishtest.Widget("a"),
+		publishtest.PackageKey("1.0.0", "linux_arm64"): []byte("no zip"),
+		"modules/acme/vpc/aws/1.0.0.zip":               publishtest.ZipOf(map[string]string{"x/main.tf": ""}),
+		"modules/acme/vpc/aws/1.1.0.tar.gz":            publishtest.TarOf(map[string]string{"main.tf": ""}),
+		"modules/acme/vpc/aws/1.2.0.zip":               []byte("no zip"),
 	} {
-		before, object := len(open()), blob.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)}
-		if _, err := publishing(breaking{w.bucket, key, errFault}).Publish(t.Context(), object); !errors.Is(err, errFault) {
+		before, object := len(open()), blob.Object{Key: key, Version: w.S3.Upload(t, key, body, nil)}
+		if _, err := publishing(publishtest.Breaking{Bucket: w.Bucket, Key: key, Err: publishtest.ErrFault}).Publish(t.Context(), object); !errors.Is(err, publishtest.ErrFault) {
 			t.Errorf("%s breaks off: %v", key, err)
 		}
-		if _, err := publishing(w.bucket).Publish(t.Context(), object); err != nil {
+		if _, err := publishing(w.Bucket).Publish(t.Context(), object); err != nil {
 			t.Error(err)
 		}
 		if after := open(); len(after) != before {
@@ -75,16 +77,16 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 // Without room for temporary files an upload is tried again, and nothing is said
 // of it.
 func TestAllOrNothingWithoutScratchSpace(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	folder := filepath.Join(t.TempDir(), "not", "there")
-	p := assemble(publishing.Config{Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
-	for key, body := range map[string][]byte{packageKey("1.0.0", "linux_amd64"): widget("a"), "modules/acme/vpc/aws/1.0.0.zip": zipOf(map[string]string{"main.tf": ""})} {
-		outcome, err := p.Publish(t.Context(), blob.Object{Key: key, Version: w.s3.Upload(t, key, body, nil)})
+	p := publishtest.Assemble(publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
+	for key, body := range map[string][]byte{publishtest.PackageKey("1.0.0", "linux_amd64"): publishtest.Widget("a"), "modules/acme/vpc/aws/1.0.0.zip": publishtest.ZipOf(map[string]string{"main.tf": ""})} {
+		outcome, err := p.Publish(t.Context(), blob.Object{Key: key, Version: w.S3.Upload(t, key, body, nil)})
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "scratch space: ") || outcome.Status != "" {
 			t.Errorf("%s: %q, %v", key, outcome.Status, err)
 		}
 	}
-	if got := w.keysUnder(registry.Prefix); len(got) > 0 {
+	if got := w.KeysUnder(registry.Prefix); len(got) > 0 {
 		t.Errorf("it left %q", got)
 	}
 }
@@ -106,17 +108,17 @@ func (b sized) Open(ctx context.Context, key, version string) (io.ReadCloser, bl
 
 // What is too large is rejected before it is read, at the byte.
 func TestUploadsThatAreTooLarge(t *testing.T) {
-	release := widgetFolder + "terraform-provider-widget_1.0.0_"
+	release := publishtest.WidgetFolder + "terraform-provider-widget_1.0.0_"
 	words := map[int64]string{5 << 30: "5 GiB", 1 << 20: "1 MiB", 256 << 10: "256 KiB", 64 << 10: "64 KiB"}
 	for key, limit := range map[string]int64{
-		packageKey("1.0.0", "linux_amd64"): inbox.MaxUpload, "modules/acme/vpc/aws/1.0.0.zip": inbox.MaxUpload,
+		publishtest.PackageKey("1.0.0", "linux_amd64"): inbox.MaxUpload, "modules/acme/vpc/aws/1.0.0.zip": inbox.MaxUpload,
 		release + "SHA256SUMS": shasums.MaxSize, release + "SHA256SUMS.sig": signing.MaxSignature,
-		release + "manifest.json": archive.MaxManifest, authorFile: signing.MaxKeyFile, mirrored + "1.0.0.json": 1 << 20,
+		release + "manifest.json": archive.MaxManifest, publishtest.AuthorFile: signing.MaxKeyFile, publishtest.Mirrored + "1.0.0.json": 1 << 20,
 	} {
-		w := newWorldOn(t, inMemory, onBolt)
-		object := blob.Object{Key: key, Version: w.s3.Upload(t, key, []byte("x"), nil)}
+		w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+		object := blob.Object{Key: key, Version: w.S3.Upload(t, key, []byte("x"), nil)}
 		for size, tooLarge := range map[int64]bool{limit: false, limit + 1: true} {
-			p := w.publisher(sized{w.bucket, key, size}, w.index, w.key)
+			p := w.PartsOn(sized{w.Bucket, key, size}, w.Index, w.Key)
 			outcome, err := p.Publish(t.Context(), object)
 			want := fmt.Sprintf("the file has %d bytes, and such a file has %s at most", size, words[limit])
 			if got := outcome.Status == inbox.Rejected && slices.Equal(outcome.Reasons, []string{want}); got != tooLarge {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -18,39 +20,39 @@ func TestSources(t *testing.T) {
 		const source, other = "https://git.example.com/acme/network", "https://git.example.com/acme/other"
 		from := func(key string, body []byte, source string) inbox.Outcome {
 			w.Helper()
-			return w.deliver(key, w.s3.UploadFrom(w, key, body, source))
+			return w.Deliver(key, w.S3.UploadFrom(w, key, body, source))
 		}
-		plain, wrapped := zipOf(map[string]string{"main.tf": ""}), tarOf(map[string]string{"vpc/main.tf": ""})
-		w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", plain), inbox.Published)
-		w.want(from("modules/acme/vpc/aws/1.1.0.zip", plain, source), inbox.Published)
-		w.want(from("modules/acme/vpc/aws/1.2.0.tgz", wrapped, other), inbox.Published)
-		w.want(from("modules/acme/vpc/aws/1.3.0.zip", plain, ""), inbox.Published)
-		w.want(from("modules/acme/vpc/aws/1.0.0.zip", plain, other), inbox.Published)
-		w.want(from("modules/acme/vpc/aws/1.1.0.zip", plain, other), inbox.Published)
-		w.want(w.upload("modules/acme/vpc/aws/1.1.0.zip", plain), inbox.Published)
-		listing, err := w.index.Listing(w.Context(), vpc, nil)
+		plain, wrapped := publishtest.ZipOf(map[string]string{"main.tf": ""}), publishtest.TarOf(map[string]string{"vpc/main.tf": ""})
+		w.Want(w.Upload("modules/acme/vpc/aws/1.0.0.zip", plain), inbox.Published)
+		w.Want(from("modules/acme/vpc/aws/1.1.0.zip", plain, source), inbox.Published)
+		w.Want(from("modules/acme/vpc/aws/1.2.0.tgz", wrapped, other), inbox.Published)
+		w.Want(from("modules/acme/vpc/aws/1.3.0.zip", plain, ""), inbox.Published)
+		w.Want(from("modules/acme/vpc/aws/1.0.0.zip", plain, other), inbox.Published)
+		w.Want(from("modules/acme/vpc/aws/1.1.0.zip", plain, other), inbox.Published)
+		w.Want(w.Upload("modules/acme/vpc/aws/1.1.0.zip", plain), inbox.Published)
+		listing, err := w.Index.Listing(w.Context(), publishtest.VPC, nil)
 		if err != nil {
 			w.Fatal(err)
 		}
 		for version, want := range map[string]string{"1.0.0": "", "1.1.0": source, "1.2.0": other, "1.3.0": ""} {
-			v := mustVersion(w.T, version)
-			m, err := catalogtest.ModuleVersion(w.Context(), w.index, vpc, v)
+			v := publishtest.MustVersion(w.T, version)
+			m, err := catalogtest.ModuleVersion(w.Context(), w.Index, publishtest.VPC, v)
 			if listed := listing.Find(v).Source; err != nil || m.Archive.Source != want || listed != want {
 				w.Errorf("module %s: %v, the source is %q, and listed %q, want %q", version, err, m.Archive.Source, listed, want)
 			}
-			if kept, err := w.bucket.Head(w.Context(), vpc.ArchiveKey(v, m.Archive)); err != nil || kept.Source != "" {
+			if kept, err := w.Bucket.Head(w.Context(), publishtest.VPC.ArchiveKey(v, m.Archive)); err != nil || kept.Source != "" {
 				w.Errorf("module %s: what is served has the metadata %q, %v", version, kept.Source, err)
 			}
 		}
 
-		w.want(from(packageKey("1.0.0", "linux_amd64"), widget("a"), ""), inbox.Published)
-		w.want(from(packageKey("1.0.0", "windows_amd64"), widget("b"), source), inbox.Published)
-		w.want(from(packageKey("1.0.0", "darwin_arm64"), widget("c"), other), inbox.Published)
-		state := w.provider("acme", "widget", "1.0.0")
+		w.Want(from(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"), ""), inbox.Published)
+		w.Want(from(publishtest.PackageKey("1.0.0", "windows_amd64"), publishtest.Widget("b"), source), inbox.Published)
+		w.Want(from(publishtest.PackageKey("1.0.0", "darwin_arm64"), publishtest.Widget("c"), other), inbox.Published)
+		state := w.Provider("acme", "widget", "1.0.0")
 		if got := state.Source(); got != source {
 			w.Errorf("the provider's source is %q, want %q", got, source)
 		}
-		if record := string(w.read("registry/records/modules/acme/vpc/aws/1.0.0/00000001.json")); strings.Contains(record, "source") {
+		if record := string(w.Read("registry/records/modules/acme/vpc/aws/1.0.0/00000001.json")); strings.Contains(record, "source") {
 			w.Errorf("where there is no source, the record is %s", record)
 		}
 	})
@@ -59,25 +61,25 @@ func TestSources(t *testing.T) {
 // A source takes room in the list of a module's versions, once however many versions
 // have it.
 func TestSourcesTakeRoom(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	source := func(n int) string { return fmt.Sprintf("https://git.example.com/acme/%d", n) }
 	publishFrom := func(n int, source string) inbox.Outcome {
 		key := fmt.Sprintf("modules/acme/vpc/aws/1.%d.0.zip", n)
-		return w.deliver(key, w.s3.UploadFrom(t, key, zipOf(map[string]string{"main.tf": ""}), source))
+		return w.Deliver(key, w.S3.UploadFrom(t, key, publishtest.ZipOf(map[string]string{"main.tf": ""}), source))
 	}
-	w.want(publishFrom(0, source(0)), inbox.Published)
-	l, err := w.index.Listing(w.Context(), vpc, nil)
-	_, stored := w.sizes(l, err, registry.Listed{Version: mustVersion(t, "1.1.0"), Source: source(0)})
+	w.Want(publishFrom(0, source(0)), inbox.Published)
+	l, err := w.Index.Listing(w.Context(), publishtest.VPC, nil)
+	_, stored := w.sizes(l, err, registry.Listed{Version: publishtest.MustVersion(t, "1.1.0"), Source: source(0)})
 	w.LimitListings(publish.MaxAnswered, stored)
-	w.want(publishFrom(1, source(1)), inbox.Rejected, "no room for more")
-	w.want(publishFrom(1, source(0)), inbox.Published)
+	w.Want(publishFrom(1, source(1)), inbox.Rejected, "no room for more")
+	w.Want(publishFrom(1, source(0)), inbox.Published)
 }
 
 // A source that is no address of the web is a rejection, beside whatever else is
 // wrong.
 func TestSourcesThatAreRejected(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	module, bad := zipOf(map[string]string{"main.tf": ""}), zipOf(map[string]string{"../main.tf": ""})
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	module, bad := publishtest.ZipOf(map[string]string{"main.tf": ""}), publishtest.ZipOf(map[string]string{"../main.tf": ""})
 	for _, test := range []struct {
 		key, source string
 		body        []byte
@@ -87,16 +89,16 @@ func TestSourcesThatAreRejected(t *testing.T) {
 		{"modules/acme/vpc/aws/1.0.0.zip", "https://ann:s3cret@example.com/acme", module, []string{"without a user name or password"}},
 		{"modules/acme/vpc/aws/1.0.0.zip", "https://example.com/" + strings.Repeat("a", registry.MaxSource), module, []string{"520 bytes, 500 are allowed"}},
 		{"modules/acme/vpc/aws/1.0.0.zip", "javascript:alert(1)", bad, []string{"the source is not an https or http URL", "../main.tf"}},
-		{packageKey("1.0.0", "linux_amd64"), "https://example.com/#readme", widget("a"), []string{"without a fragment"}},
-		{packageKey("1.0.0", "linux_amd64"), "ci", zipOf(map[string]string{"x": ""}), []string{"the source is not an https or http URL", "terraform-provider-widget"}},
+		{publishtest.PackageKey("1.0.0", "linux_amd64"), "https://example.com/#readme", publishtest.Widget("a"), []string{"without a fragment"}},
+		{publishtest.PackageKey("1.0.0", "linux_amd64"), "ci", publishtest.ZipOf(map[string]string{"x": ""}), []string{"the source is not an https or http URL", "terraform-provider-widget"}},
 	} {
-		outcome := w.deliver(test.key, w.s3.UploadFrom(t, test.key, test.body, test.source))
-		w.want(outcome, inbox.Rejected, test.words...)
+		outcome := w.Deliver(test.key, w.S3.UploadFrom(t, test.key, test.body, test.source))
+		w.Want(outcome, inbox.Rejected, test.words...)
 		if text := strings.Join(outcome.Reasons, " "); strings.Contains(text, "s3cret") {
 			t.Errorf("the reasons are %q", text)
 		}
 	}
-	if got := w.keysUnder(registry.RecordsPrefix); len(got) != 0 {
+	if got := w.KeysUnder(registry.RecordsPrefix); len(got) != 0 {
 		t.Errorf("there are records %q", got)
 	}
 }

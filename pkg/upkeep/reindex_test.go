@@ -1,90 +1,45 @@
-package publish_test
+package upkeep_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
+
+	"github.com/larder-registry/larder/internal/publishtest"
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/registry"
-	"github.com/larder-registry/larder/pkg/signing"
 	"github.com/larder-registry/larder/pkg/upkeep"
 )
-
-// refusingSigner has the key of another registry's publisher, and not its hand.
-type refusingSigner struct{ *signing.Key }
-
-func (refusingSigner) Sign(context.Context, []byte) ([]byte, error) {
-	return nil, errors.New("this publisher does not sign")
-}
-
-// walked is a line for each step of a walk in which something was changed or is
-// wrong.
-func (w *world) walked(walk upkeep.Walk) (lines []string) {
-	w.Helper()
-	for step, err := range walk {
-		if step.Changed {
-			lines = append(lines, step.Subject+" changed")
-		}
-		for _, problem := range step.Problems {
-			lines = append(lines, step.Subject+": "+problem)
-		}
-		if err != nil {
-			lines = append(lines, step.Subject+" failed: "+err.Error())
-		}
-	}
-	return lines
-}
-
-// mixed publishes something of everything, and returns what is listed of it.
-func (w *world) mixed() (listed func() []string) {
-	w.Helper()
-	r := newRelease(w.T, "acme")
-	for key, body := range r.uploads() {
-		w.upload(key, body)
-	}
-	w.upload(packageKey("2.0.0-rc.1+b", "linux_amd64"), widget("a"))
-	w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"x/main.tf": ""}))
-	w.upload("modules/acme/vpc/aws/1.1.0.tar.gz", tarOf(map[string]string{"main.tf": ""}))
-	return func() []string { return append(w.listed("acme/widget"), w.listed("acme/vpc/aws")...) }
-}
 
 // An empty catalog is rebuilt, what is accepted and not signed is signed, and
 // the second time there is nothing to do.
 func TestAReindexRebuildsTheCatalog(t *testing.T) {
 	w := newWorld(t)
-	listed := w.mixed()
-	dying := w.publisher(w.bucket, w.index, refusingSigner{w.key})
-	arm := packageKey("2.0.0-rc.1+b", "linux_arm64")
-	if _, err := dying.Publish(t.Context(), blob.Object{Key: arm, Version: w.s3.Upload(t, arm, widget("b"), nil)}); err == nil {
+	listed := w.Mixed()
+	dying := w.PartsOn(w.Bucket, w.Index, publishtest.RefusingSigner{Key: w.Key})
+	arm := publishtest.PackageKey("2.0.0-rc.1+b", "linux_arm64")
+	if _, err := dying.Publish(t.Context(), blob.Object{Key: arm, Version: w.S3.Upload(t, arm, publishtest.Widget("b"), nil)}); err == nil {
 		t.Fatal("a publisher that does not sign published a package")
 	}
 	want := listed()
 	want[1] += " linux_arm64"
-	w.empty()
+	w.Empty()
 	changed := []string{
 		"module acme/vpc/aws 1.0.0 changed", "module acme/vpc/aws 1.1.0 changed",
 		"provider acme/widget 1.0.0 changed", "provider acme/widget 2.0.0-rc.1 changed",
 	}
-	if got := w.walked(w.Reindex(t.Context(), "")); !slices.Equal(got, changed) {
+	if got := w.Walked(w.Reindex(t.Context(), "")); !slices.Equal(got, changed) {
 		t.Errorf("reindexed %q, want %q", got, changed)
 	}
 	if got := listed(); !slices.Equal(got, want) {
 		t.Errorf("listed %q, want %q", got, want)
 	}
-	if got := w.walked(w.Reindex(t.Context(), "")); len(got) != 0 {
+	if got := w.Walked(w.Reindex(t.Context(), "")); len(got) != 0 {
 		t.Errorf("the second time: %q", got)
 	}
-}
-
-// empty gives the world an empty catalog.
-func (w *world) empty() {
-	w.Helper()
-	w.index = w.newCatalog()
-	w.parts = w.publisher(w.bucket, w.index, w.key)
 }
 
 // What a catalog has otherwise than the records say is corrected, also where
@@ -94,41 +49,41 @@ func TestAReindexCorrectsTheCatalog(t *testing.T) {
 		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
 	}
 	w := newWorld(t)
-	listed := w.mixed()
+	listed := w.Mixed()
 	want := listed()
-	right := w.provider("acme", "widget", "1.0.0")
+	right := w.Provider("acme", "widget", "1.0.0")
 
 	wrong, later := right, right
 	wrong.Packages = wrong.Packages[:1]
 	later.Revision += 7
 	foreign := right
-	foreign.Version, foreign.Address.Type = mustVersion(t, "3.0.0"), "other"
-	module := registry.ModuleVersion{Address: registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, Version: mustVersion(t, "9.0.0"), Revision: 1}
+	foreign.Version, foreign.Address.Type = publishtest.MustVersion(t, "3.0.0"), "other"
+	module := registry.ModuleVersion{Address: registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, Version: publishtest.MustVersion(t, "9.0.0"), Revision: 1}
 	for name, damage := range map[string]struct {
 		do   func() error
 		want []string
 	}{
 		"the same revision": {func() error {
 			seen := catalog.Seen{State: right.Revision, Listed: right.Revision}
-			return catalogtest.Replace(t.Context(), w.index, wrong, seen)
+			return catalogtest.Replace(t.Context(), w.Index, wrong, seen)
 		}, []string{"provider acme/widget 1.0.0 changed"}},
-		"a higher revision":            {func() error { return catalogtest.Put(t.Context(), w.index, later) }, []string{"provider acme/widget 1.0.0 changed"}},
-		"a provider that is not there": {func() error { return catalogtest.Put(t.Context(), w.index, foreign) }, []string{"provider acme/other 3.0.0 changed"}},
-		"a version that is not there":  {func() error { return catalogtest.Put(t.Context(), w.index, module) }, []string{"module acme/vpc/aws 9.0.0 changed"}},
+		"a higher revision":            {func() error { return catalogtest.Put(t.Context(), w.Index, later) }, []string{"provider acme/widget 1.0.0 changed"}},
+		"a provider that is not there": {func() error { return catalogtest.Put(t.Context(), w.Index, foreign) }, []string{"provider acme/other 3.0.0 changed"}},
+		"a version that is not there":  {func() error { return catalogtest.Put(t.Context(), w.Index, module) }, []string{"module acme/vpc/aws 9.0.0 changed"}},
 	} {
 		if err := damage.do(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if found := w.walked(w.Verify(t.Context(), "", true)); len(found) == 0 {
+		if found := w.Walked(w.Verify(t.Context(), "", true)); len(found) == 0 {
 			t.Errorf("%s: it is not told of", name)
 		}
-		if got := w.walked(w.Reindex(t.Context(), "")); !slices.Equal(got, damage.want) {
+		if got := w.Walked(w.Reindex(t.Context(), "")); !slices.Equal(got, damage.want) {
 			t.Errorf("%s: reindexed %q, want %q", name, got, damage.want)
 		}
-		if got := listed(); !slices.Equal(got, want) || len(w.listed("acme/other")) > 0 {
+		if got := listed(); !slices.Equal(got, want) || len(w.Listed("acme/other")) > 0 {
 			t.Errorf("%s: listed %q, want %q", name, got, want)
 		}
-		if found := w.walked(w.Verify(t.Context(), "", false)); len(found) > 0 {
+		if found := w.Walked(w.Verify(t.Context(), "", false)); len(found) > 0 {
 			t.Errorf("%s, once it is corrected: %q", name, found)
 		}
 	}
@@ -138,7 +93,7 @@ func TestAReindexCorrectsTheCatalog(t *testing.T) {
 // everything, once.
 func TestWalksGoOnWhereTheyStopped(t *testing.T) {
 	w := newWorld(t)
-	w.mixed()
+	w.Mixed()
 	for name, walk := range map[string]func(after string) upkeep.Walk{
 		"reindex": func(after string) upkeep.Walk { return w.Reindex(t.Context(), after) },
 		"verify":  func(after string) upkeep.Walk { return w.Verify(t.Context(), after, true) },
@@ -175,11 +130,11 @@ func TestWalksGoOnWhereTheyStopped(t *testing.T) {
 func TestAReindexFinishesWhatItCan(t *testing.T) {
 	w := newWorld(t)
 	broken := registry.RecordKey("registry/records/providers/acme/aaa/1.0.0/", 1)
-	if err := w.bucket.Create(t.Context(), broken, []byte(`{"kind":"frobnicated"}`)); err != nil {
+	if err := w.Bucket.Create(t.Context(), broken, []byte(`{"kind":"frobnicated"}`)); err != nil {
 		t.Fatal(err)
 	}
-	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
-	w.empty()
+	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
+	w.Empty()
 	var failed, changed []string
 	for step, err := range w.Reindex(t.Context(), "") {
 		if err != nil {
@@ -196,7 +151,7 @@ func TestAReindexFinishesWhatItCan(t *testing.T) {
 // The walk ends where the records cannot be listed, and says so.
 func TestAReindexEndsWithTheListing(t *testing.T) {
 	w := newWorld(t)
-	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
+	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	steps := 0

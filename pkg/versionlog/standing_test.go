@@ -1,4 +1,4 @@
-package publish_test
+package versionlog_test
 
 import (
 	"errors"
@@ -6,29 +6,21 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
-var (
-	widgets  = registry.ProviderAddress{Namespace: "acme", Type: "widget"}
-	withdraw = registry.Standing{State: registry.Withdrawn}
-	restore  = registry.Standing{State: registry.Restored}
-)
-
-func deprecate(message string) registry.Standing {
-	return registry.Standing{State: registry.Deprecated, Message: message}
-}
-
 // stands is how a provider version and a module version stand, in state and
 // listing.
 func (w *world) stands(version string) (provider, module registry.Standing) {
 	w.Helper()
-	v := mustVersion(w.T, version)
-	provider = w.provider("acme", "widget", version).Standing
-	m, err := catalogtest.ModuleVersion(w.Context(), w.index, vpc, v)
+	v := publishtest.MustVersion(w.T, version)
+	provider = w.Provider("acme", "widget", version).Standing
+	m, err := catalogtest.ModuleVersion(w.Context(), w.Index, publishtest.VPC, v)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -36,8 +28,8 @@ func (w *world) stands(version string) (provider, module registry.Standing) {
 		list  func() (registry.Listing, error)
 		state registry.Standing
 	}{
-		{func() (registry.Listing, error) { return w.index.Listing(w.Context(), widgets, nil) }, provider},
-		{func() (registry.Listing, error) { return w.index.Listing(w.Context(), vpc, nil) }, m.Standing},
+		{func() (registry.Listing, error) { return w.Index.Listing(w.Context(), publishtest.Widgets, nil) }, provider},
+		{func() (registry.Listing, error) { return w.Index.Listing(w.Context(), publishtest.VPC, nil) }, m.Standing},
 	} {
 		listing, err := check.list()
 		if err != nil {
@@ -53,8 +45,8 @@ func (w *world) stands(version string) (provider, module registry.Standing) {
 // set changes how version 1.0.0 of both stands.
 func (w *world) set(to registry.Standing) (changed bool, err error) {
 	w.Helper()
-	_, changed, err = w.SetStanding(w.Context(), registry.Subject{Address: widgets, Version: mustVersion(w.T, "1.0.0")}, to)
-	_, changedToo, errToo := w.SetStanding(w.Context(), registry.Subject{Address: vpc, Version: mustVersion(w.T, "1.0.0")}, to)
+	_, changed, err = w.SetStanding(w.Context(), registry.Subject{Address: publishtest.Widgets, Version: publishtest.MustVersion(w.T, "1.0.0")}, to)
+	_, changedToo, errToo := w.SetStanding(w.Context(), registry.Subject{Address: publishtest.VPC, Version: publishtest.MustVersion(w.T, "1.0.0")}, to)
 	if changed != changedToo || (err == nil) != (errToo == nil) {
 		w.Errorf("%+v: the provider %v, %v; the module %v, %v", to, changed, err, changedToo, errToo)
 	}
@@ -63,8 +55,8 @@ func (w *world) set(to registry.Standing) (changed bool, err error) {
 
 func (w *world) publishBoth() {
 	w.Helper()
-	w.want(w.upload(packageKey("1.0.0", "linux_amd64"), widget("a")), inbox.Published)
-	w.want(w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""})), inbox.Published)
+	w.Want(w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a")), inbox.Published)
+	w.Want(w.Upload("modules/acme/vpc/aws/1.0.0.zip", publishtest.ZipOf(map[string]string{"main.tf": ""})), inbox.Published)
 }
 
 // The last word counts, the same word twice changes nothing, and what is
@@ -78,15 +70,15 @@ func TestStandings(t *testing.T) {
 			refused bool
 			want    registry.Standing
 		}{
-			{restore, false, false, registry.Standing{}},
-			{deprecate("use 2.0.0"), true, false, deprecate("use 2.0.0")},
-			{deprecate("use 2.0.0"), false, false, deprecate("use 2.0.0")},
-			{deprecate("use 3.0.0"), true, false, deprecate("use 3.0.0")},
-			{withdraw, true, false, withdraw},
-			{withdraw, false, false, withdraw},
-			{deprecate("use 2.0.0"), false, true, withdraw},
-			{restore, true, false, registry.Standing{}},
-			{restore, false, false, registry.Standing{}},
+			{publishtest.Restore, false, false, registry.Standing{}},
+			{publishtest.Deprecate("use 2.0.0"), true, false, publishtest.Deprecate("use 2.0.0")},
+			{publishtest.Deprecate("use 2.0.0"), false, false, publishtest.Deprecate("use 2.0.0")},
+			{publishtest.Deprecate("use 3.0.0"), true, false, publishtest.Deprecate("use 3.0.0")},
+			{publishtest.Withdraw, true, false, publishtest.Withdraw},
+			{publishtest.Withdraw, false, false, publishtest.Withdraw},
+			{publishtest.Deprecate("use 2.0.0"), false, true, publishtest.Withdraw},
+			{publishtest.Restore, true, false, registry.Standing{}},
+			{publishtest.Restore, false, false, registry.Standing{}},
 		} {
 			changed, err := w.set(step.to)
 			if changed != step.changed || errors.As(err, new(*versionlog.Refusal)) != step.refused || (err != nil) != step.refused {
@@ -106,14 +98,14 @@ func TestStandings(t *testing.T) {
 // uploaded, and not one of which only a manifest came.
 func TestOnlyWhatIsPublishedStandsOtherwise(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.set(withdraw); !errors.Is(err, registry.ErrNotFound) {
+	if _, err := w.set(publishtest.Withdraw); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("nothing is published: %v", err)
 	}
-	w.upload("providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json", []byte(manifestJSON))
-	if _, err := w.set(withdraw); !errors.Is(err, registry.ErrNotFound) {
+	w.Upload("providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json", []byte(publishtest.ManifestJSON))
+	if _, err := w.set(publishtest.Withdraw); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("only a manifest came: %v", err)
 	}
-	if got := w.keysUnder(registry.RecordsPrefix); len(got) != 1 {
+	if got := w.KeysUnder(registry.RecordsPrefix); len(got) != 1 {
 		t.Errorf("records were written: %q", got)
 	}
 }
@@ -123,26 +115,26 @@ func TestOnlyWhatIsPublishedStandsOtherwise(t *testing.T) {
 func TestAWithdrawnVersionStaysWithdrawn(t *testing.T) {
 	onBothCatalogs(t, func(w *world) {
 		w.publishBoth()
-		if _, err := w.set(withdraw); err != nil {
+		if _, err := w.set(publishtest.Withdraw); err != nil {
 			w.Fatal(err)
 		}
 		w.publishBoth()
-		w.want(w.upload(packageKey("1.0.0", "darwin_arm64"), widget("b")), inbox.Published)
+		w.Want(w.Upload(publishtest.PackageKey("1.0.0", "darwin_arm64"), publishtest.Widget("b")), inbox.Published)
 		check := func(when string) {
 			w.Helper()
-			if provider, module := w.stands("1.0.0"); provider != withdraw || module != withdraw {
+			if provider, module := w.stands("1.0.0"); provider != publishtest.Withdraw || module != publishtest.Withdraw {
 				w.Errorf("%s they stand as %+v and %+v", when, provider, module)
 			}
-			s := w.provider("acme", "widget", "1.0.0")
+			s := w.Provider("acme", "widget", "1.0.0")
 			for _, platform := range []registry.Platform{{OS: "linux", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"}} {
 				if _, served := s.Package(platform); !served {
 					w.Errorf("%s it is not served for %s", when, platform)
 				}
 			}
-			w.served(s)
+			w.Served(s)
 		}
 		check("uploaded again")
-		w.empty()
+		w.Empty()
 		if err := w.Recover(w.Context()); err != nil {
 			w.Fatal(err)
 		}
@@ -155,22 +147,22 @@ func TestStandingsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.publishBoth()
 	var speaking sync.WaitGroup
-	for _, to := range []registry.Standing{withdraw, restore, withdraw, restore, deprecate("use 2.0.0")} {
+	for _, to := range []registry.Standing{publishtest.Withdraw, publishtest.Restore, publishtest.Withdraw, publishtest.Restore, publishtest.Deprecate("use 2.0.0")} {
 		speaking.Go(func() {
-			_, _, err := w.SetStanding(t.Context(), registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, to)
+			_, _, err := w.SetStanding(t.Context(), registry.Subject{Address: publishtest.Widgets, Version: publishtest.MustVersion(t, "1.0.0")}, to)
 			if err != nil && !errors.As(err, new(*versionlog.Refusal)) {
 				t.Error(err)
 			}
 		})
 	}
-	speaking.Go(func() { w.upload(packageKey("1.0.0", "darwin_arm64"), widget("b")) })
+	speaking.Go(func() { w.Upload(publishtest.PackageKey("1.0.0", "darwin_arm64"), publishtest.Widget("b")) })
 	speaking.Wait()
 	before, _ := w.stands("1.0.0")
-	if s := w.provider("acme", "widget", "1.0.0"); !s.Settled() || len(s.Packages) != 2 {
+	if s := w.Provider("acme", "widget", "1.0.0"); !s.Settled() || len(s.Packages) != 2 {
 		t.Errorf("the package is lost: %+v", s)
 	}
-	w.empty()
-	if got := w.walked(w.Reindex(t.Context(), "")); len(got) != 2 {
+	w.Empty()
+	if got := w.Walked(w.Reindex(t.Context(), "")); len(got) != 2 {
 		t.Errorf("reindexed %q", got)
 	}
 	if after, _ := w.stands("1.0.0"); after != before {
@@ -185,7 +177,7 @@ func TestAStandingMayFailAnywhere(t *testing.T) {
 	for failAt, failed := 1, true; failed; failAt++ {
 		for _, after := range []bool{false, true} {
 			calls := 0
-			p := w.through(callFunc(func(_ string, do func() error) error {
+			p := w.Through(publishtest.CallFunc(func(_ string, do func() error) error {
 				if calls++; calls != failAt {
 					return do()
 				}
@@ -194,30 +186,26 @@ func TestAStandingMayFailAnywhere(t *testing.T) {
 						return err
 					}
 				}
-				return errFault
+				return publishtest.ErrFault
 			}))
-			to := deprecate("say it " + string(rune('a'+2*failAt)))
+			to := publishtest.Deprecate("say it " + string(rune('a'+2*failAt)))
 			if after {
 				to.Message += " again"
 			}
-			_, _, err := p.SetStanding(t.Context(), registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, to)
+			_, _, err := p.SetStanding(t.Context(), registry.Subject{Address: publishtest.Widgets, Version: publishtest.MustVersion(t, "1.0.0")}, to)
 			if failed = calls >= failAt; failed != (err != nil) {
 				t.Errorf("call %d, after its effect %v: %v", failAt, after, err)
 			}
-			if _, _, err := w.SetStanding(t.Context(), registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, to); err != nil {
+			if _, _, err := w.SetStanding(t.Context(), registry.Subject{Address: publishtest.Widgets, Version: publishtest.MustVersion(t, "1.0.0")}, to); err != nil {
 				t.Error(err)
 			}
-			if got := w.provider("acme", "widget", "1.0.0").Standing; got != to {
+			if got := w.Provider("acme", "widget", "1.0.0").Standing; got != to {
 				t.Errorf("call %d, after its effect %v: it stands as %+v, want %+v", failAt, after, got, to)
 			}
 		}
 	}
-	logged := w.keysUnder(registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}.LogPrefix())
+	logged := w.KeysUnder(registry.Subject{Address: publishtest.Widgets, Version: publishtest.MustVersion(t, "1.0.0")}.LogPrefix())
 	if !slices.IsSorted(logged) || len(logged) < 6 {
 		t.Errorf("the log is %q", logged)
 	}
 }
-
-type callFunc func(name string, do func() error) error
-
-func (f callFunc) call(name string, do func() error) error { return f(name, do) }

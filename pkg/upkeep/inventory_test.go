@@ -1,4 +1,4 @@
-package publish_test
+package upkeep_test
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/larder-registry/larder/internal/publishtest"
 
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -32,18 +34,18 @@ func TestInventory(t *testing.T) {
 		if found, _ := w.inventory("", ""); found != nil {
 			w.Errorf("of nothing there is %q", found)
 		}
-		module := zipOf(map[string]string{"main.tf": ""})
+		module := publishtest.ZipOf(map[string]string{"main.tf": ""})
 		for _, key := range []string{"modules/acme/vpc/aws/1.0.0.zip", "modules/acme/vpc/aws/1.1.0+a.zip", "modules/acmeist/vpc/aws/1.0.0.zip"} {
-			w.want(w.upload(key, module), inbox.Published)
+			w.Want(w.Upload(key, module), inbox.Published)
 		}
-		for _, key := range []string{packageKey("1.0.0", "linux_amd64"), packageKey("1.0.0", "darwin_arm64"), mirrored + providerName("widget", "2.0.0", "linux_amd64.zip")} {
-			w.want(w.upload(key, widget("x")), inbox.Published)
+		for _, key := range []string{publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.PackageKey("1.0.0", "darwin_arm64"), publishtest.Mirrored + publishtest.ProviderName("widget", "2.0.0", "linux_amd64.zip")} {
+			w.Want(w.Upload(key, publishtest.Widget("x")), inbox.Published)
 		}
-		r := newReleaseOf(w.T, "acme", "3.0.0") // of which nothing can be served
-		for _, f := range r.inOrder("SHA256SUMS", "SHA256SUMS.sig", "author.asc") {
-			w.upload(f.key, f.body)
+		r := publishtest.NewReleaseOf(w.T, "acme", "3.0.0") // of which nothing can be served
+		for _, f := range r.InOrder("SHA256SUMS", "SHA256SUMS.sig", "author.asc") {
+			w.Upload(f.Key, f.Body)
 		}
-		if _, _, err := w.SetStanding(w.Context(), registry.Subject{Address: vpc, Version: mustVersion(w.T, "1.0.0")}, withdraw); err != nil {
+		if _, _, err := w.SetStanding(w.Context(), registry.Subject{Address: publishtest.VPC, Version: publishtest.MustVersion(w.T, "1.0.0")}, publishtest.Withdraw); err != nil {
 			w.Fatal(err)
 		}
 		all := []string{
@@ -71,11 +73,11 @@ func TestInventory(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	w := newWorld(t)
 	long := strings.Repeat("x", 251) // whose outcome lies elsewhere
-	keys := []string{long, "dist/widget.zip", packageKey("1.0.0", "linux_amd64"), packageKey("1.0.0", "linux_arm64")}
+	keys := []string{long, "dist/widget.zip", publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.PackageKey("1.0.0", "linux_arm64")}
 	for _, key := range keys {
-		w.upload(key, widget("x"))
+		w.Upload(key, publishtest.Widget("x"))
 	}
-	w.put(registry.OutcomesPrefix+"x.json", []byte("{"))
+	w.Put(registry.OutcomesPrefix+"x.json", []byte("{"))
 	told := func(prefix, after string) (found, cursors []string, broken int) {
 		for o, err := range w.Outcomes(t.Context(), prefix, after) {
 			cursors = append(cursors, o.After)
@@ -107,26 +109,26 @@ func TestOutcomes(t *testing.T) {
 
 // A list that cannot be read to its end does not pass for one that is whole.
 func TestAnInventoryThatFails(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	w.upload(packageKey("1.0.0", "linux_amd64"), widget("x"))
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("x"))
 	for n := range 3 {
-		f := &faults{kind: failed, hits: nth(n + 1)}
-		p := w.through(f)
+		f := &publishtest.Faults{Kind: publishtest.Failed, Hits: publishtest.Nth(n + 1)}
+		p := w.Through(f)
 		var last error
 		for _, err := range p.Inventory(t.Context(), "", "") {
 			last = err
 		}
-		if f.hit != (last != nil) || f.hit && !errors.Is(last, errFault) {
+		if f.Hit != (last != nil) || f.Hit && !errors.Is(last, publishtest.ErrFault) {
 			t.Errorf("call %d: %v", n+1, last)
 		}
-		f = &faults{kind: failed, hits: nth(n + 1)}
+		f = &publishtest.Faults{Kind: publishtest.Failed, Hits: publishtest.Nth(n + 1)}
 		last = nil
-		for o, err := range w.through(f).Outcomes(t.Context(), "", "") {
+		for o, err := range w.Through(f).Outcomes(t.Context(), "", "") {
 			if last = err; err != nil && (o.After == "") == strings.Contains(err.Error(), "cannot be read") {
 				t.Errorf("%+v, %v", o, err)
 			}
 		}
-		if f.hit != (last != nil) || f.hit && !errors.Is(last, errFault) {
+		if f.Hit != (last != nil) || f.Hit && !errors.Is(last, publishtest.ErrFault) {
 			t.Errorf("call %d: %v", n+1, last)
 		}
 	}

@@ -1,4 +1,4 @@
-package publish_test
+package upkeep_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/larder-registry/larder/internal/publishtest"
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -26,20 +28,20 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 		}
 		return errors.Join(errs...)
 	}
-	for name, walk := range map[string]func(ctx context.Context, p *parts) error{
-		"verify":         func(ctx context.Context, p *parts) error { return walked(p.Verify(ctx, "", false)) },
-		"verify quickly": func(ctx context.Context, p *parts) error { return walked(p.Verify(ctx, "", true)) },
-		"reindex":        func(ctx context.Context, p *parts) error { return walked(p.Reindex(ctx, "")) },
-		"resign":         func(ctx context.Context, p *parts) error { return walked(p.Resign(ctx, "")) },
-		"own keys":       func(ctx context.Context, p *parts) error { _, err := p.OwnKeys(ctx); return err },
-		"signatures": func(ctx context.Context, p *parts) error {
+	for name, walk := range map[string]func(ctx context.Context, p *publishtest.Parts) error{
+		"verify":         func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Verify(ctx, "", false)) },
+		"verify quickly": func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Verify(ctx, "", true)) },
+		"reindex":        func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Reindex(ctx, "")) },
+		"resign":         func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Resign(ctx, "")) },
+		"own keys":       func(ctx context.Context, p *publishtest.Parts) error { _, err := p.OwnKeys(ctx); return err },
+		"signatures": func(ctx context.Context, p *publishtest.Parts) error {
 			var errs []error
 			for _, err := range p.Signatures(ctx, "") {
 				errs = append(errs, err)
 			}
 			return errors.Join(errs...)
 		},
-		"uploads": func(ctx context.Context, p *parts) error {
+		"uploads": func(ctx context.Context, p *publishtest.Parts) error {
 			for key, err := range p.Uploads(ctx, "") {
 				if err == nil {
 					err = p.PublishKey(ctx, key)
@@ -50,10 +52,10 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 			}
 			return nil
 		},
-		"standing": func(ctx context.Context, p *parts) error {
-			_, _, err := p.SetStanding(ctx, registry.Subject{Address: vpc, Version: mustVersion(t, "1.0.0")}, deprecate("use another"))
+		"standing": func(ctx context.Context, p *publishtest.Parts) error {
+			_, _, err := p.SetStanding(ctx, registry.Subject{Address: publishtest.VPC, Version: publishtest.MustVersion(t, "1.0.0")}, publishtest.Deprecate("use another"))
 			if err == nil {
-				_, _, err = p.SetStanding(ctx, registry.Subject{Address: widgets, Version: mustVersion(t, "1.0.0")}, deprecate("use another"))
+				_, _, err = p.SetStanding(ctx, registry.Subject{Address: publishtest.Widgets, Version: publishtest.MustVersion(t, "1.0.0")}, publishtest.Deprecate("use another"))
 			}
 			return err
 		},
@@ -67,36 +69,36 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 			}
 			for n := 0; n <= calls; n += every { // 0 is none
 				if w == nil || !slices.Contains([]string{"verify", "verify quickly", "own keys", "signatures"}, name) {
-					w = newWorldOn(t, inMemory, onBolt)
-					w.mixed()
-					w.upload("mirror/registry.terraform.io/acme/widget/"+providerName("widget", "1.0.0", "linux_amd64.zip"), widget("a"))
-					w.put(registry.OwnKeyKey("F0"), []byte(w.key.PublicKey().ASCIIArmor))
+					w = newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+					w.Mixed()
+					w.Upload("mirror/registry.terraform.io/acme/widget/"+publishtest.ProviderName("widget", "1.0.0", "linux_amd64.zip"), publishtest.Widget("a"))
+					w.Put(registry.OwnKeyKey("F0"), []byte(w.Key.PublicKey().ASCIIArmor))
 				}
 				if name == "reindex" { // has something to do of every kind
-					w.index = w.newCatalog()
-					catalogtest.Put(t.Context(), w.index, registry.ModuleVersion{Address: vpc, Version: mustVersion(t, "9.0.0"), Revision: 1})
-					catalogtest.Put(t.Context(), w.index, registry.ProviderVersion{Address: widgets, Version: mustVersion(t, "9.0.0"), Revision: 1})
+					w.Index = w.NewCatalog()
+					catalogtest.Put(t.Context(), w.Index, registry.ModuleVersion{Address: publishtest.VPC, Version: publishtest.MustVersion(t, "9.0.0"), Revision: 1})
+					catalogtest.Put(t.Context(), w.Index, registry.ProviderVersion{Address: publishtest.Widgets, Version: publishtest.MustVersion(t, "9.0.0"), Revision: 1})
 				}
-				key := w.key
+				key := w.Key
 				if name == "resign" {
-					key = newKey(t, "next")
+					key = publishtest.NewKey(t, "next")
 				}
-				f := &faults{hits: nth(n)}
-				p := w.publisher(faultyBucket{f, w.bucket}, faultyIndex{f, w.index}, faultySigner{f, key})
+				f := &publishtest.Faults{Hits: publishtest.Nth(n)}
+				p := w.PartsOn(publishtest.FaultyBucket{Caller: f, Bucket: w.Bucket}, publishtest.FaultyIndex{Caller: f, Index: w.Index}, publishtest.FaultySigner{Caller: f, Key: key})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				err := walk(ctx, p)
 				cancel()
 				if n == 0 {
-					if calls = len(f.calls); err != nil || calls == 0 {
-						t.Fatalf("without a failure: %v, after %q", err, f.calls)
+					if calls = len(f.Calls); err != nil || calls == 0 {
+						t.Fatalf("without a failure: %v, after %q", err, f.Calls)
 					}
 					continue
 				}
-				if f.hit {
+				if f.Hit {
 					calls = max(calls, n+1) // by the order of uploads, it is one more or less
 				}
-				if f.hit != errors.Is(err, errFault) {
-					t.Errorf("call %d of %d, %q, fails, and it ends with %v", n, calls, f.calls[n-1], err)
+				if f.Hit != errors.Is(err, publishtest.ErrFault) {
+					t.Errorf("call %d of %d, %q, fails, and it ends with %v", n, calls, f.Calls[n-1], err)
 				}
 			}
 			t.Logf("%d calls", calls)
@@ -142,14 +144,14 @@ func fetched[T any](all iter.Seq2[T, error]) iter.Seq2[T, error] {
 
 // Who is cut off comes to nothing more: no version after it is told to have failed.
 func TestAWalkThatIsCutOffEnds(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	w.mixed()
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	w.Mixed()
 	for _, version := range []string{"8.0.0", "9.0.0"} {
-		if err := catalogtest.Put(t.Context(), w.index, registry.ModuleVersion{Address: vpc, Version: mustVersion(t, version), Revision: 1}); err != nil {
+		if err := catalogtest.Put(t.Context(), w.Index, registry.ModuleVersion{Address: publishtest.VPC, Version: publishtest.MustVersion(t, version), Revision: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := w.publisher(paged{w.bucket}, pagedIndex{w.index}, w.key)
+	p := w.PartsOn(paged{w.Bucket}, pagedIndex{w.Index}, w.Key)
 	for name, walk := range map[string]func(ctx context.Context) upkeep.Walk{
 		"verify":             func(ctx context.Context) upkeep.Walk { return p.Verify(ctx, "", true) },
 		"verify the catalog": func(ctx context.Context) upkeep.Walk { return p.Verify(ctx, "catalog:", true) },
@@ -185,25 +187,25 @@ func TestAWalkThatIsCutOffEnds(t *testing.T) {
 
 // An archive that breaks off while it is verified is no archive that is right.
 func TestVerifyNamesWhatBreaksOff(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	w.mixed()
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	w.Mixed()
 	var read []string
-	noting := callFunc(func(name string, do func() error) error {
+	noting := publishtest.CallFunc(func(name string, do func() error) error {
 		err := do()
 		if key, ok := strings.CutPrefix(name, "read "); ok && err == nil && !slices.Contains(read, key) {
 			read = append(read, key)
 		}
 		return err
 	})
-	if found := w.walked(w.through(noting).Verify(t.Context(), "", false)); len(found) > 0 || len(read) < 20 {
+	if found := w.Walked(w.Through(noting).Verify(t.Context(), "", false)); len(found) > 0 || len(read) < 20 {
 		t.Fatalf("it reads %q, and finds %q", read, found)
 	}
 	for _, key := range read {
 		var errs []error
-		for _, err := range w.publisher(breaking{w.bucket, key, errFault}, w.index, w.key).Verify(t.Context(), "", false) {
+		for _, err := range w.PartsOn(publishtest.Breaking{Bucket: w.Bucket, Key: key, Err: publishtest.ErrFault}, w.Index, w.Key).Verify(t.Context(), "", false) {
 			errs = append(errs, err)
 		}
-		if err := errors.Join(errs...); !errors.Is(err, errFault) {
+		if err := errors.Join(errs...); !errors.Is(err, publishtest.ErrFault) {
 			t.Errorf("%s breaks off: %v", key, err)
 		}
 	}
@@ -211,17 +213,17 @@ func TestVerifyNamesWhatBreaksOff(t *testing.T) {
 
 // A listing that fails is of the walk as a whole, and ends it.
 func TestAListingThatFailsEndsTheWalk(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	w.mixed()
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	w.Mixed()
 	for call, test := range map[string]struct{ after, words string }{
 		"list " + registry.RecordsPrefix: {"records:", "list the records: "},
 		"catalog: read all":              {"catalog:", "list the catalog: "},
 		"versions of keys/":              {"inbox:", "list the inbox: "},
 	} {
-		f := &faults{hits: point{call, 1}.hits}
+		f := &publishtest.Faults{Hits: publishtest.Point{Name: call, Number: 1}.Hits}
 		steps := 0
-		for step, err := range w.through(f).Verify(t.Context(), test.after, true) {
-			if steps++; step.Subject != "" || !errors.Is(step.Whole(err), errFault) || !strings.HasPrefix(err.Error(), test.words) {
+		for step, err := range w.Through(f).Verify(t.Context(), test.after, true) {
+			if steps++; step.Subject != "" || !errors.Is(step.Whole(err), publishtest.ErrFault) || !strings.HasPrefix(err.Error(), test.words) {
 				t.Errorf("%s fails: the walk comes to %+v, %v", call, step, err)
 			}
 		}

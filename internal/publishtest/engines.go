@@ -1,4 +1,4 @@
-package publish_test
+package publishtest
 
 import (
 	"bytes"
@@ -21,41 +21,42 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 )
 
-// storage is an empty bucket, as its users reach it and as the registry does:
+// Storage is an empty bucket, as its users reach it and as the registry does:
 // straight, or with every call through a caller.
-type storage struct {
+type Storage struct {
 	user    blobtest.User
 	bucket  blob.Bucket
-	through func(caller) blob.Bucket
+	through func(Caller) blob.Bucket
 }
 
-// emptyCatalog is one, reached straight or through a caller.
-type emptyCatalog struct {
-	index   catalog.Index
-	through func(caller) catalog.Index
+// EmptyCatalog is one, reached straight or through a caller.
+type EmptyCatalog struct {
+	Index   catalog.Index
+	through func(Caller) catalog.Index
 }
 
-// An engine is something that storages or catalogs run on.
-type engine[T any] struct {
-	name string
-	open func(*testing.T) T
+// Engine is something that storages or catalogs run on.
+type Engine[T any] struct {
+	Name string
+	Open func(*testing.T) T
 }
 
+// The engines.
 var (
-	storages = []engine[storage]{{"memory", inMemory}, {"S3", onS3}}
-	catalogs = []engine[emptyCatalog]{{"bolt", onBolt}, {"DynamoDB", onDynamoDB}}
+	Storages = []Engine[Storage]{{"memory", InMemory}, {"S3", OnS3}}
+	Catalogs = []Engine[EmptyCatalog]{{"bolt", OnBolt}, {"DynamoDB", OnDynamoDB}}
 )
 
-// onS3 is a bucket on a real S3. Its calls are the requests to it.
-func onS3(t *testing.T) storage {
+// OnS3 is a bucket on a real S3. Its calls are the requests to it.
+func OnS3(t *testing.T) Storage {
 	t.Helper()
 	s := s3test.Start(t)
-	bucket, err := openBucket(s, nil)
+	bucket, err := OpenBucket(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storage{s, bucket, func(c caller) blob.Bucket {
-		bucket, err := openBucket(s, requests{c, nameS3Request, http.StatusForbidden, "application/xml", s3Refusal})
+	return Storage{s, bucket, func(c Caller) blob.Bucket {
+		bucket, err := OpenBucket(s, requests{c, nameS3Request, http.StatusForbidden, "application/xml", s3Refusal})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,37 +64,38 @@ func onS3(t *testing.T) storage {
 	}}
 }
 
-// openBucket opens a server's bucket. A nil transport is that of s3blob.
-func openBucket(s *s3test.Server, transport http.RoundTripper) (*s3blob.Bucket, error) {
+// OpenBucket opens a server's bucket. A nil transport is that of s3blob.
+func OpenBucket(s *s3test.Server, transport http.RoundTripper) (*s3blob.Bucket, error) {
 	return s3blob.New(s3blob.Config{
 		Bucket: s.Bucket, Region: s.Region, Endpoint: s.Endpoint, PathStyle: true, Transport: transport,
 		Credentials: s3blob.StaticCredentials(s.AccessKey, s.SecretKey), URLLifetime: time.Minute,
 	})
 }
 
-// inMemory is a bucket that takes more requests in a second than a server does.
-func inMemory(t *testing.T) storage {
+// InMemory is a bucket that takes more requests in a second than a server does.
+func InMemory(t *testing.T) Storage {
 	b := blobtest.NewMemory()
 	t.Cleanup(func() {
 		if n := b.Unclosed(); n != 0 {
 			t.Errorf("%d bodies that were read are still open", n)
 		}
 	})
-	return storage{b, b, func(c caller) blob.Bucket { return faultyBucket{c, b} }}
+	return Storage{b, b, func(c Caller) blob.Bucket { return FaultyBucket{c, b} }}
 }
 
-func onBolt(t *testing.T) emptyCatalog {
+// OnBolt is a catalog on bbolt.
+func OnBolt(t *testing.T) EmptyCatalog {
 	t.Helper()
 	c, err := boltcatalog.Open(filepath.Join(t.TempDir(), "catalog.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return emptyCatalog{c, func(through caller) catalog.Index { return faultyIndex{through, c} }}
+	return EmptyCatalog{c, func(through Caller) catalog.Index { return FaultyIndex{through, c} }}
 }
 
-// onDynamoDB is a catalog on a real DynamoDB. Its calls are the requests to it.
-func onDynamoDB(t *testing.T) emptyCatalog {
+// OnDynamoDB is a catalog on a real DynamoDB. Its calls are the requests to it.
+func OnDynamoDB(t *testing.T) EmptyCatalog {
 	t.Helper()
 	engine := dynamotest.Start(t)
 	cfg := dynamocatalog.Config{
@@ -108,7 +110,7 @@ func onDynamoDB(t *testing.T) emptyCatalog {
 		}
 		return c
 	}
-	return emptyCatalog{open(nil), func(c caller) catalog.Index {
+	return EmptyCatalog{open(nil), func(c Caller) catalog.Index {
 		return open(requests{c, nameDynamoDBRequest, http.StatusBadRequest, "application/x-amz-json-1.0", dynamoDBRefusal})
 	}}
 }
@@ -116,7 +118,7 @@ func onDynamoDB(t *testing.T) emptyCatalog {
 // requests is a transport that makes each request a call. What the caller fails
 // is answered with a refusal, after which a client does not try again.
 type requests struct {
-	caller
+	Caller
 	name        func(*http.Request) string
 	status      int
 	contentType string
@@ -131,12 +133,12 @@ const (
 // RoundTrip implements [http.RoundTripper].
 func (r requests) RoundTrip(request *http.Request) (response *http.Response, err error) {
 	served := false
-	err = r.call(r.name(request), func() error {
+	err = r.Call(r.name(request), func() error {
 		served = true
 		response, err = http.DefaultTransport.RoundTrip(request)
 		return err
 	})
-	if !errors.Is(err, errFault) {
+	if !errors.Is(err, ErrFault) {
 		return response, err
 	}
 	if response != nil {

@@ -1,4 +1,4 @@
-package publish_test
+package inbox_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
@@ -16,14 +18,14 @@ import (
 
 // announcing is a publisher that keeps what it announces, or fails to, and the
 // messages that it logs.
-func (w *world) announcing(fail *bool) (p *parts, announced func() []inbox.Status, logged func() []string) {
+func (w *world) announcing(fail *bool) (p *publishtest.Parts, announced func() []inbox.Status, logged func() []string) {
 	var statuses []inbox.Status
 	var log bytes.Buffer
-	p = assemble(publishing.Config{
-		Bucket: w.bucket, Index: w.index, Signer: w.key, Scratch: w.TempDir(), Log: slog.New(slog.NewJSONHandler(&log, nil)),
+	p = publishtest.Assemble(publishing.Config{
+		Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: w.TempDir(), Log: slog.New(slog.NewJSONHandler(&log, nil)),
 		Announce: func(_ context.Context, o inbox.Outcome) error {
 			if *fail {
-				return errFault
+				return publishtest.ErrFault
 			}
 			statuses = append(statuses, o.Status)
 			return nil
@@ -52,18 +54,18 @@ func TestOutcomesAreAnnouncedOnce(t *testing.T) {
 	w := newWorld(t)
 	fail := false
 	p, announced, logged := w.announcing(&fail)
-	r := newRelease(t, "acme")
-	version := w.s3.Upload(t, r.sumsKey(), r.sums, nil)
+	r := publishtest.NewRelease(t, "acme")
+	version := w.S3.Upload(t, r.SumsKey(), r.Sums, nil)
 	for range 2 {
-		if _, err := p.Publish(t.Context(), blob.Object{Key: r.sumsKey(), Version: version}); err != nil {
+		if _, err := p.Publish(t.Context(), blob.Object{Key: r.SumsKey(), Version: version}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := announced(); !slices.Equal(got, []inbox.Status{inbox.Pending}) {
 		t.Errorf("announced %q of a SHA256SUMS that waits", got)
 	}
-	w.s3.Upload(t, r.sumsKey(), []byte("no checksums"), nil)
-	if err := p.PublishKey(t.Context(), r.sumsKey()); err != nil {
+	w.S3.Upload(t, r.SumsKey(), []byte("no checksums"), nil)
+	if err := p.PublishKey(t.Context(), r.SumsKey()); err != nil {
 		t.Fatal(err)
 	}
 	if got := announced(); got[len(got)-1] != inbox.Rejected {
@@ -80,12 +82,12 @@ func TestAnAnnouncementThatFailsComesAgain(t *testing.T) {
 	w := newWorld(t)
 	fail := true
 	p, announced, logged := w.announcing(&fail)
-	key := packageKey("1.0.0", "linux_amd64")
-	version := w.s3.Upload(t, key, widget("1"), nil)
-	if _, err := p.Publish(t.Context(), blob.Object{Key: key, Version: version}); !errors.Is(err, errFault) {
+	key := publishtest.PackageKey("1.0.0", "linux_amd64")
+	version := w.S3.Upload(t, key, publishtest.Widget("1"), nil)
+	if _, err := p.Publish(t.Context(), blob.Object{Key: key, Version: version}); !errors.Is(err, publishtest.ErrFault) {
 		t.Fatalf("the announcement failed: %v", err)
 	}
-	if got := w.listed("acme/widget"); len(got) != 1 {
+	if got := w.Listed("acme/widget"); len(got) != 1 {
 		t.Errorf("listed %q meanwhile", got)
 	}
 	fail = false

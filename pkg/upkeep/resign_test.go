@@ -1,4 +1,4 @@
-package publish_test
+package upkeep_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/larder-registry/larder/internal/publishtest"
 
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -28,40 +30,40 @@ func (w *world) signers() (lines []string) {
 // signed anew; what authors signed stays as it is.
 func TestANewSigningKey(t *testing.T) {
 	onBothCatalogs(t, func(w *world) {
-		r := newRelease(w.T, "acme")
-		for key, body := range r.uploads() {
-			w.upload(key, body)
+		r := publishtest.NewRelease(w.T, "acme")
+		for key, body := range r.Uploads() {
+			w.Upload(key, body)
 		}
-		w.upload(packageKey("1.1.0", "linux_amd64"), widget("a"))
-		w.upload("modules/acme/vpc/aws/1.0.0.zip", zipOf(map[string]string{"main.tf": ""}))
-		old, next, author := w.key.PublicKey().KeyID, newKey(w.T, "next"), r.key.PublicKey().KeyID
+		w.Upload(publishtest.PackageKey("1.1.0", "linux_amd64"), publishtest.Widget("a"))
+		w.Upload("modules/acme/vpc/aws/1.0.0.zip", publishtest.ZipOf(map[string]string{"main.tf": ""}))
+		old, next, author := w.Key.PublicKey().KeyID, publishtest.NewKey(w.T, "next"), r.Key.PublicKey().KeyID
 		w.UseSigner(next)
-		w.upload(packageKey("1.2.0", "linux_amd64"), widget("b"))
+		w.Upload(publishtest.PackageKey("1.2.0", "linux_amd64"), publishtest.Widget("b"))
 		want := []string{"acme/widget 1.0.0 " + author + " true", "acme/widget 1.1.0 " + old + " false", "acme/widget 1.2.0 " + next.PublicKey().KeyID + " false"}
 		if got := w.signers(); !slices.Equal(got, want) {
 			w.Errorf("signed by %q, want %q", got, want)
 		}
-		before := w.provider("acme", "widget", "1.1.0")
-		document := w.served(before)
+		before := w.Provider("acme", "widget", "1.1.0")
+		document := w.Served(before)
 
-		if got := w.walked(w.Resign(w.Context(), "")); !slices.Equal(got, []string{"provider acme/widget 1.1.0 changed"}) {
+		if got := w.Walked(w.Resign(w.Context(), "")); !slices.Equal(got, []string{"provider acme/widget 1.1.0 changed"}) {
 			w.Errorf("signed anew: %q", got)
 		}
 		want[1] = "acme/widget 1.1.0 " + next.PublicKey().KeyID + " false"
 		if got := w.signers(); !slices.Equal(got, want) {
 			w.Errorf("signed by %q, want %q", got, want)
 		}
-		after := w.provider("acme", "widget", "1.1.0")
-		if w.served(after) != document {
+		after := w.Provider("acme", "widget", "1.1.0")
+		if w.Served(after) != document {
 			w.Error("another SHA256SUMS is served, so lock files would not hold")
 		}
-		if w.served(before) != document {
+		if w.Served(before) != document {
 			w.Error("what was served before cannot be downloaded any more")
 		}
-		if got := w.walked(w.Resign(w.Context(), "")); len(got) != 0 {
+		if got := w.Walked(w.Resign(w.Context(), "")); len(got) != 0 {
 			w.Errorf("the second time: %q", got)
 		}
-		if found := w.walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
+		if found := w.Walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
 			w.Errorf("verified: %q", found)
 		}
 	})
@@ -74,15 +76,15 @@ func TestResignBesidePublishing(t *testing.T) {
 	onBothCatalogs(t, func(w *world) {
 		const versions = 6
 		for i := range versions {
-			w.upload(packageKey(fmt.Sprintf("1.%d.0", i), "linux_amd64"), widget("a"))
+			w.Upload(publishtest.PackageKey(fmt.Sprintf("1.%d.0", i), "linux_amd64"), publishtest.Widget("a"))
 		}
-		next := newKey(w.T, "next")
-		renewing := w.publisher(w.bucket, w.index, next)
+		next := publishtest.NewKey(w.T, "next")
+		renewing := w.PartsOn(w.Bucket, w.Index, next)
 		var working, asking sync.WaitGroup
 		done := make(chan struct{})
 		asking.Go(func() {
 			for asked := 0; ; asked++ {
-				w.served(w.provider("acme", "widget", fmt.Sprintf("1.%d.0", asked%versions)))
+				w.Served(w.Provider("acme", "widget", fmt.Sprintf("1.%d.0", asked%versions)))
 				select {
 				case <-done:
 					return
@@ -91,25 +93,27 @@ func TestResignBesidePublishing(t *testing.T) {
 			}
 		})
 		for i := range versions { // with the old key, as a process does that was started before
-			working.Go(func() { w.upload(packageKey(fmt.Sprintf("1.%d.0", i), "darwin_arm64"), widget("b")) })
+			working.Go(func() {
+				w.Upload(publishtest.PackageKey(fmt.Sprintf("1.%d.0", i), "darwin_arm64"), publishtest.Widget("b"))
+			})
 		}
-		working.Go(func() { w.walked(renewing.Resign(w.Context(), "")) })
+		working.Go(func() { w.Walked(renewing.Resign(w.Context(), "")) })
 		working.Wait()
 		close(done)
 		asking.Wait()
-		for _, line := range w.walked(renewing.Resign(w.Context(), "")) { // of what the old process signed last
+		for _, line := range w.Walked(renewing.Resign(w.Context(), "")) { // of what the old process signed last
 			if strings.Contains(line, "failed") {
 				w.Error(line)
 			}
 		}
 		for i := range versions {
-			s := w.provider("acme", "widget", fmt.Sprintf("1.%d.0", i))
+			s := w.Provider("acme", "widget", fmt.Sprintf("1.%d.0", i))
 			if len(s.Packages) != 2 || !s.Settled() || s.Release.Keys[0].KeyID != next.PublicKey().KeyID {
 				w.Errorf("%s: %d packages, by %s", s.Version, len(s.Packages), s.Release.Keys[0].KeyID)
 			}
-			w.served(s)
+			w.Served(s)
 		}
-		if found := w.walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
+		if found := w.Walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
 			w.Errorf("verified: %q", found)
 		}
 	})
@@ -120,8 +124,8 @@ func TestOwnKeys(t *testing.T) {
 	w := newWorld(t)
 	var want []string
 	for _, name := range []string{"registry", "next"} {
-		key := newKey(t, name).PublicKey()
-		if err := w.bucket.Create(t.Context(), registry.OwnKeyKey(key.Fingerprint), []byte(key.ASCIIArmor)); err != nil {
+		key := publishtest.NewKey(t, name).PublicKey()
+		if err := w.Bucket.Create(t.Context(), registry.OwnKeyKey(key.Fingerprint), []byte(key.ASCIIArmor)); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, key.Fingerprint)

@@ -1,4 +1,4 @@
-package publish_test
+package upkeep_test
 
 import (
 	"bytes"
@@ -8,19 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/publishtest"
+
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
 )
-
-// put writes over whatever is there, as no user may.
-func (w *world) put(key string, body []byte) {
-	w.Helper()
-	if err := w.bucket.Put(w.Context(), key, bytes.NewReader(body), int64(len(body))); err != nil {
-		w.Fatal(err)
-	}
-}
 
 // Every damage is told of, by the version that it is done to, and by nothing
 // else.
@@ -29,17 +24,17 @@ func TestVerifyNamesEveryDifference(t *testing.T) {
 		t.Skip("long, and nothing of it runs at the same time: the race detector has nothing to see")
 	}
 	onBothCatalogs(t, func(w *world) {
-		w.mixed()
-		w.s3.Upload(w.T, "modules/acme/vpc/aws/README.md", []byte("stray"), nil)
+		w.Mixed()
+		w.S3.Upload(w.T, "modules/acme/vpc/aws/README.md", []byte("stray"), nil)
 		if err := w.PublishKey(w.Context(), "modules/acme/vpc/aws/README.md"); err != nil {
 			w.Fatal(err)
 		}
-		w.upload("modules/acme/vpc/aws/1.0.0.tar.gz", tarOf(map[string]string{"other.tf": ""})) // is rejected
-		if found := w.walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
+		w.Upload("modules/acme/vpc/aws/1.0.0.tar.gz", publishtest.TarOf(map[string]string{"other.tf": ""})) // is rejected
+		if found := w.Walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
 			w.Fatalf("nothing is damaged: %q", found)
 		}
-		s := w.provider("acme", "widget", "2.0.0-rc.1")
-		m, err := catalogtest.ModuleVersion(w.Context(), w.index, vpc, mustVersion(w.T, "1.1.0"))
+		s := w.Provider("acme", "widget", "2.0.0-rc.1")
+		m, err := catalogtest.ModuleVersion(w.Context(), w.Index, publishtest.VPC, publishtest.MustVersion(w.T, "1.1.0"))
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -58,26 +53,26 @@ func TestVerifyNamesEveryDifference(t *testing.T) {
 			{"no archive", archive, nil, module, "is not there"},
 			{"another SHA256SUMS", sums, []byte("0"), provider, "SHA256SUMS has sha256"},
 			{"no SHA256SUMS", sums, nil, provider, "SHA256SUMS is not there"},
-			{"another signature", signature, w.read(sums), provider, "SHA256SUMS.sig has sha256"},
+			{"another signature", signature, w.Read(sums), provider, "SHA256SUMS.sig has sha256"},
 			{"no signature", signature, nil, provider, "SHA256SUMS.sig is not there"},
 			{"a record gone", registry.RecordKey(s.Subject().LogPrefix(), 1), nil, provider, "record 1 of 2 is missing"},
 			{"a record that is none", registry.RecordKey(m.Subject().LogPrefix(), 1), []byte("{}"), module, "newer"},
 		} {
-			was := w.read(damage.key)
+			was := w.Read(damage.key)
 			if damage.body == nil {
-				w.s3.Delete(w.T, damage.key)
+				w.S3.Delete(w.T, damage.key)
 			} else {
-				w.put(damage.key, damage.body)
+				w.Put(damage.key, damage.body)
 			}
-			found := w.walked(w.Verify(w.Context(), "", false))
+			found := w.Walked(w.Verify(w.Context(), "", false))
 			if len(found) == 0 || slices.ContainsFunc(found, func(line string) bool {
 				return !strings.HasPrefix(line, damage.subject) && !strings.HasPrefix(line, "upload ")
 			}) || !strings.Contains(found[0], damage.words) {
 				w.Errorf("%s: found %q, want %q of %s", damage.name, found, damage.words, damage.subject)
 			}
-			w.put(damage.key, was)
+			w.Put(damage.key, was)
 		}
-		if found := w.walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
+		if found := w.Walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
 			w.Errorf("all is mended: %q", found)
 		}
 	})
@@ -86,15 +81,15 @@ func TestVerifyNamesEveryDifference(t *testing.T) {
 // Quickly, archives are not read, and their size is looked at all the same.
 func TestVerifyQuickly(t *testing.T) {
 	w := newWorld(t)
-	w.upload(packageKey("1.0.0", "linux_amd64"), widget("a"))
-	s := w.provider("acme", "widget", "1.0.0")
+	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
+	s := w.Provider("acme", "widget", "1.0.0")
 	key := s.Address.PackageKey(s.Version, s.Packages[0])
-	w.put(key, bytes.Repeat([]byte("x"), int(s.Packages[0].Size)))
-	if found := w.walked(w.Verify(t.Context(), "", true)); len(found) > 0 {
+	w.Put(key, bytes.Repeat([]byte("x"), int(s.Packages[0].Size)))
+	if found := w.Walked(w.Verify(t.Context(), "", true)); len(found) > 0 {
 		t.Errorf("quickly found %q", found)
 	}
-	w.put(key, []byte("x"))
-	if found := w.walked(w.Verify(t.Context(), "", true)); len(found) != 1 {
+	w.Put(key, []byte("x"))
+	if found := w.Walked(w.Verify(t.Context(), "", true)); len(found) != 1 {
 		t.Errorf("quickly found %q, want another size", found)
 	}
 }
@@ -102,13 +97,13 @@ func TestVerifyQuickly(t *testing.T) {
 // What lies in the inbox is compared with what became of it.
 func TestVerifyTheInbox(t *testing.T) {
 	w := newWorld(t)
-	w.mixed()
-	missed := packageKey("3.0.0", "linux_amd64")
-	w.s3.Upload(t, missed, widget("a"), nil)
-	lies := packageKey("4.0.0", "linux_amd64")
-	version := w.s3.Upload(t, lies, widget("b"), nil)
-	w.put(registry.OutcomeKey(lies), []byte(`{"key":"`+lies+`","version_id":"`+version+`","status":"`+string(inbox.Published)+`"}`))
-	found := w.walked(w.Verify(t.Context(), "", false))
+	w.Mixed()
+	missed := publishtest.PackageKey("3.0.0", "linux_amd64")
+	w.S3.Upload(t, missed, publishtest.Widget("a"), nil)
+	lies := publishtest.PackageKey("4.0.0", "linux_amd64")
+	version := w.S3.Upload(t, lies, publishtest.Widget("b"), nil)
+	w.Put(registry.OutcomeKey(lies), []byte(`{"key":"`+lies+`","version_id":"`+version+`","status":"`+string(inbox.Published)+`"}`))
+	found := w.Walked(w.Verify(t.Context(), "", false))
 	if len(found) != 2 || !strings.HasPrefix(found[0], "upload "+missed+": What was uploaded at") || !strings.HasPrefix(found[1], "upload "+lies+": Its outcome is") {
 		t.Errorf("found %q", found)
 	}
@@ -117,46 +112,46 @@ func TestVerifyTheInbox(t *testing.T) {
 // What is signed is not what is served: a release covers a package with another
 // checksum or not at all, is signed by nobody that is named, or is no SHA256SUMS.
 func TestVerifyReadsWhatIsSigned(t *testing.T) {
-	w := newWorldOn(t, inMemory, onBolt)
-	author, stranger := newKey(t, "author"), newKey(t, "stranger")
-	body := widget("a")
-	linux, darwin := providerName("widget", "1.0.0", "linux_amd64.zip"), providerName("widget", "1.0.0", "darwin_arm64.zip")
-	both := shaOf(body) + "  " + darwin + "\n" + shaOf(body) + "  " + linux + "\n"
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	author, stranger := publishtest.NewKey(t, "author"), publishtest.NewKey(t, "stranger")
+	body := publishtest.Widget("a")
+	linux, darwin := publishtest.ProviderName("widget", "1.0.0", "linux_amd64.zip"), publishtest.ProviderName("widget", "1.0.0", "darwin_arm64.zip")
+	both := blob.SHA256(body) + "  " + darwin + "\n" + blob.SHA256(body) + "  " + linux + "\n"
 	for n, test := range []struct {
 		name, sums string
 		signer     *signing.Key
 		want       []string
 	}{
 		{"as it is served", both, author, nil},
-		{"a package is not listed", shaOf(body) + "  " + darwin + "\n", author,
+		{"a package is not listed", blob.SHA256(body) + "  " + darwin + "\n", author,
 			[]string{"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS does not list " + linux + "."}},
-		{"both are listed otherwise", strings.ReplaceAll(both, shaOf(body), shaOf(nil)), author, []string{
-			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + darwin + " with another sha256 (" + shaOf(nil) + "; this file: " + shaOf(body) + ").",
-			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + linux + " with another sha256 (" + shaOf(nil) + "; this file: " + shaOf(body) + ")."}},
+		{"both are listed otherwise", strings.ReplaceAll(both, blob.SHA256(body), blob.SHA256(nil)), author, []string{
+			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + darwin + " with another sha256 (" + blob.SHA256(nil) + "; this file: " + blob.SHA256(body) + ").",
+			"Its SHA256SUMS does not cover what is served: the author's SHA256SUMS lists " + linux + " with another sha256 (" + blob.SHA256(nil) + "; this file: " + blob.SHA256(body) + ")."}},
 		{"it is signed by another key", both, stranger, []string{"The signature over its SHA256SUMS does not verify: "}},
 		{"it is no SHA256SUMS", "nothing", author, []string{"Its SHA256SUMS is not readable: "}},
 	} {
 		namespace := fmt.Sprint("acme", n)
-		a, v := registry.ProviderAddress{Namespace: namespace, Type: "widget"}, mustVersion(t, "1.0.0")
+		a, v := registry.ProviderAddress{Namespace: namespace, Type: "widget"}, publishtest.MustVersion(t, "1.0.0")
 		for _, name := range []string{linux, darwin} {
-			w.want(w.upload("providers/"+namespace+"/widget/"+name, body), inbox.Published)
+			w.Want(w.Upload("providers/"+namespace+"/widget/"+name, body), inbox.Published)
 		}
 		signature, err := test.signer.Sign(t.Context(), []byte(test.sums))
 		if err != nil {
 			t.Fatal(err)
 		}
 		release := registry.Release{
-			Author: true, SHA256: shaOf([]byte(test.sums)), Signature: shaOf(signature),
+			Author: true, SHA256: blob.SHA256([]byte(test.sums)), Signature: blob.SHA256(signature),
 			Keys: []registry.SigningKey{{KeyID: author.PublicKey().KeyID, ASCIIArmor: author.PublicKey().ASCIIArmor}},
 		}
-		w.put(a.SHA256SUMSKey(v, release), []byte(test.sums))
-		w.put(a.SignatureKey(v, release), signature)
+		w.Put(a.SHA256SUMSKey(v, release), []byte(test.sums))
+		w.Put(a.SignatureKey(v, release), signature)
 		record, err := json.Marshal(registry.Record{Kind: registry.KindRelease, Version: v, Release: &release})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.put(registry.RecordKey(registry.Subject{Address: a, Version: v}.LogPrefix(), 5), record)
-		if _, err := w.bucket.Head(t.Context(), registry.RecordKey(registry.Subject{Address: a, Version: v}.LogPrefix(), 4)); err != nil {
+		w.Put(registry.RecordKey(registry.Subject{Address: a, Version: v}.LogPrefix(), 5), record)
+		if _, err := w.Bucket.Head(t.Context(), registry.RecordKey(registry.Subject{Address: a, Version: v}.LogPrefix(), 4)); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Recover(t.Context()); err != nil {
