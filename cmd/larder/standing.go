@@ -106,7 +106,7 @@ func declare(cmd *cobra.Command, o reach.Options, s control.Standing) error {
 	return err
 }
 
-func describeStanding(s control.Stood) string {
+func describeStanding(s control.VersionStanding) string {
 	switch {
 	case s.Changed:
 		return fmt.Sprintf("%s is %s", s.Subject, s.State)

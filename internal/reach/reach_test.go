@@ -60,7 +60,7 @@ var (
 
 // An answer has what was asked for, or it is an error.
 func TestAnswers(t *testing.T) {
-	stood := control.Answer{Standing: &control.Stood{Subject: "provider acme/widget 1.0.0"}}
+	stood := control.Answer{Standing: &control.VersionStanding{Subject: "provider acme/widget 1.0.0"}}
 	for name, test := range map[string]struct {
 		request control.Request
 		answer  control.Answer

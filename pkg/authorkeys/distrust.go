@@ -10,19 +10,19 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// ErrOwnKey says that a key is the registry's own, and no author's.
+// ErrOwnKey says that a key is the registry's own.
 var ErrOwnKey = errors.New("the key is the registry's own")
 
-// distrusted is the document that ends the trust in a key.
+// distrusted is the document that says that an operator distrusts a key.
 type distrusted struct {
 	Fingerprint string    `json:"fingerprint"`
 	Time        time.Time `json:"time"`
 }
 
-// Distrust ends the trust in an author's key, in every namespace, and says
-// whether there was any.
+// Distrust ends the trust in an author's key in every namespace. It says whether an
+// operator had not done that before.
 //
-// Errors: [registry.ErrNotFound] where no namespace has the key; [ErrOwnKey].
+// Errors: [registry.ErrNotFound] if no namespace has the key; [ErrOwnKey].
 func (k *Keys) Distrust(ctx context.Context, fingerprint string) (changed bool, err error) {
 	own, err := blob.IsAny(ctx, k.config.Bucket, registry.OwnKeyKey(fingerprint))
 	if err != nil {
@@ -35,7 +35,7 @@ func (k *Keys) Distrust(ctx context.Context, fingerprint string) (changed bool, 
 	if err != nil || already {
 		return false, err
 	}
-	known, err := k.anyHas(ctx, fingerprint)
+	known, err := k.isKnown(ctx, fingerprint)
 	if err != nil {
 		return false, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// ReadFile returns what is in a file of public keys, or rejects it.
+// ReadFile reads a file of public keys, or rejects it.
 func ReadFile(data []byte) (signing.KeyFile, error) {
 	file, err := signing.ReadKeyFile(data)
 	var v signing.Violations
@@ -24,15 +24,15 @@ func ReadFile(data []byte) (signing.KeyFile, error) {
 	return file, err
 }
 
-// Judged is what becomes of a file of public keys.
+// Judged says what is accepted from a file of public keys.
 type Judged struct {
-	forms   []signing.PublicKey // to be taken in
+	forms   []signing.PublicKey // to be stored
 	revoked []signing.PublicKey // not to be trusted any more
-	News    []string            // what its owner may not expect
+	News    []string            // what the uploader may not expect
 }
 
-// Judge says what becomes of a file of public keys: it is taken in as a whole,
-// rejected as a whole, or has to wait.
+// Judge judges a file of public keys. The whole file is accepted, is rejected, or has to
+// wait.
 func (k *Keys) Judge(ctx context.Context, namespace string, file signing.KeyFile) (found Judged, err error) {
 	known, err := k.forms(ctx, namespace)
 	if err != nil {
@@ -65,12 +65,12 @@ func (k *Keys) Judge(ctx context.Context, namespace string, file signing.KeyFile
 	return found, nil
 }
 
-// judgeKey adds a key to what is found, or says what is wrong with it. A revoked
-// key ends the trust in it whatever else is wrong. So does a form that cannot be
-// used, if it comes after another one or revokes a subkey.
+// judgeKey adds a key to found, or a problem to all. A revoked key ends the trust in it,
+// whatever else is wrong. So does a form that cannot be used, if it is newer than another
+// form or revokes a subkey.
 func (k *Keys) judgeKey(ctx context.Context, key signing.PublicKey, known []signing.PublicKey, found *Judged, all *inbox.Problems) error {
 	if !key.Revoked.IsZero() {
-		found.end(key)
+		found.addRevoked(key)
 		return nil
 	}
 	why, err := k.Untrusted(ctx, key.Fingerprint)
@@ -92,8 +92,8 @@ func (k *Keys) judgeKey(ctx context.Context, key signing.PublicKey, known []sign
 	return nil
 }
 
-// checkSizes looks at the keys as they would be served if all is taken in: they have
-// the revocations of subkeys of all their forms.
+// checkSizes checks the keys as they would be served after this file: with the revocations
+// of subkeys from all their forms.
 func (j *Judged) checkSizes(known []signing.PublicKey, all *inbox.Problems) error {
 	newest, err := signing.NewestForms(slices.Concat(known, j.forms))
 	if err != nil {
@@ -108,22 +108,20 @@ func (j *Judged) checkSizes(known []signing.PublicKey, all *inbox.Problems) erro
 	return nil
 }
 
-// comesAfterAnother says whether there is a form of a key that its owner signed
-// before this one.
+// comesAfterAnother says whether a known form of the key is older.
 func comesAfterAnother(key signing.PublicKey, known []signing.PublicKey) bool {
 	return slices.ContainsFunc(known, func(form signing.PublicKey) bool {
 		return form.Fingerprint == key.Fingerprint && form.SelfSigned.Before(key.SelfSigned)
 	})
 }
 
-// end notes that a key is revoked.
-func (j *Judged) end(key signing.PublicKey) {
+// addRevoked notes that a key is revoked.
+func (j *Judged) addRevoked(key signing.PublicKey) {
 	j.revoked = append(j.revoked, key)
 	j.News = append(j.News, fmt.Sprintf("key %s is revoked by its owner, and is not trusted for new releases any more; what it has signed goes on being served. Sign with another key and upload that one", key.Fingerprint))
 }
 
-// revoke notes what a revocation certificate revokes, if its key is among those
-// that are known.
+// revoke notes that a revocation certificate revokes a key, if the key is known.
 func (j *Judged) revoke(revocation signing.Revocation, known []signing.PublicKey) (isKnown bool, err error) {
 	for _, key := range known {
 		if key.KeyID != revocation.KeyID {
@@ -132,15 +130,14 @@ func (j *Judged) revoke(revocation signing.Revocation, known []signing.PublicKey
 		isKnown = true
 		var revoked signing.PublicKey
 		if revoked, err = revocation.Revoke(key); err == nil {
-			j.end(revoked)
+			j.addRevoked(revoked)
 			return true, nil
 		}
 	}
 	return isKnown, err
 }
 
-// Store makes durable what was found in a file of public keys. What ends trust
-// comes first.
+// Store stores what was accepted. Revocations come first.
 func (k *Keys) Store(ctx context.Context, namespace string, found Judged) error {
 	for _, key := range found.revoked {
 		if err := blob.Keep(ctx, k.config.Bucket, registry.RevokedKeyKey(key.Fingerprint), []byte(key.ASCIIArmor)); err != nil {

@@ -1,9 +1,9 @@
-// Package authorkeys is what is known of authors' keys: which namespace has which keys,
-// and which of them are trusted.
+// Package authorkeys keeps the public keys of authors: which namespace has which keys, and
+// which keys are trusted.
 //
-// An author's key is trusted for new releases while its newest form can be used,
-// and until its owner revokes it or an operator distrusts it: that is for good,
-// and in every namespace. What was released before goes on being served.
+// An author's key is trusted for new releases as long as its newest form can be used. Its
+// owner can revoke it, and an operator can distrust it. Both are final, and hold in every
+// namespace. Earlier releases are still served.
 package authorkeys
 
 import (
@@ -22,18 +22,18 @@ import (
 // Config is what [Keys] work with. Every field is required.
 type Config struct {
 	Bucket blob.Bucket
-	OwnKey func() signing.PublicKey // the registry's own key of now, which is no author's
+	OwnKey func() signing.PublicKey // the registry's present key, which is not an author's
 	Log    *slog.Logger
 }
 
-// Keys are the authors' keys in a bucket. They are safe for concurrent use.
+// Keys has the authors' keys in a bucket. It is safe for concurrent use.
 type Keys struct{ config Config }
 
-// New is the keys in a bucket.
+// New opens the keys in a bucket. It sends no request.
 func New(c Config) *Keys { return &Keys{c} }
 
-// forms is every accepted form of the keys of a namespace. A key that has a form which
-// cannot be read is left out: that form may be the one that counts.
+// forms returns every accepted form of the keys of a namespace. If a form of a key cannot
+// be read, the key is left out: that form may be the newest.
 func (k *Keys) forms(ctx context.Context, namespace string) ([]signing.PublicKey, error) {
 	var forms []signing.PublicKey
 	unreadable := map[string]bool{}
@@ -56,8 +56,8 @@ func (k *Keys) forms(ctx context.Context, namespace string) ([]signing.PublicKey
 	return slices.DeleteFunc(forms, func(form signing.PublicKey) bool { return unreadable[form.Fingerprint] }), nil
 }
 
-// Newest is every accepted key of a namespace, each in its newest form, also
-// those that cannot be used now.
+// Newest returns the newest form of every key of a namespace, also of keys that cannot be
+// used now.
 func (k *Keys) Newest(ctx context.Context, namespace string) ([]signing.PublicKey, error) {
 	forms, err := k.forms(ctx, namespace)
 	if err != nil {
@@ -66,8 +66,8 @@ func (k *Keys) Newest(ctx context.Context, namespace string) ([]signing.PublicKe
 	return signing.NewestForms(forms)
 }
 
-// Untrusted says why an author's key is not trusted any more, in whatever
-// namespace, or "".
+// Untrusted returns why an author's key is not trusted any more, or "" if it is. This holds
+// for all namespaces.
 func (k *Keys) Untrusted(ctx context.Context, fingerprint string) (why string, err error) {
 	for object, err := range k.config.Bucket.List(ctx, registry.UntrustedKeyPrefix(fingerprint), "") {
 		if err != nil {
@@ -83,8 +83,10 @@ func (k *Keys) Untrusted(ctx context.Context, fingerprint string) (why string, e
 	return why, nil
 }
 
-// Verify finds the namespace's key that made a signature, and that makes one
-// which can be trusted now.
+// Verify returns the key of the namespace that made a signature, if the key is trusted now.
+//
+// Errors: [*inbox.Verdict] if the key is not trusted; those of [signing.Issuer] and
+// [signing.Verify].
 func (k *Keys) Verify(ctx context.Context, namespace string, document, signature []byte) (signing.PublicKey, error) {
 	keys, err := k.Newest(ctx, namespace)
 	if err != nil {
@@ -107,7 +109,7 @@ func (k *Keys) Verify(ctx context.Context, namespace string, document, signature
 	return signing.Verify([]signing.PublicKey{key}, document, signature)
 }
 
-// Holds says whether everything that a file of public keys holds was taken in.
+// Holds says whether everything in a file of public keys was accepted.
 func (k *Keys) Holds(ctx context.Context, namespace string, data []byte) (bool, error) {
 	file, err := signing.ReadKeyFile(data)
 	if err != nil {

@@ -10,30 +10,29 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Known is one thing that is known of an author's key: that a namespace has it,
-// or that it is not trusted.
-type Known struct {
+// Fact is a fact about an author's key: a namespace has it, or it is not trusted.
+type Fact struct {
 	After       string // the cursor to go on after
 	Fingerprint string
-	Namespace   string // that has it, or empty
+	Namespace   string // which has it, or empty
 	Revoked     bool   // by its owner
 	Distrusted  bool   // by an operator
 }
 
-// All is what is known of all authors' keys, after a cursor: first which
-// namespaces have them, once for each form of a key, then which are not trusted.
-func (k *Keys) All(ctx context.Context, after string) iter.Seq2[Known, error] {
-	return func(yield func(Known, error) bool) {
+// All yields the facts about all authors' keys after a cursor: first which namespaces have
+// them, once for each form of a key, then which are not trusted.
+func (k *Keys) All(ctx context.Context, after string) iter.Seq2[Fact, error] {
+	return func(yield func(Fact, error) bool) {
 		for _, prefix := range []string{registry.AllAuthorKeysPrefix, registry.UntrustedKeysPrefix} {
 			if after != "" && !strings.HasPrefix(after, prefix) {
-				continue // it is of the other one
+				continue // the cursor is in the other folder
 			}
 			for object, err := range k.config.Bucket.List(ctx, prefix, after) {
 				if err != nil {
-					yield(Known{}, fmt.Errorf("list the authors' keys: %w", err))
+					yield(Fact{}, fmt.Errorf("list the authors' keys: %w", err))
 					return
 				}
-				if key, ok := parseKnown(object.Key); ok && !yield(key, nil) {
+				if key, ok := parseFact(object.Key); ok && !yield(key, nil) {
 					return
 				}
 			}
@@ -42,18 +41,18 @@ func (k *Keys) All(ctx context.Context, after string) iter.Seq2[Known, error] {
 	}
 }
 
-// parseKnown says what an object's being there says.
-func parseKnown(object string) (Known, bool) {
+// parseFact returns the fact that an object with this key says.
+func parseFact(object string) (Fact, bool) {
 	if namespace, fingerprint, ok := registry.ParseAuthorKeyKey(object); ok {
-		return Known{After: object, Fingerprint: fingerprint, Namespace: namespace}, true
+		return Fact{After: object, Fingerprint: fingerprint, Namespace: namespace}, true
 	}
 	fingerprint := path.Base(path.Dir(object))
-	key := Known{After: object, Fingerprint: fingerprint, Revoked: object == registry.RevokedKeyKey(fingerprint), Distrusted: object == registry.DistrustedKeyKey(fingerprint)}
+	key := Fact{After: object, Fingerprint: fingerprint, Revoked: object == registry.RevokedKeyKey(fingerprint), Distrusted: object == registry.DistrustedKeyKey(fingerprint)}
 	return key, key.Revoked || key.Distrusted
 }
 
-// anyHas says whether an author's key is known.
-func (k *Keys) anyHas(ctx context.Context, fingerprint string) (bool, error) {
+// isKnown says whether there is any fact about an author's key.
+func (k *Keys) isKnown(ctx context.Context, fingerprint string) (bool, error) {
 	for key, err := range k.All(ctx, "") {
 		if err != nil || key.Fingerprint == fingerprint {
 			return err == nil, err

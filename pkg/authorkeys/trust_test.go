@@ -463,8 +463,8 @@ func TestDistrustKey(t *testing.T) {
 	w.Put(registry.UntrustedKeyPrefix(publishtest.FingerprintOf(author))+"elsewhat.asc", nil)
 	w.Put(registry.AuthorKeysPrefix("acme")+"elsewhat.asc", nil)
 	all := w.authorsKeys("")
-	last := authorkeys.Known{Fingerprint: publishtest.FingerprintOf(gone), Revoked: true}
-	want := []authorkeys.Known{
+	last := authorkeys.Fact{Fingerprint: publishtest.FingerprintOf(gone), Revoked: true}
+	want := []authorkeys.Fact{
 		{Fingerprint: publishtest.FingerprintOf(author), Namespace: "acme"},
 		{Fingerprint: publishtest.FingerprintOf(other), Namespace: "acme"},
 		{Fingerprint: publishtest.FingerprintOf(author), Namespace: "labs"},
@@ -491,7 +491,7 @@ func TestDistrustKey(t *testing.T) {
 }
 
 // authorsKeys is what is known of authors' keys after a cursor.
-func (w *world) authorsKeys(after string) (all []authorkeys.Known) {
+func (w *world) authorsKeys(after string) (all []authorkeys.Fact) {
 	w.Helper()
 	for key, err := range w.Keys.All(w.Context(), after) {
 		if err != nil {

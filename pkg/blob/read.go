@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// Read reads a small object whole, or its current version where version is empty, and
-// describes it.
+// Read reads and describes a small object: a version, or the current one if version is
+// empty. The limit is in bytes.
 //
 // Errors: [registry.ErrNotFound], [*TooLargeError].
 func Read(ctx context.Context, b Bucket, key, version string, limit int64) ([]byte, Object, error) {
@@ -29,8 +29,8 @@ func Read(ctx context.Context, b Bucket, key, version string, limit int64) ([]by
 	return data, described, nil
 }
 
-// Keep stores bytes under a key that holds their hash: an object that is there already
-// has the same bytes.
+// Keep stores bytes under a key that contains their hash. If the object exists, it has
+// the same bytes.
 func Keep(ctx context.Context, b Bucket, key string, data []byte) error {
 	if err := b.Create(ctx, key, data); err != nil && !errors.Is(err, ErrExists) {
 		return fmt.Errorf("store %s: %w", key, err)
@@ -52,7 +52,7 @@ func SHA256(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TooLargeError says that an object is too large to be read.
+// TooLargeError says that an object is larger than its kind may be.
 type TooLargeError struct {
 	Size, Limit int64 // in bytes
 }
@@ -61,7 +61,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the file has %d bytes, and such a file has %s at most", e.Size, inUnits(e.Limit))
 }
 
-// CheckSize is a [*TooLargeError] where a size is over a limit.
+// CheckSize returns a [*TooLargeError] if a size is over a limit. Both are in bytes.
 func CheckSize(size, limit int64) error {
 	if size > limit {
 		return &TooLargeError{size, limit}
@@ -69,7 +69,7 @@ func CheckSize(size, limit int64) error {
 	return nil
 }
 
-// inUnits is a number of bytes in the largest unit of which it is a multiple.
+// inUnits writes a number of bytes in the largest unit that divides it.
 func inUnits(n int64) string {
 	for _, unit := range []struct {
 		size int64

@@ -1,13 +1,12 @@
-// Package control is how an operator talks to a registry that runs: a [Request]
-// and an [Answer], both JSON. A single node hears it on a socket in its data
-// folder, a deployment on AWS as an event of the function that publishes. So the
-// registry alone writes its records and signs, and an operator needs no rights
-// but to ask.
+// Package control answers operators of a running registry: a [Request] gets an [Answer],
+// both in JSON. A single node reads requests from a socket in its data folder, a deployment
+// on AWS from events of the function publish. So only the registry writes its records and
+// signs, and an operator only needs the right to ask.
 //
-// What goes over all versions goes in parts: an answer comes after some seconds,
-// with what was found so far and a cursor, and the next request goes on after
-// it. So nothing runs longer than a function may, the operator sees how it goes,
-// and whatever ends in the middle is begun again there.
+// A request about all versions is answered in parts. An answer comes after some seconds,
+// with what was found so far and a cursor. The next request goes on after the cursor. So
+// nothing runs longer than a function may, the operator sees progress, and what is
+// interrupted goes on there.
 package control
 
 import (
@@ -37,7 +36,7 @@ type Request struct {
 	RevokeUploader *RevokeUploader `json:"revoke_uploader,omitempty"`
 }
 
-// Standing asks for a version to stand otherwise.
+// Standing asks to deprecate, withdraw or restore a version.
 type Standing struct {
 	Address string                 `json:"address"` // namespace/type of a provider, hostname/namespace/type of a mirrored one, or namespace/name/system of a module
 	Version string                 `json:"version"`
@@ -77,18 +76,18 @@ type Uploads struct {
 	Status inbox.Status `json:"status,omitempty"` // that they have. Empty: all but published. [AnyStatus]: all
 }
 
-// AnyStatus stands for all statuses.
+// AnyStatus means all statuses.
 const AnyStatus inbox.Status = "all"
 
-// Answer is what became of a request. Unless it has an error, the field is set
-// that the request's kind has.
+// Answer is the answer to a request. It has an error, or the field that belongs to the
+// request.
 type Answer struct {
-	Error      string        `json:"error,omitempty"` // what went wrong and what to do
-	Standing   *Stood        `json:"standing,omitempty"`
-	Rotated    *Key          `json:"rotated,omitempty"`
-	Distrusted *TrustEnded   `json:"distrusted,omitempty"`
-	Walked     *Walked       `json:"walked,omitempty"` // of Keys, Resign, Reindex, Verify, List and Uploads
-	Access     *admin.Answer `json:"access,omitempty"` // without an error of its own
+	Error      string           `json:"error,omitempty"` // what went wrong and what to do
+	Standing   *VersionStanding `json:"standing,omitempty"`
+	Rotated    *Key             `json:"rotated,omitempty"`
+	Distrusted *TrustEnded      `json:"distrusted,omitempty"`
+	Walked     *Walked          `json:"walked,omitempty"` // of Keys, Resign, Reindex, Verify, List and Uploads
+	Access     *admin.Answer    `json:"access,omitempty"` // without an error of its own
 
 	AccessRotated   *AccessRotated   `json:"access_rotated,omitempty"`
 	UploaderCreated *UploaderCreated `json:"uploader_created,omitempty"`
@@ -96,17 +95,17 @@ type Answer struct {
 	UploaderRevoked *access.Uploader `json:"uploader_revoked,omitempty"`
 }
 
-// TrustEnded is an author's key that is not trusted any more.
+// TrustEnded is an author's key that operators distrust.
 type TrustEnded struct {
 	Fingerprint string `json:"fingerprint"` // 40 upper-case hex digits
-	Changed     bool   `json:"changed"`     // an operator had not ended the trust before
+	Changed     bool   `json:"changed"`     // no operator had distrusted it before
 }
 
-// Stood is how a version stands now.
-type Stood struct {
+// VersionStanding is the standing of a version now.
+type VersionStanding struct {
 	Subject string                 `json:"subject"` // such as "provider acme/widget 1.0.0"
 	State   registry.StandingState `json:"state"`
-	Changed bool                   `json:"changed"` // it did not stand so before
+	Changed bool                   `json:"changed"` // it had another standing before
 }
 
 // Walked is a part of a walk.
@@ -133,7 +132,7 @@ type Version struct {
 	Source    string                 `json:"source,omitempty"`    // of a module: the URL of its repository
 }
 
-// VersionKind is what a version is of.
+// VersionKind says whether a version is of a module or a provider.
 type VersionKind string
 
 // The kinds of versions.
@@ -143,21 +142,20 @@ const (
 	Mirrored VersionKind = "mirrored" // a provider of another registry
 )
 
-// How a version stands that nobody has said anything of.
+// The standings of a version that operators have said nothing about.
 const (
 	Listed   registry.StandingState = "listed"
 	Unlisted registry.StandingState = "unlisted" // nothing of it can be served
 )
 
-// MaxAnswer is after how many bytes a part ends that lists versions or outcomes, and
-// MaxReasons how many reasons it has of an outcome.
+// MaxAnswer is the size after which a part of a list of versions or outcomes ends, in bytes.
+// MaxReasons is the most reasons of an outcome in such a list.
 const (
 	MaxAnswer  = 1 << 20
 	MaxReasons = 10
 )
 
-// MaxFindings is after how many findings and notes a part ends, with the step that
-// has the last of them.
+// MaxFindings is after how many findings and notes a part ends. The last step is whole.
 const MaxFindings = 1000
 
 // MaxKeys is after how many authors' keys a part ends. The same key is counted once
@@ -180,7 +178,7 @@ type Key struct {
 	Versions    []string `json:"versions,omitempty"`   // "acme/widget 1.0.0": those of this part that it signed
 }
 
-// Role is what a key is to the registry.
+// Role says how the registry uses a key.
 type Role string
 
 // The roles.
@@ -193,7 +191,7 @@ const (
 // Trust is whether new releases may be signed with an author's key.
 type Trust string
 
-// Who may have ended the trust.
+// The trusts, by who ended it.
 const (
 	Trusted    Trust = "trusted"    // nobody; it may have expired
 	Revoked    Trust = "revoked"    // its owner

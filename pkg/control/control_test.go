@@ -30,7 +30,7 @@ type registryDouble struct {
 	errs   map[string]error // by subject; of the whole under ""
 	asked  []string
 
-	authors []authorkeys.Known
+	authors []authorkeys.Fact
 
 	held []upkeep.Held
 	told []inbox.Entry
@@ -115,15 +115,15 @@ func (d *registryDouble) OwnKeys(context.Context) ([]signing.PublicKey, error) {
 	return []signing.PublicKey{{KeyID: "A", Fingerprint: "AA"}, {KeyID: "B", Fingerprint: "BB"}}, d.errs["own"]
 }
 
-func (d *registryDouble) All(_ context.Context, after string) iter.Seq2[authorkeys.Known, error] {
-	return func(yield func(authorkeys.Known, error) bool) {
+func (d *registryDouble) All(_ context.Context, after string) iter.Seq2[authorkeys.Fact, error] {
+	return func(yield func(authorkeys.Fact, error) bool) {
 		for _, key := range d.authors {
 			if key.After > after && !yield(key, nil) {
 				return
 			}
 		}
 		if err := d.errs["authors"]; err != nil {
-			yield(authorkeys.Known{}, err)
+			yield(authorkeys.Fact{}, err)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func TestKeys(t *testing.T) {
 		{Step: step("3", "provider acme/widget 1.1.0"), KeyID: "B"},
 		{Step: step("4", "provider acme/widget 2.0.0"), KeyID: "C", Author: true},
 		{Step: step("5", "provider acme/widget 3.0.0"), KeyID: longID('D'), Author: true},
-	}, authors: []authorkeys.Known{
+	}, authors: []authorkeys.Fact{
 		{After: "1", Fingerprint: long('D'), Namespace: "acme"},
 		{After: "2", Fingerprint: long('E'), Namespace: "acme"},
 		{After: "3", Fingerprint: long('D'), Namespace: "labs"},
@@ -332,7 +332,7 @@ func TestManyKeys(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		d.authors = nil
 		for n := range MaxKeys + more {
-			d.authors = append(d.authors, authorkeys.Known{After: fmt.Sprintf("%04d", n), Fingerprint: fmt.Sprintf("%040d", n), Namespace: "acme"})
+			d.authors = append(d.authors, authorkeys.Fact{After: fmt.Sprintf("%04d", n), Fingerprint: fmt.Sprintf("%040d", n), Namespace: "acme"})
 		}
 		end := fmt.Sprintf("keys:%04d", MaxKeys-1)
 		first := ask(t, h, `{"keys":{}}`)

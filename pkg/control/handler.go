@@ -18,11 +18,11 @@ import (
 	"github.com/larder-registry/larder/pkg/upkeep"
 )
 
-// partTime is how long a part of a walk lasts, and how long the step that is
-// under way then takes: so an operator sees that it goes on.
+// partTime is how long a part of a walk lasts, not counting its last step: so an operator
+// sees progress.
 const partTime = 5 * time.Second
 
-// Registry is what requests come to in the end. Every field is required.
+// Registry has what answers requests. Every field is required.
 type Registry struct {
 	Log   Log
 	Keys  Keys
@@ -39,7 +39,7 @@ type Log interface {
 
 // Keys are the authors' keys: an [authorkeys.Keys].
 type Keys interface {
-	All(ctx context.Context, after string) iter.Seq2[authorkeys.Known, error]
+	All(ctx context.Context, after string) iter.Seq2[authorkeys.Fact, error]
 	Distrust(ctx context.Context, fingerprint string) (changed bool, err error)
 }
 
@@ -59,7 +59,7 @@ type Walks interface {
 
 // Config is what a handler works with.
 type Config struct {
-	// Registry is asked for all but what the other fields are for. Required.
+	// Registry answers all requests that the other fields do not answer. Required.
 	Registry
 
 	// Rotate makes a new signing key and signs with it from then on. Nil: the
@@ -128,7 +128,7 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 	return a, err
 }
 
-func (h *Handler) setStanding(ctx context.Context, r Standing) (*Stood, error) {
+func (h *Handler) setStanding(ctx context.Context, r Standing) (*VersionStanding, error) {
 	asked, err := r.parse()
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (h *Handler) setStanding(ctx context.Context, r Standing) (*Stood, error) {
 		return nil, fmt.Errorf("%s: %w", version, err)
 	}
 	version.Version = now.Version // with its build metadata
-	return &Stood{version.String(), asked.to.State, changed}, nil
+	return &VersionStanding{version.String(), asked.to.State, changed}, nil
 }
 
 func (h *Handler) rotateKey(ctx context.Context) (*Key, error) {
@@ -184,8 +184,8 @@ func (h *Handler) access(ctx context.Context, r admin.Request) (*admin.Answer, e
 	return &answer, nil
 }
 
-// walk takes a part of a walk. One that ctx has ended is no part: what it found
-// last may be wrong, and is found again.
+// walk takes a part of a walk. If ctx ends it, it returns an error: the last finding may be
+// wrong, and will be found again.
 func (h *Handler) walk(ctx context.Context, walk upkeep.Walk) (*Walked, error) {
 	part := newPart(h.partTime)
 	for step, err := range walk {
@@ -200,11 +200,11 @@ func (h *Handler) walk(ctx context.Context, walk upkeep.Walk) (*Walked, error) {
 	return &part.Walked, ctx.Err()
 }
 
-// authorsAfter is before the cursor of a part that ended among the authors' keys.
+// authorsAfter comes before the cursor of a part that ended among the authors' keys.
 const authorsAfter = "keys:"
 
-// keys takes a part of the walk over all keys and then all signatures, and puts
-// together what each key signed.
+// keys takes a part of the walk over all keys and then all signatures. It says what each key
+// signed.
 func (h *Handler) keys(ctx context.Context, after string) (*Walked, error) {
 	part := newPart(h.partTime)
 	if after == "" {
@@ -248,8 +248,8 @@ func (h *Handler) ownKeys(ctx context.Context, part *part) error {
 	return nil
 }
 
-// authorKeys adds authors' keys, and says whether the part ends with them: anybody
-// who publishes can have as many as they like.
+// authorKeys adds authors' keys, and says whether the part ends with them: an uploader can
+// have any number of keys.
 func (h *Handler) authorKeys(ctx context.Context, after string, part *part) (ends bool, err error) {
 	seen := 0
 	for key, err := range h.config.Keys.All(ctx, after) {
@@ -277,7 +277,7 @@ func newPart(d time.Duration) *part {
 	return &part{Walked: Walked{Steps: map[string]int{}}, end: time.Now().Add(d), at: map[string]int{}}
 }
 
-// key is what the part says of a key, so far.
+// key returns what the part has of a key so far.
 func (p *part) key(id string) *Key {
 	if _, known := p.at[id]; !known {
 		p.at[id] = len(p.Keys)
@@ -286,9 +286,8 @@ func (p *part) key(id string) *Key {
 	return &p.Keys[p.at[id]]
 }
 
-// author notes what is known of an author's key. That it is not trusted comes after
-// who has it.
-func (p *part) author(k authorkeys.Known) {
+// author adds a fact about an author's key. The facts about trust come last.
+func (p *part) author(k authorkeys.Fact) {
 	key := p.key(k.Fingerprint[max(0, len(k.Fingerprint)-16):])
 	key.Fingerprint, key.Role = k.Fingerprint, Author
 	switch {

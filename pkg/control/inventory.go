@@ -73,7 +73,7 @@ func (r Uploads) wants(status inbox.Status) bool {
 	return r.Status == status || r.Status == AnyStatus || r.Status == "" && status != inbox.Published
 }
 
-// shortened is an outcome with its first reasons, and how many more there are.
+// shortened returns an outcome with its first reasons, and how many more there are.
 func shortened(o inbox.Outcome) inbox.Outcome {
 	if more := len(o.Reasons) - MaxReasons; more > 0 {
 		o.Reasons = append(o.Reasons[:MaxReasons:MaxReasons], fmt.Sprintf("and %d more, which its document under registry/outcomes/ has", more))
@@ -81,7 +81,7 @@ func shortened(o inbox.Outcome) inbox.Outcome {
 	return o
 }
 
-// fills counts what a part has more, and says whether it has enough.
+// fills counts the size of a new entry, and says whether the part is full.
 func (p *part) fills(more any) bool {
 	data, _ := json.Marshal(more) // never fails: it is texts and times
 	p.size += len(data)

@@ -31,7 +31,8 @@ func (i *Inbox) writeOutcome(ctx context.Context, o Outcome) error {
 	return nil
 }
 
-// LastOutcome is the last outcome that was written for a key, or a zero one.
+// LastOutcome returns the last outcome that was written for a key. It is zero if there is
+// no outcome.
 func (i *Inbox) LastOutcome(ctx context.Context, key string) (Outcome, error) {
 	o, err := i.readOutcome(ctx, registry.OutcomeKey(key))
 	if i.config.KeysAreFiles && errors.Is(err, registry.ErrNotFound) {
@@ -55,15 +56,15 @@ func (i *Inbox) readOutcome(ctx context.Context, document string) (o Outcome, er
 	return o, nil
 }
 
-// Entry is the outcome that was written last for the key of an upload, in the list of all.
+// Entry is an outcome in the list of all outcomes: the last one of its key.
 type Entry struct {
 	After string // the cursor to go on after
 	Outcome
 }
 
-// Outcomes is every outcome after a cursor whose upload's key begins with a prefix. With
-// a document that cannot be read it yields the error and the cursor, and goes on; with an
-// error of the whole there is no cursor, and it ends.
+// Outcomes yields the outcomes after a cursor whose uploads' keys begin with a prefix. For
+// a document that cannot be read it yields the error and the cursor, and goes on. If the
+// list fails, it yields the error without a cursor, and ends.
 func (i *Inbox) Outcomes(ctx context.Context, prefix, after string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for _, under := range []string{ // in the order of their keys

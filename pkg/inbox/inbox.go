@@ -1,5 +1,6 @@
-// Package inbox is what lies in the inbox and what became of it: what the key of an
-// upload says, which uploads wait to be published, and the outcome that is written back.
+// Package inbox reads the part of the bucket that users write, and reports what became
+// of it. It parses the keys of uploads, finds the uploads that are not published yet, and
+// writes and reads outcomes.
 package inbox
 
 import (
@@ -15,30 +16,28 @@ type Config struct {
 	Bucket blob.Bucket
 	Log    *slog.Logger
 
-	// KeysAreFiles says that the bucket keeps objects as files in folders, as a
-	// gateway to a file system does. There an outcome that has [blob.ErrInTheWay] lies
-	// elsewhere, and is looked for there.
+	// KeysAreFiles says that the bucket keeps objects as files. There an outcome
+	// that cannot be stored because of [blob.ErrInTheWay] is stored by its hash.
 	KeysAreFiles bool
 
-	// WrittenBy says who wrote an object version, where the bucket knows and nobody
-	// who uploads could have said so: empty where it does not, or not any more. Nil
-	// where events alone tell.
+	// WrittenBy returns who wrote an object version, or "" if the bucket does not
+	// know it. An uploader cannot forge it. Nil if only events say it.
 	WrittenBy func(ctx context.Context, key, version string) (string, error)
 
-	// Announce is called with every outcome that differs from the one that was
-	// written before it for the same upload. An error of it makes the upload
-	// be tried again; so an outcome may be announced more than once.
+	// Announce is called with every outcome that differs from the last one of the
+	// same upload. If it fails, the upload is tried again: so an outcome may be
+	// announced more than once. Nil: nothing is announced.
 	Announce func(context.Context, Outcome) error
 }
 
-// Inbox is the uploads in a bucket and their outcomes. It is safe for concurrent use.
+// Inbox has the uploads in a bucket and their outcomes. It is safe for concurrent use.
 type Inbox struct{ config Config }
 
-// New is an inbox.
+// New opens the inbox of a bucket. It sends no request.
 func New(c Config) *Inbox { return &Inbox{c} }
 
-// FindWriter notes who wrote an object version of which no event told, as far as
-// the bucket knows.
+// FindWriter sets By of an object version that was found without an event, if the bucket
+// knows who wrote it.
 func (i *Inbox) FindWriter(ctx context.Context, object *blob.Object) (err error) {
 	if i.config.WrittenBy == nil {
 		return nil

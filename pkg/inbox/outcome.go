@@ -20,7 +20,7 @@ const (
 	Published Status = "published" // it is served, or it changes what is served
 	Rejected  Status = "rejected"  // it breaks a rule, and nothing changed
 	Pending   Status = "pending"   // it waits for other files; nothing changed yet
-	Ignored   Status = "ignored"   // it is nothing that is published
+	Ignored   Status = "ignored"   // it is not something to publish
 )
 
 // Outcome is what became of one object version.
@@ -28,16 +28,16 @@ type Outcome struct {
 	Key      string    `json:"key"`
 	Version  string    `json:"version_id"`
 	Status   Status    `json:"status"`
-	Subject  string    `json:"subject,omitempty"`  // what was uploaded, such as "module acme/vpc/aws 1.2.3"
-	Reasons  []string  `json:"reasons,omitempty"`  // full sentences; all of them. A published upload has some where it ends trust in a key
-	Warnings []string  `json:"warnings,omitempty"` // full sentences: what is published all the same, and its publisher may not have meant
-	SHA256   string    `json:"sha256,omitempty"`   // of the object's bytes, where they were read
+	Subject  string    `json:"subject,omitempty"`  // what was uploaded, for example "module acme/vpc/aws 1.2.3"
+	Reasons  []string  `json:"reasons,omitempty"`  // full sentences. A published upload has some if it ends the trust in a key
+	Warnings []string  `json:"warnings,omitempty"` // full sentences: what was published, although the uploader may not have meant it
+	SHA256   string    `json:"sha256,omitempty"`   // of the object's bytes, if they were read
 	By       string    `json:"by,omitempty"`       // who uploaded it; see [blob.Object]
 	Time     time.Time `json:"time"`
 }
 
-// MayChange says whether another upload can change an outcome: a file of an
-// author's release is judged together with the others.
+// MayChange says whether another upload can change an outcome. The files of an author's
+// release are judged together.
 func (o Outcome) MayChange() bool {
 	if o.Status == Pending {
 		return true
@@ -46,30 +46,30 @@ func (o Outcome) MayChange() bool {
 	return err == nil && o.Status == Rejected && slices.Contains([]Kind{SHA256SUMS, Signature, Manifest}, u.Kind)
 }
 
-// Report writes an outcome where the publisher looks for it, and logs and
-// announces it where it is news. The document comes last: an upload without one is tried
-// again.
+// Report writes an outcome to the tags of its upload and to its document. If the outcome
+// is new, it is also logged and announced. The document is written last: an upload
+// without one is tried again.
 func (i *Inbox) Report(ctx context.Context, o Outcome) error {
 	last, err := i.LastOutcome(ctx, o.Key)
 	if err != nil {
 		return err
 	}
-	if o.By == "" && o.Version == last.Version { // reported by whoever came with another file
+	if o.By == "" && o.Version == last.Version { // it was judged together with another upload
 		o.By = last.By
 	}
 	if err := i.tag(ctx, o); err != nil {
 		return err
 	}
 	if !o.repeats(last) {
-		if err := i.tell(ctx, o); err != nil {
+		if err := i.announce(ctx, o); err != nil {
 			return err
 		}
 	}
 	return i.writeOutcome(ctx, o)
 }
 
-// tell logs and announces an outcome.
-func (i *Inbox) tell(ctx context.Context, o Outcome) error {
+// announce logs an outcome, and calls Announce.
+func (i *Inbox) announce(ctx context.Context, o Outcome) error {
 	i.logOutcome(ctx, o)
 	if i.config.Announce == nil {
 		return nil
@@ -80,7 +80,7 @@ func (i *Inbox) tell(ctx context.Context, o Outcome) error {
 	return nil
 }
 
-// repeats says whether an outcome tells nothing that another one has not.
+// repeats says whether an outcome says the same as the last one.
 func (o Outcome) repeats(last Outcome) bool {
 	return o.Version == last.Version && o.Status == last.Status && slices.Equal(o.Reasons, last.Reasons) && slices.Equal(o.Warnings, last.Warnings)
 }
@@ -98,7 +98,7 @@ func (i *Inbox) tag(ctx context.Context, o Outcome) error {
 	return nil
 }
 
-// logOutcome has the fields of the document, under the same names.
+// logOutcome logs the fields of the document under the same names.
 func (i *Inbox) logOutcome(ctx context.Context, o Outcome) {
 	level := slog.LevelInfo
 	if o.Status == Rejected || len(o.Warnings) > 0 {

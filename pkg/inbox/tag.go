@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The tags that an upload's object version gets.
+// The tags of an upload's object version.
 const (
 	StatusTag = "larder-status"
 	ReasonTag = "larder-reason" // of an upload with reasons; see [TagValue]
@@ -15,19 +15,18 @@ const (
 // maxTagValue is S3's limit for the value of a tag, in characters.
 const maxTagValue = 256
 
-// plainPunctuation says with dashes what tags cannot say with other signs.
+// plainPunctuation replaces the punctuation that tags cannot have.
 var plainPunctuation = strings.NewReplacer(", ", " - ", "; ", " - ", " (", " - ", ")", "", `"`, "", "'", "")
 
-// inParentheses are hashes, which say nothing to a reader and leave no room for what to
-// do.
+// inParentheses matches hashes. They tell a reader nothing, and take the room of what to do.
 var inParentheses = regexp.MustCompile(`\s*\([^()]*(?:[0-9a-f]{64}|h1:[0-9A-Za-z+/]{43}=)[^()]*\)`)
 
-// placeholder is a part of a name that everybody fills in with their own.
+// placeholder matches a part of a name that the reader has to replace.
 var placeholder = regexp.MustCompile(`<[a-z ]+>`)
 
-// TagValue puts reasons into S3's alphabet for tags (letters, digits, spaces
-// and _.:/=+-@) and length: the first reason, and how many more there are. Hashes in
-// parentheses are left out, and placeholders are in upper case.
+// TagValue writes reasons as the value of a tag: the first reason, and how many more there
+// are. S3 allows 256 letters, digits, spaces and _.:/=+-@ there. Hashes in parentheses are
+// left out, and placeholders are in upper case.
 func TagValue(reasons []string) string {
 	if len(reasons) == 0 {
 		return ""

@@ -12,16 +12,14 @@ import (
 
 // Limits of uploads.
 const (
-	// MaxUpload is the largest object that is published, in bytes: as much as a
-	// bucket copies.
+	// MaxUpload is the largest upload, in bytes: the most that a bucket copies.
 	MaxUpload = blob.MaxCopy
 
-	// MaxMirrorDocument is the largest document of a version that is read, in bytes.
+	// MaxMirrorDocument is the largest mirror document of a version, in bytes.
 	MaxMirrorDocument = 1 << 20
 
-	// maxFilename is the longest name of a release's file, in bytes: a name in
-	// SHA256SUMS has 255, and so has that of the outcome's document, which is
-	// longer by ".json".
+	// maxFilename is the longest file name in a release, in bytes. SHA256SUMS and
+	// file systems allow 255, and the name of the outcome is longer by ".json".
 	maxFilename = 250
 )
 
@@ -33,8 +31,8 @@ const (
 	ProvidersFolder = "providers/"
 )
 
-// Folders are where uploads lie, in the order in which they are looked through: so
-// authors' keys come before what they sign.
+// Folders are the folders of the inbox, in the order of their keys. So authors' keys are
+// found before what they sign.
 var Folders = []string{KeysFolder, mirrorFolder, modulesFolder, ProvidersFolder}
 
 // Kind is what an upload is.
@@ -44,9 +42,9 @@ type Kind int
 const (
 	ModuleArchive Kind = iota
 	ProviderPackage
-	SHA256SUMS // an author's, over the packages of a version
+	SHA256SUMS // by an author, of the packages of a version
 	Signature  // of an author's SHA256SUMS
-	Manifest   // of a version, which says its protocols
+	Manifest   // of a provider version, with its protocols
 	AuthorKeys
 	MirrorDocument
 )
@@ -82,8 +80,8 @@ func (u Upload) String() string {
 	}
 }
 
-// Executable is what a provider's package has to hold. Whether one of another registry
-// runs is up to that registry: the mirror has it as it is there.
+// Executable is what a provider's package must contain. A mirrored package is not checked
+// for its platform: the mirror serves what its origin serves.
 func (u Upload) Executable() archive.Provider {
 	if u.Provider.Mirrored() {
 		return archive.Provider{Type: u.Provider.Type}

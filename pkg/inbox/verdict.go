@@ -8,7 +8,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 )
 
-// Verdict is the error that ends an upload whose outcome has reasons.
+// Verdict is the error that ends an upload with an outcome that has reasons.
 type Verdict struct {
 	Status  Status
 	Reasons []string // full sentences
@@ -16,30 +16,30 @@ type Verdict struct {
 
 func (v *Verdict) Error() string { return string(v.Status) + ": " + strings.Join(v.Reasons, "; ") }
 
-// Reject is the verdict that an upload breaks a rule.
+// Reject returns the verdict that an upload breaks a rule.
 func Reject(format string, args ...any) error { return newVerdict(Rejected, format, args...) }
 
-// Wait is the verdict that an upload waits for another file.
+// Wait returns the verdict that an upload waits for another file.
 func Wait(format string, args ...any) error { return newVerdict(Pending, format, args...) }
 
-// Ignore is the verdict that an upload is nothing that is published.
+// Ignore returns the verdict that an upload is not something to publish.
 func Ignore(format string, args ...any) error { return newVerdict(Ignored, format, args...) }
 
 func newVerdict(status Status, format string, args ...any) error {
 	return &Verdict{status, []string{fmt.Sprintf(format, args...)}}
 }
 
-// Problems collects the violations of several rules.
+// Problems are the violations of several rules, in full sentences.
 type Problems []string
 
-// Add adds what a rule says, unless it is nil.
+// Add adds the violation of a rule, unless it is nil.
 func (p *Problems) Add(err error) {
 	if err != nil {
 		*p = append(*p, err.Error())
 	}
 }
 
-// Verdict rejects an upload that has any problem.
+// Verdict rejects the upload if there are problems.
 func (p Problems) Verdict() error {
 	if len(p) == 0 {
 		return nil
@@ -47,8 +47,9 @@ func (p Problems) Verdict() error {
 	return &Verdict{Rejected, p}
 }
 
-// Conclude turns how an upload ended into its outcome. An error that says nothing
-// about the upload stays an error: the upload has to be tried again.
+// Conclude turns the error that ended an upload into the status and the reasons of its
+// outcome. If the error is not about the upload, it is returned: the upload has to be tried
+// again.
 func Conclude(err error) (Status, []string, error) {
 	var v *Verdict
 	var tooLarge *blob.TooLargeError

@@ -9,9 +9,9 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 )
 
-// Uploads is the key of every upload in the inbox that comes after another one,
-// also of those that a newer one or a delete marker hides, once each and in
-// their order, folder by folder.
+// Uploads yields the keys of the uploads in the inbox that come after the key after, each
+// key once, in the order of keys. It also yields a key whose object is deleted, as long as
+// a version of it exists.
 func (i *Inbox) Uploads(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, folder := range Folders {
@@ -30,10 +30,10 @@ func (i *Inbox) Uploads(ctx context.Context, after string) iter.Seq2[string, err
 	}
 }
 
-// Waiting is what lies under a key and has no final outcome yet: the uploads
-// since the one whose outcome was written last, in their order. That one is
-// among them where another upload can change its outcome, or has: a publisher
-// may have died between an outcome that was late and the second look.
+// Waiting returns the uploads under a key that have no final outcome yet, the oldest
+// first: those after the upload whose outcome was written last. That upload is one of them
+// if another upload can change its outcome, or has changed it: a publisher may have died
+// after it reported a late outcome and before it looked again.
 func (i *Inbox) Waiting(ctx context.Context, key string) ([]blob.Object, error) {
 	last, err := i.LastOutcome(ctx, key)
 	if err != nil {

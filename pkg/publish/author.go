@@ -15,13 +15,13 @@ import (
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
-// An author's release is a SHA256SUMS and its signature, as GoReleaser leaves
-// them, made by a key of the namespace. The three come in any order, and as
-// long as one is missing, those that are here wait: each that comes looks for
-// the others, which lie in the inbox or are accepted keys. Since every upload
-// is durable before its event is sent, whichever comes last finds the rest.
+// An author's release is a SHA256SUMS and its signature, as GoReleaser makes them, by a key
+// of the namespace. The files and the key are uploaded in any order. As long as one is
+// missing, the others wait. Each of them looks for the others when it is published: in the
+// inbox, and among the accepted keys. Every upload is durable before its event is sent, so
+// the last one finds all others.
 
-// authors makes the releases of authors the ones that are served.
+// authors publishes the releases of authors.
 type authors struct {
 	bucket  blob.Bucket
 	inbox   *inbox.Inbox
@@ -42,12 +42,12 @@ type release struct {
 	sums, signature *releaseFile
 }
 
-// releaseEnds says how it ended for each file of a release, as [inbox.Conclude] takes it.
+// releaseEnds has the error that ended each file of a release; see [inbox.Conclude].
 type releaseEnds struct {
 	sums, signature error
 }
 
-// of is the end of one of the files.
+// of returns the error that ended a file.
 func (e releaseEnds) of(f *releaseFile) error {
 	if f.upload.Kind == inbox.Signature {
 		return e.signature
@@ -55,8 +55,8 @@ func (e releaseEnds) of(f *releaseFile) error {
 	return e.sums
 }
 
-// publishReleaseFile takes an author's SHA256SUMS or signature, and looks again at the
-// packages that wait for what becomes of it.
+// publishReleaseFile publishes an author's SHA256SUMS or signature, and then the packages
+// that waited for it.
 func (p *Publisher) publishReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object, d *decision) error {
 	end := p.authors.decideReleaseFile(ctx, u, object, d)
 	if _, _, failed := inbox.Conclude(end); failed != nil {
@@ -68,12 +68,12 @@ func (p *Publisher) publishReleaseFile(ctx context.Context, u inbox.Upload, obje
 	return end
 }
 
-// decideReleaseFile judges a file and its counterpart together, and notes in d what
-// becomes of both.
+// decideReleaseFile judges a file together with its counterpart, and sets the outcomes of
+// both in d.
 func (a authors) decideReleaseFile(ctx context.Context, u inbox.Upload, object blob.Object, d *decision) error {
 	file, err := a.readReleaseFile(ctx, u, object)
 	if err != nil {
-		return gone(err)
+		return ignoreDeleted(err)
 	}
 	d.SHA256 = blob.SHA256(file.data)
 	if err := checkForm(file); err != nil {
@@ -101,15 +101,15 @@ func (a authors) decideReleaseFile(ctx context.Context, u inbox.Upload, object b
 	return ends.of(&file)
 }
 
-// checkCurrent ignores a file that a newer upload has replaced, as long as the author's
-// release is not served.
+// checkCurrent ignores a file that a newer upload has replaced, unless an author's release
+// is served already: then every file is compared with that.
 func (a authors) checkCurrent(ctx context.Context, s *registry.ProviderVersion, object blob.Object) error {
 	if servesAuthors(s) {
 		return nil
 	}
 	current, err := a.bucket.Head(ctx, object.Key)
 	if err != nil {
-		return gone(err)
+		return ignoreDeleted(err)
 	}
 	if current.Version != object.Version {
 		return inbox.Ignore("a newer upload took its place before the release was complete")
@@ -117,8 +117,8 @@ func (a authors) checkCurrent(ctx context.Context, s *registry.ProviderVersion, 
 	return nil
 }
 
-// judgeRelease says what becomes of the files of a release, after it did all that can
-// be done to serve it. The counterpart is nil where it is not in the inbox.
+// judgeRelease makes a release the one that is served, if possible, and says how that ended
+// for each file. The counterpart is nil if it is not in the inbox.
 func (a authors) judgeRelease(ctx context.Context, s *registry.ProviderVersion, file, counterpart *releaseFile) (releaseEnds, error) {
 	r := release{file, counterpart}
 	if file.upload.Kind == inbox.Signature {
@@ -129,7 +129,7 @@ func (a authors) judgeRelease(ctx context.Context, s *registry.ProviderVersion, 
 			return ends, err
 		}
 	}
-	// An author's release is served: this one, or one that another publisher adopted first.
+	// An author's release is served: this one, or one that was adopted before.
 	ends := releaseEnds{checkServed(s, r.sums), checkServed(s, r.signature)}
 	if ends.of(file) != nil {
 		return ends, nil
@@ -140,8 +140,7 @@ func (a authors) judgeRelease(ctx context.Context, s *registry.ProviderVersion, 
 	return ends, a.waiting.publishManifest(ctx, file.upload)
 }
 
-// outcome is the outcome of a file whose publishing ended with a verdict or without an
-// error.
+// outcome returns the outcome of a file that ended with a verdict, or without an error.
 func (f *releaseFile) outcome(end error) inbox.Outcome {
 	status, reasons, _ := inbox.Conclude(end)
 	return inbox.Outcome{
@@ -155,8 +154,7 @@ func (a authors) readReleaseFile(ctx context.Context, u inbox.Upload, object blo
 	return releaseFile{object, u, data}, err
 }
 
-// checkForm rejects a file that cannot be what its name says, whatever else
-// comes.
+// checkForm rejects a file that cannot be what its name says.
 func checkForm(f releaseFile) error {
 	if f.upload.Kind == inbox.Signature {
 		if _, err := signing.InspectSignature(f.data); err != nil {
@@ -175,7 +173,7 @@ func checkForm(f releaseFile) error {
 // servesAuthors says whether a version is served with an author's release.
 func servesAuthors(s *registry.ProviderVersion) bool { return s.Release != nil && s.Release.Author }
 
-// checkServed rejects a file that is not the one of the author's release that is served.
+// checkServed rejects a file that differs from the file of the release that is served.
 func checkServed(s *registry.ProviderVersion, f *releaseFile) error {
 	if f == nil {
 		return nil
@@ -190,9 +188,9 @@ func checkServed(s *registry.ProviderVersion, f *releaseFile) error {
 	return nil
 }
 
-// findCounterpart finds a SHA256SUMS's signature or a signature's SHA256SUMS:
-// in the same folder, else with or without the version folder. It is nil when
-// there is none.
+// findCounterpart finds the signature of a SHA256SUMS, or the SHA256SUMS of a signature. It
+// looks into the same folder first, then into the other folders of the release. It returns
+// nil if there is no such file.
 func (a authors) findCounterpart(ctx context.Context, f releaseFile) (*releaseFile, error) {
 	want := inbox.SHA256SUMS
 	if f.upload.Kind == inbox.SHA256SUMS {
@@ -201,8 +199,8 @@ func (a authors) findCounterpart(ctx context.Context, f releaseFile) (*releaseFi
 	return a.findReleaseFile(ctx, f.upload, want, append([]string{path.Dir(f.object.Key)}, f.upload.Folders()...))
 }
 
-// findReleaseFile finds a version's SHA256SUMS or signature in the first of some
-// folders that has it. It is nil when there is none.
+// findReleaseFile finds a version's SHA256SUMS or signature in the first folder that has
+// it. It returns nil if there is no such file.
 func (a authors) findReleaseFile(ctx context.Context, u inbox.Upload, want inbox.Kind, folders []string) (*releaseFile, error) {
 	name := u.Provider.SHA256SUMSFilename(u.Version)
 	if u.Kind = want; want == inbox.Signature {
@@ -220,7 +218,7 @@ func (a authors) findReleaseFile(ctx context.Context, u inbox.Upload, want inbox
 			return nil, err
 		}
 		found, err := a.readReleaseFile(ctx, u, object)
-		if _, _, failed := inbox.Conclude(gone(err)); failed != nil {
+		if _, _, failed := inbox.Conclude(ignoreDeleted(err)); failed != nil {
 			return nil, failed
 		}
 		if err == nil {
@@ -230,7 +228,7 @@ func (a authors) findReleaseFile(ctx context.Context, u inbox.Upload, want inbox
 	return nil, nil
 }
 
-// adopt makes a release the one that is served, if both files and the key are here and
+// adopt records a release as the one that is served, if both files and the key are here and
 // right. If not, it says how that ends for each file.
 func (a authors) adopt(ctx context.Context, s *registry.ProviderVersion, u inbox.Upload, r release) (releaseEnds, error) {
 	switch {
@@ -260,21 +258,20 @@ func missing(name string) error {
 	return inbox.Wait("its %s is not here yet; until it comes, the registry's own SHA256SUMS is served", name)
 }
 
-// sumsRejected is how a release ends whose SHA256SUMS is rejected by a verdict. Another
-// error stays one.
+// sumsRejected is the end of a release if a verdict rejects its SHA256SUMS. Any other error
+// is returned.
 func sumsRejected(end error) (releaseEnds, error) {
 	_, _, failed := inbox.Conclude(end)
 	return releaseEnds{sums: end, signature: inbox.Wait("its SHA256SUMS was rejected: upload a right one")}, failed
 }
 
-// signatureRejected is the same for its signature.
+// signatureRejected is the same for the signature.
 func signatureRejected(end error) (releaseEnds, error) {
 	_, _, failed := inbox.Conclude(end)
 	return releaseEnds{sums: inbox.Wait("its signature was rejected: upload a right one"), signature: end}, failed
 }
 
-// notVerified is how a release ends whose signature is not verified by a key that is
-// trusted.
+// notVerified is the end of a release whose signature no trusted key verifies.
 func notVerified(u inbox.Upload, err error) (releaseEnds, error) {
 	var unknown *signing.UnknownIssuerError
 	var invalid *signing.InvalidSignatureError
@@ -290,8 +287,7 @@ func notVerified(u inbox.Upload, err error) (releaseEnds, error) {
 	return releaseEnds{sums: err, signature: err}, nil
 }
 
-// decideRelease is the record that makes the author's release the one that is
-// served.
+// decideRelease returns the record with which an author's release is served.
 func (a authors) decideRelease(ctx context.Context, s *registry.ProviderVersion, v registry.Version, r release, key signing.PublicKey) (*registry.Record, error) {
 	if s.Revision > 0 && s.Version != v {
 		return nil, rejectMetadata(s.Address, s.Version, v)
@@ -312,8 +308,8 @@ func (a authors) decideRelease(ctx context.Context, s *registry.ProviderVersion,
 	return &registry.Record{Kind: registry.KindRelease, Version: v, Upload: r.sums.object.Key, By: r.sums.object.By, Release: &release}, nil
 }
 
-// checkCovers rejects an author's SHA256SUMS that contradicts what is published
-// or lacks some of it.
+// checkCovers rejects an author's SHA256SUMS that contradicts what is published, or does not
+// list all of it.
 func checkCovers(s *registry.ProviderVersion, data []byte) error {
 	sums, err := shasums.Parse(data)
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
-// checkBeside has a package wait that contradicts the SHA256SUMS beside it in the inbox,
-// which its author has signed and which can still be served for the version: its key may
-// be missing, or its event be late. Were the package published, then neither that
-// SHA256SUMS nor the right package ever could be: docs/decisions/0026-contradictions.md.
+// checkBeside makes a package wait if it contradicts the SHA256SUMS in its folder of the
+// inbox. The author must have signed that SHA256SUMS, and it must still be possible to
+// serve it: its key may be missing, or its event may be late. If the package were published
+// now, neither that SHA256SUMS nor the right package could ever be published:
+// docs/decisions/0026-contradictions.md.
 func (a authors) checkBeside(ctx context.Context, u inbox.Upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
 	if u.Provider.Mirrored() || s.Release != nil && s.Release.Author {
 		return nil
@@ -27,7 +28,7 @@ func (a authors) checkBeside(ctx context.Context, u inbox.Upload, object blob.Ob
 	}
 	sums, err := shasums.Parse(file.data)
 	if err != nil {
-		return nil // it is rejected, and says nothing
+		return nil // it is rejected
 	}
 	contradiction := versionlog.CheckListed(sums, s.Address.PackageFilename(u.Version, u.Platform), sha256, true)
 	if contradiction == nil || checkCovers(s, file.data) != nil {
@@ -43,8 +44,8 @@ func (a authors) checkBeside(ctx context.Context, u inbox.Upload, object blob.Ob
 	return inbox.Wait("upload the right package, or the SHA256SUMS and signature that are of this one: %v. Until then neither is published", contradiction)
 }
 
-// mayBeAuthors says whether a signature makes a SHA256SUMS its author's, or will, once
-// its key is here and can be trusted.
+// mayBeAuthors says whether a signature proves that a SHA256SUMS is the author's, or may
+// prove it when its key is here and trusted.
 func (a authors) mayBeAuthors(ctx context.Context, namespace string, sums, signature releaseFile) (bool, error) {
 	if checkForm(signature) != nil {
 		return false, nil

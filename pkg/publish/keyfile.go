@@ -8,12 +8,12 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 )
 
-// publishKeys takes a file of an author's public keys, and completes the
-// releases that waited for one of them.
+// publishKeys publishes a file of an author's public keys, and then the revocations and
+// releases that waited for these keys.
 func (p *Publisher) publishKeys(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
 	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.MaxSize())
 	if err != nil {
-		return gone(err)
+		return ignoreDeleted(err)
 	}
 	o.SHA256 = blob.SHA256(data)
 	file, err := authorkeys.ReadFile(data)

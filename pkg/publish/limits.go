@@ -2,8 +2,8 @@ package publish
 
 import "github.com/larder-registry/larder/pkg/registry"
 
-// Limits of what is published. What an archive may hold is limited by package
-// archive, and how large an upload may be by package inbox.
+// Limits of versions and listings. Package archive has the limits of archives, and package
+// inbox those of uploads.
 const (
 	// MaxPackages is how many packages a version has at most, each for a
 	// platform of its own. Go builds for fewer than 50, and providers for some
@@ -12,14 +12,14 @@ const (
 	// of a function (6 MB).
 	MaxPackages = registry.MaxPackages
 
-	// maxAnswered is how long a listing may become that is sent to a client, in
-	// bytes of JSON: a function's answer has 6 MB, a third more than it encodes.
-	// Some 7,500 versions for 15 platforms each take it.
+	// maxAnswered is the longest listing that is sent to a client, in bytes of
+	// JSON. A function's answer has 6 MB, and its encoding adds a third. Some
+	// 7,500 versions for 15 platforms reach it.
 	maxAnswered = 4 << 20
 
-	// maxStored is how long a listing may become that is stored, in bytes of
-	// JSON: the catalog on DynamoDB has room for 900 KiB, compressed. What does
-	// not shrink at all, and what is said of versions later, fits, too. Some
-	// 12,000 versions take it, or 3,500 with the longest names.
+	// maxStored is the longest listing that is stored, in bytes of JSON. The
+	// catalog on DynamoDB has room for 900 KiB, compressed. This leaves room for
+	// a listing that does not compress, and for later standings. Some 12,000
+	// versions reach it, or 3,500 with the longest names.
 	maxStored = 640 << 10
 )

@@ -13,21 +13,20 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// A release's manifest says which protocols its packages speak, and clients
-// refuse a package whose protocols they do not speak. So a manifest can take a
-// version away from its users, and nobody signs it but an author whose SHA256SUMS
-// lists it. Once a package is accepted, a manifest that nobody signed changes
-// nothing that is served: docs/decisions/0020-manifests.md.
+// A manifest says which protocols the packages of a version speak. Clients refuse a package
+// if they do not speak its protocols. So a manifest can take a version away from its users.
+// A manifest is signed if an author's SHA256SUMS lists it. If it is not signed, it changes
+// nothing that is served after the first package: docs/decisions/0020-manifests.md.
 
-// manifestTime is how long after a version's first package a manifest that nobody
-// signed may still be uploaded to say what the packages do not: the files of a
-// release are uploaded one after another, in any order.
+// manifestTime is how long after the first package of a version a manifest that is not
+// signed may still change what is served: the files of a release are uploaded one after
+// another, in any order.
 const manifestTime = 15 * time.Minute
 
 func (p *Publisher) publishManifest(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
 	data, described, err := blob.Read(ctx, p.bucket, object.Key, object.Version, u.MaxSize())
 	if err != nil {
-		return gone(err)
+		return ignoreDeleted(err)
 	}
 	o.SHA256 = blob.SHA256(data)
 	protocols, err := parseManifest(data)
@@ -61,8 +60,8 @@ func parseManifest(data []byte) ([]string, error) {
 	return protocols, nil
 }
 
-// manifestPublished says whether this very manifest is the version's. The error
-// is why it cannot be, or not yet.
+// manifestPublished says whether a version has this manifest already. The error says why it
+// cannot have it, or not yet.
 func (p *Publisher) manifestPublished(ctx context.Context, s *registry.ProviderVersion, v registry.Version, m registry.Manifest, uploaded time.Time) (bool, error) {
 	switch {
 	case s.Revision > 0 && s.Version != v:
@@ -83,8 +82,7 @@ func (p *Publisher) manifestPublished(ctx context.Context, s *registry.ProviderV
 	return false, p.checkUnsigned(ctx, s, m.Protocols, uploaded)
 }
 
-// checkInside rejects a package and a release's manifest that contradict each
-// other.
+// checkInside rejects a package or a manifest if the two contradict each other.
 func checkInside(name string, pkg registry.Package, protocols []string) error {
 	if len(pkg.Protocols) == 0 || slices.Equal(pkg.Protocols, protocols) {
 		return nil
@@ -92,15 +90,15 @@ func checkInside(name string, pkg registry.Package, protocols []string) error {
 	return inbox.Reject("the release's manifest says protocols %s, and the %s in %s says %s: they must say the same", list(protocols), archive.ManifestName, name, list(pkg.Protocols))
 }
 
-// checkUnsigned says why a manifest that nobody signed cannot say the protocols of
-// a version, or not yet.
+// checkUnsigned says why a manifest that is not signed cannot set the protocols of a
+// version, or not yet.
 func (p *Publisher) checkUnsigned(ctx context.Context, s *registry.ProviderVersion, protocols []string, uploaded time.Time) error {
 	at := slices.IndexFunc(s.Packages, func(pkg registry.Package) bool { return !slices.Equal(s.Protocols(pkg), protocols) })
 	if at < 0 {
 		return nil
 	}
 	served := s.Protocols(s.Packages[at])
-	if !slices.ContainsFunc(protocols, spoken) {
+	if !slices.ContainsFunc(protocols, isSpoken) {
 		return inbox.Reject("it says protocols %s, which no client speaks, and provider %s %s is published with %s: a published version never changes, but for a manifest that its author's signed SHA256SUMS lists", list(protocols), s.Address, s.Version, list(served))
 	}
 	first, err := p.firstPackage(ctx, s)
@@ -113,15 +111,15 @@ func (p *Publisher) checkUnsigned(ctx context.Context, s *registry.ProviderVersi
 	return inbox.Wait("it says protocols %s, and provider %s %s is published with %s: it waits for a SHA256SUMS that lists it, signed by its author. Or put it into the zips of a new version, as %s", list(protocols), s.Address, s.Version, list(served), archive.ManifestName)
 }
 
-// spoken says whether clients of today can install a package of a protocol.
-func spoken(protocol string) bool {
+// isSpoken says whether clients can install a package with a protocol.
+func isSpoken(protocol string) bool {
 	major, _, _ := strings.Cut(protocol, ".")
 	return major == "5" || major == "6"
 }
 
 func list(protocols []string) string { return strings.Join(protocols, " and ") }
 
-// firstPackage is when the first package of a version was accepted.
+// firstPackage returns when the first package of a version was accepted.
 func (p *Publisher) firstPackage(ctx context.Context, s *registry.ProviderVersion) (time.Time, error) {
 	first := slices.MinFunc(s.Packages, func(a, b registry.Package) int { return a.Sequence - b.Sequence })
 	r, err := p.log.Record(ctx, registry.RecordKey(s.Subject().LogPrefix(), first.Sequence))

@@ -13,14 +13,14 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// A mirror's documents follow from its packages. Those that are uploaded with
-// them, as `terraform providers mirror` writes them, say by which hashes whoever
-// ran it had trusted the packages: so they are compared.
+// Larder makes the documents of a mirror from its packages. `terraform providers mirror`
+// also writes such documents, with the hashes by which it verified the packages. If they are
+// uploaded, they are compared with the packages.
 
-// mirrorHashes is the hashes in a version's document by their platforms.
+// mirrorHashes has the hashes in a mirror document, by platform.
 type mirrorHashes map[string][]string
 
-// parseMirrorHashes reads a version's document, or ignores it.
+// parseMirrorHashes reads the mirror document of a version, or ignores it.
 func parseMirrorHashes(data []byte) (mirrorHashes, error) {
 	var document struct {
 		Archives map[string]struct {
@@ -37,8 +37,8 @@ func parseMirrorHashes(data []byte) (mirrorHashes, error) {
 	return hashes, nil
 }
 
-// check says how a package differs from its hashes in a document, if it does.
-// Hashes of schemes that nobody knows yet are passed over, as the clients do.
+// check returns an error if a package has another hash than the document says. Hashes of
+// unknown schemes are skipped, as the clients skip them.
 func (h mirrorHashes) check(pkg registry.Package) error {
 	for _, want := range h[pkg.Platform.String()] {
 		for _, have := range []string{pkg.H1, "zh:" + pkg.SHA256} {
@@ -51,8 +51,8 @@ func (h mirrorHashes) check(pkg registry.Package) error {
 	return nil
 }
 
-// checkMirrored rejects a mirrored package that is not what the document that
-// was uploaded with it says. A document that is none says nothing.
+// checkMirrored rejects a mirrored package that differs from the mirror document in its
+// folder. A file there that is not a mirror document is skipped.
 func (p *Publisher) checkMirrored(ctx context.Context, u inbox.Upload, object blob.Object, pkg registry.Package) error {
 	if !u.Provider.Mirrored() {
 		return nil
@@ -75,12 +75,12 @@ func (p *Publisher) checkMirrored(ctx context.Context, u inbox.Upload, object bl
 	return nil
 }
 
-// readMirrorDocument compares a version's document with the packages that are
-// here. Nothing follows from it but a word: they stand.
+// readMirrorDocument compares a mirror document with the packages that are published. The
+// outcome says how they differ; the packages stay.
 func (p *Publisher) readMirrorDocument(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
 	data, _, err := blob.Read(ctx, p.bucket, object.Key, object.Version, inbox.MaxMirrorDocument)
 	if err != nil {
-		return gone(err)
+		return ignoreDeleted(err)
 	}
 	o.SHA256 = blob.SHA256(data)
 	hashes, err := parseMirrorHashes(data)

@@ -29,7 +29,7 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 	if err := p.log.Load(ctx, m); err != nil {
 		return err
 	}
-	// What is published may be older than a rule that it breaks.
+	// An archive that is published may be older than a rule that it breaks.
 	if published, _ := modulePublished(m, u.Version, file.sha256); broken != nil && !published {
 		return broken
 	}
@@ -61,8 +61,8 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 	return nil
 }
 
-// modulePublished says whether these very bytes are published as the version.
-// Other ones are a rejection.
+// modulePublished says whether the version is published with this sha256. Another sha256 is
+// rejected.
 func modulePublished(m *registry.ModuleVersion, v registry.Version, sha256 string) (bool, error) {
 	switch {
 	case m.Revision == 0:
@@ -80,9 +80,9 @@ func rejectMetadata(address fmt.Stringer, published, v registry.Version) error {
 	return inbox.Reject("%s %s is published already as %s: versions that differ in build metadata alone cannot be told apart by the clients", address, v, published)
 }
 
-// storeModule puts the archive where it is served from, unwrapped where it has
-// a wrapper, and notes in accept what that made of it. A version that is
-// published already has its bytes.
+// storeModule stores the archive where it is served from. If it has a wrapper, it is
+// unwrapped first, and accept gets the new hash and size. A published version has its
+// archive already.
 func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, object blob.Object, file *scratch, wrapper string, accept *registry.ModuleArchive) error {
 	if m.Revision > 0 {
 		return nil
@@ -108,9 +108,9 @@ func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, 
 	return nil
 }
 
-// keep copies an upload to where it is served from, unless an earlier try did.
-// What is there then has the hash that was checked: where the copy has another
-// one, for the upload was overwritten meanwhile, the checked bytes are stored.
+// keep copies an upload to where it is served from, unless an earlier try did. If the copy
+// has another hash than the checked bytes, because the upload was overwritten meanwhile, the
+// checked bytes are stored.
 func (p *Publisher) keep(ctx context.Context, object blob.Object, key string, file *scratch) error {
 	kept, err := p.bucket.Head(ctx, key)
 	if err == nil && kept.SHA256 == file.sha256 {
@@ -121,7 +121,7 @@ func (p *Publisher) keep(ctx context.Context, object blob.Object, key string, fi
 	}
 	copied, err := p.bucket.Copy(ctx, object.Key, object.Version, key)
 	if err != nil {
-		return fmt.Errorf("store the upload: %w", gone(err))
+		return fmt.Errorf("store the upload: %w", ignoreDeleted(err))
 	}
 	if copied == file.sha256 {
 		return nil
@@ -132,8 +132,7 @@ func (p *Publisher) keep(ctx context.Context, object blob.Object, key string, fi
 	return nil
 }
 
-// violations turns what is wrong with an archive, and with what is said of it, into
-// a rejection.
+// violations turns the violations of an archive, and other errors, into a rejection.
 func violations(err error, others ...error) error {
 	var v archive.Violations
 	if err != nil && !errors.As(err, &v) {
@@ -146,9 +145,9 @@ func violations(err error, others ...error) error {
 	return wrong.Verdict()
 }
 
-// gone turns an upload that is not there into an outcome: it was deleted
-// before it was published.
-func gone(err error) error {
+// ignoreDeleted ignores an upload that was deleted before it was published. Other errors
+// stay.
+func ignoreDeleted(err error) error {
 	if errors.Is(err, registry.ErrNotFound) {
 		return inbox.Ignore("it was deleted before it could be published")
 	}

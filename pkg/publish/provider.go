@@ -33,7 +33,7 @@ func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object b
 	if err := p.log.Load(ctx, s); err != nil {
 		return err
 	}
-	// What is published may be older than a rule that it breaks.
+	// A package that is published may be older than a rule that it breaks.
 	if accepted, _ := s.Accepted(u.Platform); broken != nil && accepted.SHA256 != file.sha256 {
 		return broken
 	}
@@ -65,8 +65,8 @@ func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object b
 	return settle(ctx, p.log, s)
 }
 
-// packagePublished says whether these very bytes are accepted as the version's
-// package for their platform. Bytes that must not be are a rejection.
+// packagePublished says whether the version has this package for its platform. A package
+// that it must not have is rejected.
 func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVersion, v registry.Version, pkg registry.Package) (bool, error) {
 	if s.Revision > 0 && s.Version != v {
 		return false, rejectMetadata(s.Address, s.Version, v)
@@ -91,8 +91,8 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 	return false, p.checkAuthorLists(ctx, s, s.Address.PackageFilename(v, pkg.Platform), pkg.SHA256)
 }
 
-// checkAuthorLists rejects a file that the author's SHA256SUMS, where one is
-// served, does not list, or lists with another checksum.
+// checkAuthorLists rejects a file if an author's SHA256SUMS is served that does not list it,
+// or lists another checksum.
 func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVersion, name, sha256 string) error {
 	if s.Release == nil || !s.Release.Author {
 		return nil
@@ -111,8 +111,8 @@ func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVe
 	return nil
 }
 
-// settle makes everything that was accepted of a version served. The upload is rejected
-// with which its version cannot be signed.
+// settle makes everything that is accepted of a version servable. If the version cannot be
+// signed with the upload, the upload is rejected.
 func settle(ctx context.Context, log *versionlog.Log, s *registry.ProviderVersion) error {
 	err := log.Settle(ctx, s)
 	var unsignable *versionlog.UnsignableError

@@ -39,18 +39,17 @@ import (
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
-// Config is what a [Publisher] works with. Hostname may be left out, every other field is
-// required.
+// Config is what a [Publisher] works with. All fields but Hostname are required.
 type Config struct {
 	Bucket  blob.Bucket
 	Index   catalog.Index
 	Inbox   *inbox.Inbox
 	Log     *versionlog.Log
 	Keys    *authorkeys.Keys
-	Scratch string // a folder with room for the largest upload times the number of them at once
+	Scratch string // a folder with room for all uploads that are published at once
 
-	// Hostname is the registry's own, in lower case and in punycode: nothing is
-	// mirrored under it.
+	// Hostname is the registry's own, in lower case and in punycode. Uploads to the
+	// mirror under it are rejected.
 	Hostname string
 }
 
@@ -69,7 +68,7 @@ type Publisher struct {
 	waiting waiting
 }
 
-// New is a publisher.
+// New makes a publisher. It sends no request.
 func New(c Config) *Publisher {
 	p := &Publisher{
 		bucket: c.Bucket, inbox: c.Inbox, log: c.Log, keys: c.Keys, hostname: c.Hostname,
@@ -80,11 +79,12 @@ func New(c Config) *Publisher {
 	return p
 }
 
-// Publish takes one object version from the inbox, of which it needs key and
-// version, as far as it can go, writes its outcome and returns it. A rejected upload is an outcome and no error.
+// Publish publishes one object version from the inbox as far as possible. It reports and
+// returns the outcome; a rejection is an outcome and not an error. The object needs a key
+// and a version, and By where an event says it.
 //
-// Errors are those of storage, catalog and signer: nothing is lost, nothing
-// half-done is listed, and the same call goes on where this one stopped.
+// Errors are those of storage, catalog and signer. Then nothing is lost, and nothing
+// half-done is listed. Another call goes on where this one stopped.
 func (p *Publisher) Publish(ctx context.Context, object blob.Object) (inbox.Outcome, error) {
 	var reported decision
 	for {
@@ -95,14 +95,13 @@ func (p *Publisher) Publish(ctx context.Context, object blob.Object) (inbox.Outc
 		if err := p.reportDecision(ctx, d, reported); err != nil || !d.MayChange() {
 			return d.Outcome, err
 		}
-		// Another upload, which may change this outcome, may have come before the
-		// report, and its own report too: so look again. What comes from now on is
-		// reported after this.
+		// Another upload that changes this outcome may have been reported before this
+		// report: so decide again. A later upload is reported after this report.
 		reported = d
 	}
 }
 
-// PublishKey publishes what lies under a key and has no final outcome yet.
+// PublishKey publishes the uploads under a key that have no final outcome yet.
 func (p *Publisher) PublishKey(ctx context.Context, key string) error {
 	waiting, err := p.inbox.Waiting(ctx, key)
 	if err != nil {
@@ -116,14 +115,14 @@ func (p *Publisher) PublishKey(ctx context.Context, key string) error {
 	return nil
 }
 
-// decision is the outcome of an upload. A file of an author's release is judged together
-// with its counterpart, and the decision has the outcomes of both.
+// decision is the outcome of an upload. The two files of an author's release are judged
+// together: then it has the outcomes of both.
 type decision struct {
 	inbox.Outcome
-	counterpart *inbox.Outcome // nil where the upload was judged alone
+	counterpart *inbox.Outcome // nil if the upload was judged alone
 }
 
-// repeats says whether a decision has no other status for any file than an earlier one.
+// repeats says whether a decision has the same statuses as the last one.
 func (d decision) repeats(last decision) bool {
 	return d.Status == last.Status && d.repeatsCounterpart(last)
 }
@@ -133,8 +132,8 @@ func (d decision) repeatsCounterpart(last decision) bool {
 		d.counterpart.Version == last.counterpart.Version && d.counterpart.Status == last.counterpart.Status
 }
 
-// reportDecision reports the outcomes that a decision changes. That of the upload comes
-// last: an upload without one is tried again.
+// reportDecision reports the outcomes that differ from the last decision. The upload's own
+// outcome comes last: an upload without an outcome is tried again.
 func (p *Publisher) reportDecision(ctx context.Context, d, last decision) error {
 	if !d.repeatsCounterpart(last) {
 		if err := p.reportCounterpart(ctx, *d.counterpart); err != nil {
@@ -148,7 +147,7 @@ func (p *Publisher) reportDecision(ctx context.Context, d, last decision) error 
 }
 
 // reportCounterpart reports the outcome of a file that was judged together with an
-// upload, unless it is known to be published.
+// upload, unless its last outcome is that it is published.
 func (p *Publisher) reportCounterpart(ctx context.Context, o inbox.Outcome) error {
 	last, err := p.inbox.LastOutcome(ctx, o.Key)
 	if err != nil || last.Status == inbox.Published && last.Version == o.Version {
@@ -157,7 +156,7 @@ func (p *Publisher) reportCounterpart(ctx context.Context, o inbox.Outcome) erro
 	return p.inbox.Report(ctx, o)
 }
 
-// decide takes an upload as far as it can go.
+// decide publishes an upload as far as possible, and returns what to report.
 func (p *Publisher) decide(ctx context.Context, object blob.Object) (decision, error) {
 	d := decision{Outcome: inbox.Outcome{Key: object.Key, Version: object.Version, By: object.By}}
 	err := p.publish(ctx, object, &d)

@@ -13,27 +13,26 @@ import (
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
-// What is accepted has to be signed, listed and answered, or it would stand in
-// the way of everything that is. So there is room for it, or it is rejected.
+// What is accepted has to be signed, listed and answered. If there is no room for it, it
+// would block everything that is published. So it is rejected.
 //
-// Whether there is room in a listing is judged by the catalog's, once, before an
-// upload is accepted: of several at once, each finds the room that is there for
-// one. The limits are so far below what the catalog can hold that this does not
-// matter.
+// The room is checked once, in the catalog's listing, before an upload is accepted. Several
+// uploads at once may find the same room. That does not matter: the limits are far below
+// what the catalog can hold.
 
-// room is the room in the listings of a catalog.
+// room checks the room in the listings of a catalog.
 type room struct {
 	index                  catalog.Index
 	maxAnswered, maxStored int // of a listing, in bytes
 }
 
-// checkModule rejects a version, of a source, that its module has no room for.
+// checkModule rejects a version if the listing of its module has no room for it.
 func (r room) checkModule(ctx context.Context, m *registry.ModuleVersion, source string) error {
 	listing, err := r.index.Listing(ctx, m.Address, nil)
 	return r.check("module "+m.Address.String(), listing, err, registry.Listed{Version: m.Version, Source: source})
 }
 
-// checkPackage rejects a package that its provider's listing has no room for.
+// checkPackage rejects a package if the listing of its provider has no room for it.
 func (r room) checkPackage(ctx context.Context, s *registry.ProviderVersion, v registry.Version, pkg registry.Package) error {
 	entry := registry.Listed{Version: v, Standing: s.Standing, Protocols: s.Protocols(pkg)}
 	for _, pkg := range append(slices.Clone(s.Packages), pkg) {
@@ -55,9 +54,8 @@ func (r room) check(subject string, listing registry.Listing, err error, entry r
 	return nil
 }
 
-// checkSignable rejects a package with which its version could not be signed any
-// more. There is none by the limits of today, but a larder without them may have
-// accepted others of the version.
+// checkSignable rejects a package if its version could not be signed with it. By today's
+// limits that cannot be, but an older larder may have accepted more packages.
 func checkSignable(s *registry.ProviderVersion, pkg registry.Package) error {
 	if s.Address.Mirrored() || s.Release != nil && s.Release.Author {
 		return nil

@@ -13,11 +13,10 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 )
 
-// scratchFolder is where scratch files are made.
+// scratchFolder is the folder of scratch files.
 type scratchFolder string
 
-// scratch is an unlinked temporary file: nothing of it stays, however the
-// process ends.
+// scratch is an unlinked temporary file: it is gone when the process ends, in any way.
 type scratch struct {
 	*os.File
 	size   int64
@@ -25,8 +24,7 @@ type scratch struct {
 	source string // of an upload, as [blob.Object] has it
 }
 
-// hold is a temporary file with what fill writes to it, to be read from its
-// start.
+// hold makes a scratch file with what fill writes to it.
 func (f scratchFolder) hold(fill func(io.Writer) error) (*scratch, error) {
 	file, err := os.CreateTemp(string(f), "upload-*")
 	if err == nil {
@@ -50,14 +48,14 @@ func closing(f io.Closer, err error) error {
 	return err
 }
 
-// fetchBuffer is how much of an upload is read and written at once, in bytes.
+// fetchBuffer is the size of the buffer for an upload, in bytes.
 const fetchBuffer = 512 << 10
 
-// fetch reads an upload to scratch.
+// fetch copies an upload to scratch.
 func (f scratchFolder) fetch(ctx context.Context, bucket blob.Bucket, o blob.Object) (*scratch, error) {
 	body, described, err := bucket.Open(ctx, o.Key, o.Version)
 	if err != nil {
-		return nil, gone(err)
+		return nil, ignoreDeleted(err)
 	}
 	defer body.Close() //nolint:errcheck // read only
 	if err := blob.CheckSize(described.Size, inbox.MaxUpload); err != nil {

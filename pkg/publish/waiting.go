@@ -9,15 +9,15 @@ import (
 	"github.com/larder-registry/larder/pkg/inbox"
 )
 
-// waiting is the uploads that wait in the inbox for another one, which came.
+// waiting publishes the uploads that waited in the inbox for another upload.
 type waiting struct {
 	bucket     blob.Bucket
 	inbox      *inbox.Inbox
 	publishKey func(ctx context.Context, key string) error // see [Publisher.PublishKey]
 }
 
-// publishPackages publishes or rejects the packages of a version that have waited for
-// another SHA256SUMS, or for the key of the one that is there.
+// publishPackages publishes or rejects the packages of a version that waited for another
+// SHA256SUMS, or for its key.
 func (w waiting) publishPackages(ctx context.Context, u inbox.Upload) error {
 	for _, folder := range u.Folders() {
 		prefix := folder + "/" + strings.TrimSuffix(u.Provider.SHA256SUMSFilename(u.Version), "SHA256SUMS")
@@ -44,8 +44,7 @@ func (w waiting) publishPackage(ctx context.Context, key string) error {
 	return w.publishKey(ctx, key)
 }
 
-// publishManifest publishes a manifest that waited for the author's release,
-// which is served now.
+// publishManifest publishes a manifest that waited for the author's release.
 func (w waiting) publishManifest(ctx context.Context, u inbox.Upload) error {
 	for _, folder := range u.Folders() {
 		key := folder + "/" + u.Provider.ManifestFilename(u.Version)
@@ -56,8 +55,8 @@ func (w waiting) publishManifest(ctx context.Context, u inbox.Upload) error {
 	return nil
 }
 
-// publishRevocations publishes the revocation certificates of a namespace that
-// lie in the inbox and have waited for their key.
+// publishRevocations publishes the revocation certificates of a namespace that waited for
+// their key.
 func (w waiting) publishRevocations(ctx context.Context, namespace string) error {
 	for object, err := range w.bucket.List(ctx, inbox.KeysFolder+namespace+"/", "") {
 		if err != nil {
@@ -77,8 +76,7 @@ func (w waiting) publishRevocations(ctx context.Context, namespace string) error
 	return nil
 }
 
-// publishSignatures publishes the signatures of a namespace that lie in the
-// inbox and have waited.
+// publishSignatures publishes the signatures of a namespace that waited.
 func (w waiting) publishSignatures(ctx context.Context, namespace string) error {
 	for object, err := range w.bucket.List(ctx, inbox.ProvidersFolder+namespace+"/", "") {
 		if err != nil {

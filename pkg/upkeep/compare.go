@@ -11,8 +11,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// compare says how the catalog differs from a state, if it does, and at which
-// revisions it was seen to.
+// compare says how the catalog differs from a state, and the revisions that the catalog had
+// then.
 func (w *Walks) compare(ctx context.Context, s registry.State, listings *listings) (seen catalog.Seen, problems []string, err error) {
 	have, err := w.inCatalog(ctx, s.Subject())
 	if err != nil {
@@ -43,7 +43,7 @@ func (w *Walks) compare(ctx context.Context, s registry.State, listings *listing
 	return seen, problems, nil
 }
 
-// inCatalog is a version as the catalog has it, or nil.
+// inCatalog returns the state of a version in the catalog, or nil.
 func (w *Walks) inCatalog(ctx context.Context, version registry.Subject) (registry.State, error) {
 	have := version.New()
 	err := w.index.Load(ctx, have, nil)
@@ -56,7 +56,7 @@ func (w *Walks) inCatalog(ctx context.Context, version registry.Subject) (regist
 	return have, nil
 }
 
-// replace makes the catalog have a state, as long as it is as it was seen.
+// replace puts a state into the catalog, if the catalog still is as it was seen.
 func (w *Walks) replace(ctx context.Context, s registry.State, seen catalog.Seen) error {
 	if err := w.index.Replace(ctx, s, seen); err != nil {
 		return fmt.Errorf("catalog: %w", err)
@@ -64,25 +64,25 @@ func (w *Walks) replace(ctx context.Context, s registry.State, seen catalog.Seen
 	return nil
 }
 
-// same compares what would be stored.
+// same says whether two values would be stored as the same JSON.
 func same(a, b any) bool {
 	inA, errA := json.Marshal(a)
 	inB, errB := json.Marshal(b)
 	return errA == nil && errB == nil && bytes.Equal(inA, inB)
 }
 
-// listings has the listing that was asked for last: the versions of a module or
-// provider follow one another in the records.
+// listings keeps the last listing: the versions of a module or a provider follow one
+// another in the records.
 type listings struct {
 	catalog catalog.Catalog
-	address registry.Address // whose listing it is; nil for none
+	address registry.Address // of the listing; nil if there is none
 	listing registry.Listing
 }
 
-// forget makes the next question be asked of the catalog.
+// forget makes the next call of of read the catalog.
 func (l *listings) forget() { l.address = nil }
 
-// of is the listing of a module or provider, which may be empty.
+// of returns the listing of a module or a provider, which may be empty.
 func (l *listings) of(ctx context.Context, a registry.Address) (registry.Listing, error) {
 	if l.address == a {
 		return l.listing, nil

@@ -10,16 +10,15 @@ import (
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
-// tellEndedTrust notes that a version is signed by a key that its author would not
-// be believed with today. Nothing is wrong with the version: it was released when
-// the key was trusted.
-func (v verification) tellEndedTrust(ctx context.Context, s *registry.ProviderVersion, document, signature []byte, step *Step) error {
+// noteEndedTrust notes that a version is signed by a key that is not trusted today. Nothing
+// is wrong with the version: it was released when the key was trusted.
+func (v verification) noteEndedTrust(ctx context.Context, s *registry.ProviderVersion, document, signature []byte, step *Step) error {
 	if !s.Release.Author || s.Standing.State == registry.Withdrawn {
 		return nil
 	}
 	key, ok := servedKey(*s.Release)
 	if !ok {
-		return nil // its signature does not verify either, which is told of
+		return nil // its signature does not verify either, and that is a problem already
 	}
 	why, err := v.keys.Untrusted(ctx, key.Fingerprint)
 	if err != nil {
@@ -40,7 +39,7 @@ func (v verification) tellEndedTrust(ctx context.Context, s *registry.ProviderVe
 	return nil
 }
 
-// servedKey is the key that a release is served with.
+// servedKey returns the key that a release is served with.
 func servedKey(r registry.Release) (signing.PublicKey, bool) {
 	if len(r.Keys) == 0 {
 		return signing.PublicKey{}, false
@@ -52,8 +51,8 @@ func servedKey(r registry.Release) (signing.PublicKey, bool) {
 	return file.Keys[0], true
 }
 
-// subkeyIsRevoked says whether a key that is trusted has made a signature with a
-// subkey that its owner has revoked since.
+// subkeyIsRevoked says whether a trusted key made a signature with a subkey that its owner
+// has revoked since.
 func (v verification) subkeyIsRevoked(ctx context.Context, namespace, fingerprint string, document, signature []byte) (bool, error) {
 	keys, err := v.keys.Newest(ctx, namespace)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Held is a version that the registry has.
+// Held is a version in the registry.
 type Held struct {
 	After   string           // the cursor to go on after
 	Subject registry.Subject // without build metadata
-	Listed  registry.Listed  // as the catalog lists it; of revision 0 where it does not
+	Listed  registry.Listed  // as the catalog lists it; of revision 0 if it does not
 }
 
-// recordFolders are where the records of versions lie, in the order of their keys.
+// recordFolders are the folders of records, in the order of their keys.
 var recordFolders = []registry.Folder{registry.Mirror, registry.Modules, registry.Providers}
 
-// Inventory is every version that the registry has after a cursor, as its catalog lists
-// it: of a namespace, of an address, of a mirrored hostname; of all where that is empty.
+// Inventory yields the versions in the registry after a cursor, as the catalog lists them:
+// those of a namespace, an address or a mirrored hostname, or all if of is empty.
 func (w *Walks) Inventory(ctx context.Context, of, after string) iter.Seq2[Held, error] {
 	return func(yield func(Held, error) bool) {
 		listings := listings{catalog: w.index}

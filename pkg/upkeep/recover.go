@@ -15,39 +15,36 @@ import (
 )
 
 const (
-	// progressEvery is after how many versions a long recovery says how far
-	// it is.
+	// progressEvery is after how many versions a recovery logs its progress.
 	progressEvery = 1000
 
-	// maxFailed is how many times in a row a reconcile passes over what storage,
-	// catalog or signer failed at. More mean that it is these that are broken.
-	// What is wrong with a version itself does not count, nor does it end
-	// anything: whoever may upload could make as many of those as they like.
+	// maxFailed is how many failures of storage, catalog or signer in a row a
+	// reconcile passes over. After more, it ends: they are broken. An error of a
+	// version does not count, and ends nothing: an uploader could cause any number
+	// of them.
 	maxFailed = 10
 )
 
-// Recover brings the catalog up to the records, and finishes what a publisher
-// that died had accepted but not yet made to be served. An empty catalog is
-// rebuilt by it. What the catalog has at the revision of the records is taken to
-// be right: to be sure, there is [Walks.Reindex].
+// Recover brings the catalog up to the records. It finishes what was accepted by a publisher
+// that died before it was served. It rebuilds an empty catalog. It trusts what the catalog
+// has at the revision of the records; [Walks.Reindex] does not.
 //
-// A version that cannot be recovered is logged and passed over: it must not keep
-// all the others from being served. Errors are those of the whole.
+// If a version cannot be recovered, that is logged, and the others go on. Errors are those of
+// the whole walk.
 func (w *Walks) Recover(ctx context.Context) error {
 	_, err := w.recoverUntil(ctx, "", time.Now().Add(math.MaxInt64))
 	return err
 }
 
-// Reconcile does in parts what [Walks.Recover] and a walk over
-// [inbox.Inbox.Uploads] do: the catalog is brought up to the records, and what no
-// event told of is handed to missed. It goes on after a key, at first the empty
-// one, and stops when the time is past until, though never before it came one
-// step further. Then it returns the key to go on after; the empty key says that
-// all is done.
+// Reconcile does in parts what [Walks.Recover] and a walk over [inbox.Inbox.Uploads] do: it
+// brings the catalog up to the records, and hands the uploads that no event reported to
+// missed. It goes on after a key, at first the empty one. It stops when the time is past
+// until, but never before it took one step. Then it returns the key to go on after, or the
+// empty key if all is done.
 //
-// A version that cannot be recovered is logged and passed over, to be tried the
-// next time, and so is an upload: it must not keep the others waiting. Errors are
-// those of the whole: of listings and of missed, and too many failures in a row.
+// If a version cannot be recovered, or an upload cannot be judged, that is logged, and the
+// others go on; the next reconcile tries again. Errors are those of the whole walk: of lists
+// and of missed, and too many failures in a row.
 func (w *Walks) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (next string, err error) {
 	if after == "" || strings.HasPrefix(after, registry.RecordsPrefix) {
 		if next, err = w.recoverUntil(ctx, after, until); next != "" || err != nil {
@@ -107,10 +104,10 @@ func (w *Walks) recoverUntil(ctx context.Context, after string, until time.Time)
 	return "", ctx.Err()
 }
 
-// failures are those in a row.
+// failures are the failures in a row.
 type failures []error
 
-// count takes in how a step ended. It is an error where too many failed.
+// count counts the error of a step. It returns an error if there are too many.
 func (f *failures) count(err error) error {
 	switch {
 	case err == nil:

@@ -11,13 +11,12 @@ import (
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
-// maxCorrections is how often a version is corrected that others change.
+// maxCorrections is how often a version is corrected if others change it meanwhile.
 const maxCorrections = 5
 
-// Reindex makes the catalog what the records say, to the letter, and signs what
-// is accepted and not yet signed: every version is compared with all of its
-// records, and what the catalog has without any is removed. It may go on beside
-// everything else.
+// Reindex makes the catalog exactly what the records say, and signs what is accepted and not
+// signed yet. It compares every version with all of its records, and removes from the catalog
+// what has no records. The registry goes on meanwhile.
 func (w *Walks) Reindex(ctx context.Context, after string) Walk {
 	return chain(after,
 		leg{recordsLeg, func(after string) Walk {
@@ -36,8 +35,8 @@ func (w *Walks) Reindex(ctx context.Context, after string) Walk {
 		}})
 }
 
-// bringUp is a walk that rebuilds what the catalog does not have at the revision
-// of its records.
+// bringUp rebuilds the versions that the catalog does not have at the revision of their
+// records.
 func (w *Walks) bringUp(ctx context.Context, after string) Walk {
 	listings := listings{catalog: w.index}
 	return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
@@ -49,9 +48,8 @@ func (w *Walks) bringUp(ctx context.Context, after string) Walk {
 	})
 }
 
-// isCurrent says whether the catalog has all that a version's last record and
-// those before it say. What is listed is stored, but a publisher may have died
-// before it listed what it had stored.
+// isCurrent says whether the catalog has a version at the revision of its last record. What
+// is listed is stored, but a publisher may have died between storing and listing.
 func (w *Walks) isCurrent(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (bool, error) {
 	listing, err := listings.of(ctx, last.Address)
 	if err != nil {
@@ -69,9 +67,9 @@ func (w *Walks) isCurrent(ctx context.Context, last registry.ParsedRecordKey, li
 	return provider.Revision >= last.Sequence && provider.Settled() && (listed >= provider.Revision || !provider.Listable()), nil
 }
 
-// rebuild makes the catalog have a version as its records say it is, and reports
-// whether it had it otherwise. What cannot be signed is an error, and the catalog
-// has the rest all the same.
+// rebuild makes a version in the catalog what its records say, and says whether it was
+// different. If the version cannot be signed, that is an error, and the catalog still gets
+// the rest.
 func (w *Walks) rebuild(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (changed bool, err error) {
 	for range maxCorrections {
 		s, err := w.log.FromRecords(ctx, last)
@@ -94,11 +92,11 @@ func (w *Walks) rebuild(ctx context.Context, last registry.ParsedRecordKey, list
 			return err == nil, errors.Join(unsigned, err)
 		}
 	}
-	return false, nil // whoever changes it brings it up to its records, too
+	return false, nil // those who change it bring it up to its records
 }
 
-// strays walks over what the catalog has after a cursor, and hands on what there
-// are no records of.
+// strays walks over the versions in the catalog after a cursor, and calls do for those
+// without records.
 func (w *Walks) strays(ctx context.Context, after string, do func(catalog.Entry, *Step) error) Walk {
 	return func(yield func(Step, error) bool) {
 		for entry, err := range w.index.Entries(ctx, after) {
@@ -107,7 +105,7 @@ func (w *Walks) strays(ctx context.Context, after string, do func(catalog.Entry,
 				return
 			}
 			step := Step{After: entry.Cursor, Subject: entry.Subject.String()}
-			if err == nil { // else it is of an item that cannot be read
+			if err == nil { // else the item cannot be read
 				err = w.ifStray(ctx, entry.Subject, func() error { return do(entry, &step) })
 			}
 			if !yield(step, err) || ctx.Err() != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// Resign signs anew what the registry signed with another key than the one it
-// has now. What authors signed stays.
+// Resign signs anew what the registry signed with another key than its present one.
+// Signatures of authors stay.
 //
-// It goes on beside everything else: the new SHA256SUMS and its signature are
-// stored beside the old ones, and one write of the catalog changes from these to
-// those, key included. A package that is published meanwhile is in the one or in
-// the other record of the version's log, and so in what is signed last.
+// The registry goes on meanwhile. The new SHA256SUMS and its signature are stored beside the
+// old ones, and one write of the catalog changes to them, with their key. A package that is
+// published meanwhile is in an earlier or a later record of the version's log, and so in the
+// last SHA256SUMS.
 func (w *Walks) Resign(ctx context.Context, after string) Walk {
 	return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) (err error) {
 		if s, ok := last.New().(*registry.ProviderVersion); ok {
@@ -23,15 +23,14 @@ func (w *Walks) Resign(ctx context.Context, after string) Walk {
 	})
 }
 
-// Signed is a version of a provider, and who signed it.
+// Signed is a provider version, and who signed it.
 type Signed struct {
 	Step
-	KeyID  string // empty where nothing is signed yet
+	KeyID  string // empty if nothing is signed yet
 	Author bool
 }
 
-// Signatures says of every version of a provider that comes after a cursor who
-// signed it.
+// Signatures yields who signed each provider version after a cursor.
 func (w *Walks) Signatures(ctx context.Context, after string) iter.Seq2[Signed, error] {
 	return func(yield func(Signed, error) bool) {
 		var signed Signed

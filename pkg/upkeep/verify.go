@@ -20,22 +20,21 @@ import (
 
 const (
 	// maxLooks is how often a version is compared with the catalog before a
-	// difference is told: somebody may be publishing it just now.
+	// difference is a problem: somebody may be publishing it just now.
 	maxLooks = 4
 
-	// lookAgain is after how long. It is longer than the catalog's answers are
-	// old.
+	// lookAgain is the time between two looks. The answers of the catalog are
+	// never so old.
 	lookAgain = 500 * time.Millisecond
 
-	// readBuffer is how much of an archive is read at once, in bytes.
+	// readBuffer is the size of the buffer for an archive, in bytes.
 	readBuffer = 512 << 10
 )
 
-// Verify compares everything with everything and changes nothing: the catalog
-// with the records, and the other way round; the bytes of every archive with
-// their sha256, and every SHA256SUMS with what it covers and with its signature;
-// and what lies in the inbox with what became of it. Quickly, archives are not
-// read: only that they are there is looked at, and their size.
+// Verify compares everything, and changes nothing: the catalog with the records, and the
+// reverse; every archive with its sha256; every SHA256SUMS with its packages and its
+// signature; and the uploads in the inbox with their outcomes. If quickly is set, archives
+// are not read: only their existence and size are checked.
 func (w *Walks) Verify(ctx context.Context, after string, quickly bool) Walk {
 	v := verification{w, quickly}
 	return chain(after,
@@ -47,15 +46,15 @@ func (w *Walks) Verify(ctx context.Context, after string, quickly bool) Walk {
 		}},
 		leg{catalogLeg, func(after string) Walk {
 			return w.strays(ctx, after, func(_ catalog.Entry, step *Step) error {
-				step.tell("The catalog has it, and there are no records of it.")
+				step.addProblem("The catalog has it, and there are no records of it.")
 				return nil
 			})
 		}},
 		leg{inboxLeg, func(after string) Walk { return v.uploads(ctx, after) }})
 }
 
-// tell notes what is wrong.
-func (s *Step) tell(format string, args ...any) {
+// addProblem notes what is wrong.
+func (s *Step) addProblem(format string, args ...any) {
 	s.Problems = append(s.Problems, fmt.Sprintf(format, args...))
 }
 
@@ -79,7 +78,7 @@ func (v verification) version(ctx context.Context, last registry.ParsedRecordKey
 	return nil
 }
 
-// compareCalmly tells of differences that stay.
+// compareCalmly notes the differences that stay.
 func (v verification) compareCalmly(ctx context.Context, last registry.ParsedRecordKey, listings *listings, step *Step) (s registry.State, err error) {
 	for look := range maxLooks {
 		if look > 0 {
@@ -94,25 +93,26 @@ func (v verification) compareCalmly(ctx context.Context, last registry.ParsedRec
 		if _, step.Problems, err = v.compare(ctx, s, listings); err != nil {
 			return nil, err
 		}
-		if tellUnsigned(s, step); len(step.Problems) == 0 {
+		if addUnsigned(s, step); len(step.Problems) == 0 {
 			return s, nil
 		}
 	}
 	return s, nil
 }
 
-func tellUnsigned(s registry.State, step *Step) {
+// addUnsigned notes the packages that are accepted and not signed.
+func addUnsigned(s registry.State, step *Step) {
 	provider, ok := s.(*registry.ProviderVersion)
 	if !ok {
 		return
 	}
 	if _, err := versionlog.Sums(provider); err != nil && !provider.Settled() {
-		step.tell("Some of its packages are accepted, and not served: %v.", err)
+		step.addProblem("Some of its packages are accepted, and not served: %v.", err)
 		return
 	}
 	for _, pkg := range provider.Packages {
 		if _, served := provider.Package(pkg.Platform); !served {
-			step.tell("Its package for %s is accepted, and not signed yet: larder reindex signs it.", pkg.Platform)
+			step.addProblem("Its package for %s is accepted, and not signed yet: larder reindex signs it.", pkg.Platform)
 		}
 	}
 }
@@ -126,11 +126,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// archive verifies an archive's bytes.
+// archive verifies the bytes of an archive.
 func (v verification) archive(ctx context.Context, step *Step, key string, size int64, sum string) error {
 	body, described, err := v.bucket.Open(ctx, key, "")
 	if errors.Is(err, registry.ErrNotFound) {
-		step.tell("Its archive %s is not there.", key)
+		step.addProblem("Its archive %s is not there.", key)
 		return nil
 	}
 	if err != nil {
@@ -138,7 +138,7 @@ func (v verification) archive(ctx context.Context, step *Step, key string, size 
 	}
 	defer body.Close() //nolint:errcheck // read only
 	if described.Size != size {
-		step.tell("Its archive %s has %d bytes, and was published with %d.", key, described.Size, size)
+		step.addProblem("Its archive %s has %d bytes, and was published with %d.", key, described.Size, size)
 		return nil
 	}
 	if v.quickly {
@@ -149,12 +149,12 @@ func (v verification) archive(ctx context.Context, step *Step, key string, size 
 		return fmt.Errorf("read %s: %w", key, err)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
-		step.tell("Its archive %s has sha256 %s, and was published with %s.", key, got, sum)
+		step.addProblem("Its archive %s has sha256 %s, and was published with %s.", key, got, sum)
 	}
 	return nil
 }
 
-// provider verifies packages and what is signed over them.
+// provider verifies the packages, the SHA256SUMS and the signature of a provider version.
 func (v verification) provider(ctx context.Context, s *registry.ProviderVersion, step *Step) error {
 	for _, pkg := range s.Packages {
 		if err := v.archive(ctx, step, s.Address.PackageKey(s.Version, pkg), pkg.Size, pkg.SHA256); err != nil {
@@ -173,41 +173,40 @@ func (v verification) provider(ctx context.Context, s *registry.ProviderVersion,
 		return err
 	}
 	v.release(s, document, signature, step)
-	tellSignatureThatEnds(s, signature, step)
-	return v.tellEndedTrust(ctx, s, document, signature, step)
+	noteEndingSignature(s, signature, step)
+	return v.noteEndedTrust(ctx, s, document, signature, step)
 }
 
-// document reads a SHA256SUMS or a signature. One that is not what was stored
-// is told of, and nil.
+// document reads a SHA256SUMS or a signature. If it is not what was stored, it notes that,
+// and returns nil.
 func (v verification) document(ctx context.Context, step *Step, key, sum string, limit int64) ([]byte, error) {
 	data, _, err := blob.Read(ctx, v.bucket, key, "", limit)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		step.tell("%s is not there.", key)
+		step.addProblem("%s is not there.", key)
 		return nil, nil
 	case err != nil:
 		return nil, err
 	case blob.SHA256(data) != sum:
-		step.tell("%s has sha256 %s, and not %s.", key, blob.SHA256(data), sum)
+		step.addProblem("%s has sha256 %s, and not %s.", key, blob.SHA256(data), sum)
 		return nil, nil
 	}
 	return data, nil
 }
 
-// release verifies a signature, and that the signed SHA256SUMS covers what is
-// served. A key that has expired since makes no difference: when the signature
-// was taken in, it had not.
+// release verifies a signature, and that the signed SHA256SUMS covers what is served. A key
+// may have expired since then: it had not when the signature was accepted.
 func (v verification) release(s *registry.ProviderVersion, document, signature []byte, step *Step) {
 	keys := make([]signing.PublicKey, len(s.Release.Keys))
 	for i, key := range s.Release.Keys {
 		keys[i] = signing.PublicKey{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}
 	}
 	if _, err := signing.Verify(keys, document, signature); err != nil && !errors.Is(err, signing.ErrKeyExpired) {
-		step.tell("The signature over its SHA256SUMS does not verify: %v.", err)
+		step.addProblem("The signature over its SHA256SUMS does not verify: %v.", err)
 	}
 	sums, err := shasums.Parse(document)
 	if err != nil {
-		step.tell("Its SHA256SUMS is not readable: %v.", err)
+		step.addProblem("Its SHA256SUMS is not readable: %v.", err)
 		return
 	}
 	for _, pkg := range s.Packages {
@@ -215,14 +214,14 @@ func (v verification) release(s *registry.ProviderVersion, document, signature [
 			continue
 		}
 		if err := versionlog.CheckListed(sums, s.Address.PackageFilename(s.Version, pkg.Platform), pkg.SHA256, true); err != nil {
-			step.tell("Its SHA256SUMS does not cover what is served: %v.", err)
+			step.addProblem("Its SHA256SUMS does not cover what is served: %v.", err)
 		}
 	}
 }
 
-// tellSignatureThatEnds notes that clients will refuse a signature some day, or some
-// do already. Earlier releases of the registry took such in.
-func tellSignatureThatEnds(s *registry.ProviderVersion, signature []byte, step *Step) {
+// noteEndingSignature notes that clients refuse an author's signature, or will one day.
+// Earlier releases of the registry accepted such signatures.
+func noteEndingSignature(s *registry.ProviderVersion, signature []byte, step *Step) {
 	if !s.Release.Author || s.Standing.State == registry.Withdrawn {
 		return
 	}
@@ -231,8 +230,8 @@ func tellSignatureThatEnds(s *registry.ProviderVersion, signature []byte, step *
 	}
 }
 
-// uploads verifies that every upload has its outcome, and that what is said to be
-// published is.
+// uploads verifies that every upload has an outcome, and that an upload whose outcome is
+// that it is published is what is published.
 func (v verification) uploads(ctx context.Context, after string) Walk {
 	return func(yield func(Step, error) bool) {
 		for key, err := range v.inbox.Uploads(ctx, after) {
@@ -260,7 +259,7 @@ func (v verification) upload(ctx context.Context, key string, step *Step) error 
 	}
 	for _, object := range waiting {
 		if object.Version != last.Version {
-			step.tell("What was uploaded at %s has no outcome yet: the next reconcile publishes it, within a day, and at the start of a single node.", object.Modified.UTC().Format(time.RFC3339))
+			step.addProblem("What was uploaded at %s has no outcome yet: the next reconcile publishes it, within a day, and at the start of a single node.", object.Modified.UTC().Format(time.RFC3339))
 		}
 	}
 	if last.Status != inbox.Published {
@@ -268,12 +267,12 @@ func (v verification) upload(ctx context.Context, key string, step *Step) error 
 	}
 	published, err := v.isPublished(ctx, last)
 	if err == nil && !published {
-		step.tell("Its outcome is that it is published, and what is published is something else.")
+		step.addProblem("Its outcome is that it is published, and what is published is something else.")
 	}
 	return err
 }
 
-// isPublished says whether what an outcome says is published is.
+// isPublished says whether the upload of an outcome is what is published.
 func (v verification) isPublished(ctx context.Context, o inbox.Outcome) (bool, error) {
 	u, err := inbox.ParseKey(o.Key)
 	if err != nil {
@@ -304,8 +303,8 @@ func (v verification) isPublished(ctx context.Context, o inbox.Outcome) (bool, e
 	}
 }
 
-// holdsUpload says whether the keys of an upload were taken in. Of an upload that
-// is gone nothing can be said.
+// holdsUpload says whether the keys of an upload were accepted. If the upload was deleted,
+// it says true.
 func (v verification) holdsUpload(ctx context.Context, namespace string, o inbox.Outcome) (bool, error) {
 	data, _, err := blob.Read(ctx, v.bucket, o.Key, o.Version, signing.MaxKeyFile)
 	if errors.Is(err, registry.ErrNotFound) {

@@ -1,6 +1,6 @@
-// Package upkeep walks over everything that the registry has: it brings the catalog up to
-// the records, signs what is accepted, verifies, and says what there is. What was never
-// published it hands to others.
+// Package upkeep walks over everything that the registry has. It brings the catalog up to
+// the records, signs what is accepted, verifies, and lists. It does not publish: uploads
+// without an outcome are handed to a function.
 package upkeep
 
 import (
@@ -29,8 +29,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Walks are the walks over a registry. They are safe for concurrent use, also beside
-// publishers.
+// Walks walks over a registry. It is safe for concurrent use, also while others publish.
 type Walks struct {
 	bucket blob.Bucket
 	index  catalog.Index
@@ -40,23 +39,22 @@ type Walks struct {
 	logger *slog.Logger
 }
 
-// New is the walks over a registry.
+// New makes the walks of a registry. It sends no request.
 func New(c Config) *Walks {
 	return &Walks{bucket: c.Bucket, index: c.Index, log: c.Log, keys: c.Keys, inbox: c.Inbox, logger: c.Logger}
 }
 
-// Step is what a walk came to: a version, or something else that its subject
-// names.
+// Step is one step of a walk: a version, or something else that its subject names.
 type Step struct {
-	After    string   // the cursor with which a walk goes on after this step
-	Leg      string   // what the walk goes over: "records", "catalog" or "inbox"
-	Subject  string   // such as "module acme/vpc/aws 1.2.3"
+	After    string   // the cursor to go on after this step
+	Leg      string   // what is walked over: "records", "catalog" or "inbox"
+	Subject  string   // for example "module acme/vpc/aws 1.2.3"
 	Changed  bool     // the walk changed something of it
 	Problems []string // what is wrong with it, in full sentences
-	Notes    []string // what is right with it, and should be known
+	Notes    []string // what is not wrong, and should be known
 }
 
-// Whole is the error that came with the step, if it is of the walk as a whole.
+// Whole returns the error of the step if it is an error of the whole walk, and else nil.
 func (s Step) Whole(err error) error {
 	if s.Subject == "" {
 		return err
@@ -64,12 +62,12 @@ func (s Step) Whole(err error) error {
 	return nil
 }
 
-// Walk is a walk over all versions, in an order that stays the same. With a
-// version that it could not deal with it yields the error, too, and goes on to
-// the next one; with an error of the whole it yields no subject, and ends.
+// Walk yields the steps of a walk, in an order that stays the same. If a step fails, it is
+// yielded with its error, and the walk goes on. If the whole walk fails, it yields the error
+// with a step without a subject, and ends.
 type Walk = iter.Seq2[Step, error]
 
-// versions walks over the records of all versions that come after a cursor.
+// versions walks over the records of all versions after a cursor.
 func (w *Walks) versions(ctx context.Context, after string, do func(last registry.ParsedRecordKey, step *Step) error) Walk {
 	return func(yield func(Step, error) bool) {
 		for last, err := range w.log.LastRecords(ctx, registry.RecordsPrefix, after) {
@@ -93,13 +91,13 @@ const (
 	inboxLeg   = "inbox"
 )
 
-// leg is one of the walks that a longer one is made of.
+// leg is a part of a longer walk.
 type leg struct {
-	name string // with which the leg's cursors begin
+	name string // the leg's cursors begin with it
 	from func(after string) Walk
 }
 
-// chain is one walk after the other.
+// chain walks one leg after the other.
 func chain(after string, legs ...leg) Walk {
 	return func(yield func(Step, error) bool) {
 		name, rest, _ := strings.Cut(after, ":")

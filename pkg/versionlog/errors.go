@@ -7,14 +7,13 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog"
 )
 
-// recordsError is an error in what the records of a version hold. Others come from what
-// they are read from or written to.
+// recordsError says that the records of a version are wrong. Other errors are of the storage.
 type recordsError struct{ error }
 
 func (e recordsError) Unwrap() error { return e.error }
 
-// IsOfVersion says whether an error is of one version, whatever there is besides:
-// its records, or that there is no room for it.
+// IsOfVersion says whether an error is about one version: its records are wrong, or there
+// is no room for it. Any other error may be about all versions.
 func IsOfVersion(err error) bool {
 	var records recordsError
 	var unsignable *UnsignableError

@@ -1,5 +1,5 @@
-// Package versionlog is the log of a version and the catalog that follows it: it reads
-// and extends the records, signs what they accept, and lists the state that they add up to.
+// Package versionlog reads and extends the log of a version: its records. It signs what the
+// records accept, and brings the catalog up to them.
 package versionlog
 
 import (
@@ -19,9 +19,9 @@ const (
 	// maxRecord is the largest record, in bytes.
 	maxRecord = 16 << 20
 
-	// maxAttempts is how often a record is tried under the next number.
-	// Each failed try means that another writer of the same version went
-	// on, and a version has few.
+	// maxAttempts is how often a record is tried under the next number. Each
+	// failure means that another writer of the same version was first, and a
+	// version has few writers.
 	maxAttempts = 1000
 )
 
@@ -33,8 +33,8 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Log is the logs of all versions. It is safe for concurrent use, also together with
-// others on the same bucket and catalog.
+// Log has the logs of all versions. It is safe for concurrent use, also together with
+// other processes on the same bucket and catalog.
 type Log struct {
 	bucket blob.Bucket
 	index  catalog.Index
@@ -42,15 +42,15 @@ type Log struct {
 	signer atomic.Pointer[Signer]
 }
 
-// New is the logs in a bucket.
+// New opens the logs in a bucket. It sends no request.
 func New(c Config) *Log {
 	l := &Log{bucket: c.Bucket, index: c.Index, log: c.Log}
 	l.UseSigner(c.Signer)
 	return l
 }
 
-// Load fills a state of which nothing is known but the version: with what the
-// catalog has of it, and the records since. Where there are none, it stays at revision 0.
+// Load fills a new state with what the catalog has of its version, and with the records
+// since then. If there are no records, the state stays at revision 0.
 func (l *Log) Load(ctx context.Context, s registry.State) error {
 	if err := l.index.Load(ctx, s, nil); err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return fmt.Errorf("catalog: %w", err)
@@ -58,7 +58,7 @@ func (l *Log) Load(ctx context.Context, s registry.State) error {
 	return l.CatchUp(ctx, s)
 }
 
-// Put stores a state in the catalog, which lists it.
+// Put stores a state in the catalog, and lists it there.
 func (l *Log) Put(ctx context.Context, s registry.State) error {
 	if err := l.index.Put(ctx, s); err != nil {
 		return fmt.Errorf("catalog: %w", err)
@@ -96,9 +96,9 @@ func (l *Log) Record(ctx context.Context, key string) (r registry.Record, err er
 	return r, nil
 }
 
-// Extend adds a record to the log. What it is, next decides on the state: nil
-// when there is nothing to add, an error when there must not be. Where another
-// writer was first, its record is applied and next decides again.
+// Extend adds the record that next returns to the log. next decides by the state: it
+// returns nil if there is nothing to add, and an error if nothing may be added. If another
+// writer is first, Extend applies that record to the state and calls next again.
 func (l *Log) Extend(ctx context.Context, s registry.State, next func() (*registry.Record, error)) error {
 	for range maxAttempts {
 		r, err := next()
@@ -124,7 +124,7 @@ func (l *Log) Extend(ctx context.Context, s registry.State, next func() (*regist
 	return fmt.Errorf("record %s: others were first %d times", s.NextRecordKey(), maxAttempts)
 }
 
-// FromRecords is a version as its records alone say it is.
+// FromRecords returns the state of a version from its records alone.
 func (l *Log) FromRecords(ctx context.Context, last registry.ParsedRecordKey) (registry.State, error) {
 	s := last.New()
 	if err := l.CatchUp(ctx, s); err != nil {

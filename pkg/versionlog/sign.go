@@ -14,18 +14,18 @@ type Signer interface {
 	// Sign makes a binary detached OpenPGP signature.
 	Sign(ctx context.Context, document []byte) ([]byte, error)
 
-	// PublicKey is the key that verifies it.
+	// PublicKey is the key that verifies the signatures.
 	PublicKey() signing.PublicKey
 }
 
 // PublicKey is the key that verifies what the registry signs from now on.
 func (l *Log) PublicKey() signing.PublicKey { return (*l.signer.Load()).PublicKey() }
 
-// UseSigner makes the registry sign with another key from now on. What is signed
-// stays signed as it is, until [Log.Resign].
+// UseSigner makes the registry sign with another key from now on. Signatures stay, until
+// [Log.Resign].
 func (l *Log) UseSigner(s Signer) { l.signer.Store(&s) }
 
-// OwnKeys is every key that the registry has ever signed with.
+// OwnKeys returns every key that the registry has ever signed with.
 func (l *Log) OwnKeys(ctx context.Context) ([]signing.PublicKey, error) {
 	var keys []signing.PublicKey
 	for object, err := range l.bucket.List(ctx, registry.OwnKeysPrefix, "") {
@@ -45,8 +45,8 @@ func (l *Log) OwnKeys(ctx context.Context) ([]signing.PublicKey, error) {
 	return keys, nil
 }
 
-// Settle makes everything that was accepted of a version served: it signs where
-// that is still to be done, and brings the catalog up to the log.
+// Settle makes everything that is accepted of a version servable: it signs what is not
+// signed yet, and brings the catalog up to the log.
 //
 // Errors: [*UnsignableError].
 func (l *Log) Settle(ctx context.Context, s *registry.ProviderVersion) error {
@@ -56,7 +56,7 @@ func (l *Log) Settle(ctx context.Context, s *registry.ProviderVersion) error {
 	return l.Put(ctx, s)
 }
 
-// Sign signs what is accepted and not yet signed.
+// Sign signs what is accepted and not signed yet.
 //
 // Errors: [*UnsignableError].
 func (l *Log) Sign(ctx context.Context, s *registry.ProviderVersion) error {
@@ -68,14 +68,14 @@ func (l *Log) Sign(ctx context.Context, s *registry.ProviderVersion) error {
 	})
 }
 
-// signRecord makes and stores a SHA256SUMS over all accepted packages, signed
-// with the registry's own key. Its record makes it the one that is served.
+// signRecord stores a SHA256SUMS of all accepted packages, signed with the registry's own
+// key, and returns the record with which it is served.
 func (l *Log) signRecord(ctx context.Context, s *registry.ProviderVersion) (*registry.Record, error) {
 	document, err := Sums(s)
 	if err != nil {
 		return nil, err
 	}
-	signer := *l.signer.Load() // the same for signature and key, whatever comes
+	signer := *l.signer.Load() // once: another key may come between signature and public key
 	signature, err := signer.Sign(ctx, document.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("sign SHA256SUMS: %w", err)
@@ -90,8 +90,8 @@ func (l *Log) signRecord(ctx context.Context, s *registry.ProviderVersion) (*reg
 	return &registry.Record{Kind: registry.KindRelease, Version: s.Version, Release: &release}, nil
 }
 
-// StoreRelease puts a SHA256SUMS and its signature where they are served from,
-// under keys that hold their hashes, and notes the hashes in the release.
+// StoreRelease stores a SHA256SUMS and its signature under the keys that they are served
+// from, and returns the release with their hashes.
 func (l *Log) StoreRelease(ctx context.Context, s *registry.ProviderVersion, document, signature []byte, r registry.Release) (registry.Release, error) {
 	r.SHA256, r.Signature = blob.SHA256(document), blob.SHA256(signature)
 	for key, data := range map[string][]byte{
@@ -105,8 +105,8 @@ func (l *Log) StoreRelease(ctx context.Context, s *registry.ProviderVersion, doc
 	return r, nil
 }
 
-// Resign signs a version anew where the registry signed it with another key than the
-// one it has now, and says whether it did. What authors signed stays.
+// Resign signs a version anew if the registry signed it with another key than its present
+// one, and says whether it did. Signatures of authors stay.
 func (l *Log) Resign(ctx context.Context, s *registry.ProviderVersion) (changed bool, err error) {
 	if err := l.Load(ctx, s); err != nil {
 		return false, err

@@ -7,15 +7,15 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// SetStanding deprecates, withdraws or restores a version, and returns its entry as it
-// is then, and whether that is a change.
+// SetStanding deprecates, withdraws or restores a version. It returns the new entry of the
+// version, and whether it changed.
 //
-// Errors: [registry.ErrNotFound] when it is not published, and a [*Refusal].
-// After any other one it is not known what holds; the same call finds out.
+// Errors: [registry.ErrNotFound] if the version is not published, and [*Refusal]. After
+// any other error the change may have been made; call it again.
 func (l *Log) SetStanding(ctx context.Context, version registry.Subject, to registry.Standing) (registry.Listed, bool, error) {
 	s := version.New()
 	err := l.Load(ctx, s)
-	if err == nil && !published(s) {
+	if err == nil && !isPublished(s) {
 		err = registry.ErrNotFound
 	}
 	if err != nil {
@@ -36,21 +36,21 @@ func (l *Log) SetStanding(ctx context.Context, version registry.Subject, to regi
 	return s.Listed(), changed, err
 }
 
-// published says whether there is anything of a version that could be installed.
-func published(s registry.State) bool {
+// isPublished says whether a version has anything to install.
+func isPublished(s registry.State) bool {
 	if s, ok := s.(*registry.ProviderVersion); ok {
 		return len(s.Packages) > 0
 	}
 	return s.Listed().Revision > 0
 }
 
-// Refusal says why a version cannot stand as it was asked for.
+// Refusal says why a version cannot get a standing.
 type Refusal struct{ reason string }
 
 func (r *Refusal) Error() string { return r.reason }
 
-// standingRecord is the record that makes a version stand otherwise, or nil
-// where it stands so already.
+// standingRecord returns the record that changes the standing of a version, or nil if the
+// version has that standing already.
 func standingRecord(version registry.Listed, to registry.Standing) (*registry.Record, error) {
 	now, restored := version.Standing, to.State == registry.Restored
 	switch {

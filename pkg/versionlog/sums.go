@@ -7,7 +7,7 @@ import (
 	"github.com/larder-registry/larder/pkg/shasums"
 )
 
-// Sums is a SHA256SUMS over all accepted packages.
+// Sums returns a SHA256SUMS of all accepted packages.
 //
 // Errors: [*UnsignableError].
 func Sums(s *registry.ProviderVersion) (shasums.Sums, error) {
@@ -22,7 +22,7 @@ func Sums(s *registry.ProviderVersion) (shasums.Sums, error) {
 	return document, nil
 }
 
-// UnsignableError says that no SHA256SUMS has room for the packages of a version.
+// UnsignableError says that a version has more packages than fit into a SHA256SUMS.
 type UnsignableError struct {
 	packages int
 	version  registry.Subject
@@ -35,7 +35,8 @@ func (e *UnsignableError) Error() string {
 
 func (e *UnsignableError) Unwrap() error { return e.cause }
 
-// CheckListed says how an author's SHA256SUMS contradicts a file, if it does.
+// CheckListed returns an error if an author's SHA256SUMS lists a file with another sha256,
+// or if it must list the file and does not.
 func CheckListed(sums shasums.Sums, name, sha256 string, must bool) error {
 	listed, ok := sums.SHA256(name)
 	switch {

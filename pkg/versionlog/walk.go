@@ -7,8 +7,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// LastRecords is the last record of every version under a prefix whose last record
-// comes after a key.
+// LastRecords yields the key of the last record of every version under a prefix, if it comes
+// after the key after.
 func (l *Log) LastRecords(ctx context.Context, prefix, after string) iter.Seq2[registry.ParsedRecordKey, error] {
 	return func(yield func(registry.ParsedRecordKey, error) bool) {
 		var last registry.ParsedRecordKey
