@@ -15,9 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"go.etcd.io/bbolt"
-
 	"github.com/larder-registry/larder/internal/dynamotest"
+	"go.etcd.io/bbolt"
 )
 
 // breakable is a registry of the test's own. The test changes its storage in ways for which nobody has the rights.

@@ -10,11 +10,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mattn/go-isatty"
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/node/backup"
 	"github.com/larder-registry/larder/internal/shell"
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
 )
 
 // standardStream is the name of standard input and output.

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/check/findings"
+	"github.com/spf13/cobra"
 )
 
 // What is wrong with a command line is said before anything is done.

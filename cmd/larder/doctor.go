@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/check/doctor"
 	"github.com/larder-registry/larder/internal/check/findings"
+	"github.com/spf13/cobra"
 )
 
 func newDoctorCommand() *cobra.Command {

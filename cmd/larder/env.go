@@ -7,10 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/envfile"
+	"github.com/spf13/cobra"
 )
 
 func newEnvCommand() *cobra.Command {

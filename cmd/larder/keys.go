@@ -8,11 +8,10 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
 	"github.com/larder-registry/larder/pkg/control"
+	"github.com/spf13/cobra"
 )
 
 func newKeysCommand() *cobra.Command {

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/pkg/control"
+	"github.com/spf13/cobra"
 )
 
 func newDistrustCommand() *cobra.Command {

@@ -3,12 +3,11 @@ package main
 import (
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
 	"github.com/larder-registry/larder/internal/shell"
 	"github.com/larder-registry/larder/pkg/control"
+	"github.com/spf13/cobra"
 )
 
 func newRotateCommand() *cobra.Command {

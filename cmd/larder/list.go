@@ -9,13 +9,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/printable"
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/spf13/cobra"
 )
 
 func newListCommand() *cobra.Command {

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/check/doctor"
 	"github.com/larder-registry/larder/internal/transfer/mirror"
 	"github.com/larder-registry/larder/internal/transfer/netmirror"
 	"github.com/larder-registry/larder/internal/transfer/upload"
 	"github.com/larder-registry/larder/pkg/upstream"
+	"github.com/spf13/cobra"
 )
 
 // inboxNeeds says what a command needs that uploads to a mirror.

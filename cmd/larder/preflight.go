@@ -4,11 +4,10 @@ import (
 	"context"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/awsconfig"
 	"github.com/larder-registry/larder/internal/check/findings"
 	"github.com/larder-registry/larder/internal/check/preflight"
+	"github.com/spf13/cobra"
 )
 
 func newPreflightCommand() *cobra.Command {

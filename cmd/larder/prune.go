@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/node/prune"
 	"github.com/larder-registry/larder/internal/printable"
 	"github.com/larder-registry/larder/internal/size"
 	"github.com/larder-registry/larder/pkg/inbox"
+	"github.com/spf13/cobra"
 )
 
 func newPruneCommand() *cobra.Command {
@@ -65,7 +64,7 @@ func runPrune(cmd *cobra.Command, folder string, days int, dryRun bool) (err err
 	}
 	total, err := prune.Run(cmd.Context(), prune.Options{
 		Bucket: bucket,
-		Inbox:  inbox.New(inbox.Config{Bucket: bucket, Log: quietLogger(cmd), KeysAreFiles: true}),
+		Inbox:  inbox.New(inbox.Config{Bucket: bucket, Logger: quietLogger(cmd), KeysAreFiles: true}),
 		Days:   days, Now: time.Now(), DryRun: dryRun,
 		Each: func(i prune.Item) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%-11s  %s  %s  %s\n", i.What, i.Modified.UTC().Format(time.DateOnly), size.Of(i.Size), printable.Text(i.Key))

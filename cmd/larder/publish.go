@@ -9,12 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/internal/transfer/upload"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/spf13/cobra"
 )
 
 // outcomeTimeout is how long a command waits for outcomes, which take seconds.

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/mattn/go-isatty"
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
 	"github.com/larder-registry/larder/internal/shell"
 	"github.com/larder-registry/larder/pkg/control"
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
 )
 
 // whichRegistry says which registry a command asks.

@@ -8,10 +8,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/larder-registry/larder/internal/check/findings"
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
-
-	"github.com/larder-registry/larder/internal/check/findings"
 )
 
 // report runs checks and prints their findings: each at once, or all at the end as

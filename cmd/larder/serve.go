@@ -3,10 +3,9 @@ package main
 import (
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/node/serve"
 	"github.com/larder-registry/larder/internal/node/settings"
+	"github.com/spf13/cobra"
 )
 
 func newServeCommand() *cobra.Command {

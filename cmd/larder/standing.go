@@ -3,11 +3,10 @@ package main
 import (
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/spf13/cobra"
 )
 
 // standingText is part of the help of all three commands.

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"os/user"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
+	"github.com/spf13/cobra"
 )
 
 func newTokenCreateCommand() *cobra.Command {

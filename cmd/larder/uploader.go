@@ -8,11 +8,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/control"
+	"github.com/spf13/cobra"
 )
 
 // whichUploaders says which registry a command asks about uploaders.

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/printable"
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/inbox"
+	"github.com/spf13/cobra"
 )
 
 // uploadStatuses are the values that --status takes.

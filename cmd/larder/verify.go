@@ -4,11 +4,10 @@ import (
 	"errors"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
 	"github.com/larder-registry/larder/pkg/control"
+	"github.com/spf13/cobra"
 )
 
 func newVerifyCommand() *cobra.Command {

@@ -50,10 +50,10 @@ func newFunction(logger *slog.Logger) (*publishevents.Function, error) {
 			return nil, err
 		}
 		return publishing.New(publishing.Config{
-			Bucket: blobs, Index: catalog, Signer: key, Scratch: os.TempDir(), Log: logger,
+			Bucket: blobs, Index: catalog, Signer: key, Scratch: os.TempDir(), Logger: logger,
 			Hostname: env.Hostname, Announce: topic.New(env).Announce,
 		}), nil // a deployment changes the key
 	}
 	uploads := queue.New(env, env.QueueURL)
-	return publishevents.New(publishevents.Config{Bucket: env.Bucket, Open: open, Send: uploads.Send, Postpone: uploads.Postpone, Log: logger}), nil
+	return publishevents.New(publishevents.Config{Bucket: env.Bucket, Open: open, Send: uploads.Send, Postpone: uploads.Postpone, Logger: logger}), nil
 }

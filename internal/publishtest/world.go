@@ -133,7 +133,7 @@ func (w *World) telling(b blob.Bucket, i catalog.Index, s versionlog.Signer, ann
 // Config is that of a publisher on the world's own bucket and catalog, which nobody
 // hears.
 func (w *World) Config() publishing.Config {
-	return publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: w.TempDir(), Log: slog.New(slog.DiscardHandler)}
+	return publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: w.TempDir(), Logger: slog.New(slog.DiscardHandler)}
 }
 
 // Audience hears the outcomes that are announced.

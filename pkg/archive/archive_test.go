@@ -21,10 +21,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/larder-registry/larder/internal/archivetest"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
-
-	"github.com/larder-registry/larder/internal/archivetest"
 )
 
 func TestFormat(t *testing.T) {

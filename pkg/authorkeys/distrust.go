@@ -49,6 +49,6 @@ func (k *Keys) Distrust(ctx context.Context, fingerprint string) (changed bool, 
 	if err := blob.Keep(ctx, k.config.Bucket, registry.DistrustedKeyKey(fingerprint), data); err != nil {
 		return false, err
 	}
-	k.config.Log.WarnContext(ctx, "an author's key is not trusted for new releases any more", "fingerprint", fingerprint)
+	k.config.Logger.WarnContext(ctx, "an author's key is not trusted for new releases any more", "fingerprint", fingerprint)
 	return true, nil
 }

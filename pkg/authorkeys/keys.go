@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Bucket blob.Bucket
 	OwnKey func() signing.PublicKey // the registry's present key, which is not an author's
-	Log    *slog.Logger
+	Logger *slog.Logger
 }
 
 // Keys has the authors' keys in a bucket. It is safe for concurrent use.
@@ -47,7 +47,7 @@ func (k *Keys) forms(ctx context.Context, namespace string) ([]signing.PublicKey
 		}
 		file, err := signing.ReadKeyFile(data)
 		if err != nil { // by rules that are newer than the key
-			k.config.Log.WarnContext(ctx, "an author's key cannot be used", "key", object.Key, "reason", err.Error())
+			k.config.Logger.WarnContext(ctx, "an author's key cannot be used", "key", object.Key, "reason", err.Error())
 			_, fingerprint, _ := registry.ParseAuthorKeyKey(object.Key)
 			unreadable[fingerprint] = true
 		}

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/go-jose/go-jose/v4"
-
 	"github.com/larder-registry/larder/pkg/access"
 )
 

@@ -9,9 +9,8 @@ import (
 	"regexp"
 	"slices"
 
-	"golang.org/x/oauth2"
-
 	"github.com/larder-registry/larder/pkg/access"
+	"golang.org/x/oauth2"
 )
 
 // ProviderConfig is the registry's registration at the provider that people log in with.

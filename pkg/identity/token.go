@@ -11,7 +11,6 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	strictjson "github.com/go-jose/go-jose/v4/json"
 	"github.com/go-jose/go-jose/v4/jwt"
-
 	"github.com/larder-registry/larder/pkg/access"
 )
 

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/internal/assembly/publishing"
+	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 )
@@ -22,7 +21,7 @@ func (w *world) announcing(fail *bool) (p *publishtest.Parts, announced func() [
 	var statuses []inbox.Status
 	var log bytes.Buffer
 	p = publishtest.Assemble(publishing.Config{
-		Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: w.TempDir(), Log: slog.New(slog.NewJSONHandler(&log, nil)),
+		Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: w.TempDir(), Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 		Announce: func(_ context.Context, o inbox.Outcome) error {
 			if *fail {
 				return publishtest.ErrFault

@@ -14,7 +14,7 @@ import (
 // Config is what an [Inbox] works with. Bucket and Log are required.
 type Config struct {
 	Bucket blob.Bucket
-	Log    *slog.Logger
+	Logger *slog.Logger
 
 	// KeysAreFiles says that the bucket keeps objects as files. There an outcome
 	// that cannot be stored because of [blob.ErrInTheWay] is stored by its hash.

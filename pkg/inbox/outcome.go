@@ -90,7 +90,7 @@ func (i *Inbox) tag(ctx context.Context, o Outcome) error {
 	err := i.config.Bucket.Tag(ctx, o.Key, o.Version, tags)
 	switch {
 	case errors.Is(err, blob.ErrTagsFull):
-		i.config.Log.WarnContext(ctx, "the upload has no room for the tags of its outcome", "key", o.Key, "version_id", o.Version, "by", o.By)
+		i.config.Logger.WarnContext(ctx, "the upload has no room for the tags of its outcome", "key", o.Key, "version_id", o.Version, "by", o.By)
 	case errors.Is(err, registry.ErrNotFound): // deleted meanwhile
 	case err != nil:
 		return fmt.Errorf("tag %s: %w", o.Key, err)
@@ -109,5 +109,5 @@ func (i *Inbox) logOutcome(ctx context.Context, o Outcome) {
 	if len(o.Warnings) > 0 {
 		fields = append(fields, "warnings", o.Warnings)
 	}
-	i.config.Log.Log(ctx, level, "upload "+string(o.Status), fields...)
+	i.config.Logger.Log(ctx, level, "upload "+string(o.Status), fields...)
 }

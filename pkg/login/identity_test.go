@@ -19,7 +19,6 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
-
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/identity"
 )

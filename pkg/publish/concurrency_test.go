@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"

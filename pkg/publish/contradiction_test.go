@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 )

@@ -22,10 +22,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/dynamotest"
+	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -237,7 +236,7 @@ func (j largeJob) publish(r *largeResult) error {
 		return err
 	}
 	defer index.Close()
-	publisher := publishtest.Assemble(publishing.Config{Bucket: bucket, Index: index, Signer: key, Scratch: j.Folder, Log: slog.New(slog.DiscardHandler)})
+	publisher := publishtest.Assemble(publishing.Config{Bucket: bucket, Index: index, Signer: key, Scratch: j.Folder, Logger: slog.New(slog.DiscardHandler)})
 	started := time.Now()
 	if r.Outcome, err = publisher.Publish(ctx, blob.Object{Key: j.Key, Version: j.Version}); err != nil {
 		return err

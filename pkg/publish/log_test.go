@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/logtest"
+	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -29,7 +28,7 @@ import (
 func (w *world) logging(i catalog.Index) (p *publishtest.Parts, logged func() []string) {
 	var log bytes.Buffer
 	p = publishtest.Assemble(publishing.Config{
-		Bucket: w.Bucket, Index: i, Signer: w.Key, Scratch: w.TempDir(), Log: logtest.Timeless(&log),
+		Bucket: w.Bucket, Index: i, Signer: w.Key, Scratch: w.TempDir(), Logger: logtest.Timeless(&log),
 	})
 	return p, func() (lines []string) {
 		for line := range strings.Lines(log.String()) {

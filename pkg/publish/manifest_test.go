@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
+	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
@@ -174,7 +173,7 @@ func TestWhatIsNoMirroredPackage(t *testing.T) {
 func TestTheRegistryDoesNotMirrorItself(t *testing.T) {
 	w := newWorld(t)
 	w.Parts = publishtest.Assemble(publishing.Config{
-		Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
 		Hostname: "registry.example.com",
 	})
 	for _, hostname := range []string{"registry.example.com", "Registry.Example.COM"} {

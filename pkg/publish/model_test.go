@@ -9,13 +9,11 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/publishtest"
-
-	"golang.org/x/mod/sumdb/dirhash"
-
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/signing"
+	"golang.org/x/mod/sumdb/dirhash"
 )
 
 // sent is one upload, as its sender knows it.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -89,7 +88,7 @@ func TestWarningsOfModules(t *testing.T) {
 	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	var log bytes.Buffer
 	config := w.Config()
-	config.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	config.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	w.Parts = publishtest.Assemble(config)
 	const key = "modules/acme/vpc/aws/1.0.0.zip"
 	body := publishtest.ZipOf(map[string]string{"main.tf": "", "terraform.tfstate": "{}"})

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
+	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -245,7 +244,7 @@ func TestAReconcileLogsWhatItCannotTell(t *testing.T) {
 	w.S3.Upload(t, key, publishtest.Widget("a"), nil)
 	w.Put(registry.OutcomeKey(key), []byte("no outcome"))
 	var log bytes.Buffer
-	p := publishtest.Assemble(publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	p := publishtest.Assemble(publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if _, err := p.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, blob.Object) error { return nil }); err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"

@@ -17,9 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/internal/assembly/publishing"
+	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -149,7 +148,7 @@ func (calm) Call(_ string, do func() error) error {
 func (r *randomRun) publisher(c publishtest.Caller) *publishtest.Parts {
 	return publishtest.Assemble(publishing.Config{
 		Bucket: publishtest.FaultyBucket{Caller: c, Bucket: r.bucket}, Index: publishtest.FaultyIndex{Caller: c, Index: r.index}, Signer: publishtest.FaultySigner{Caller: c, Key: r.key},
-		Scratch: r.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Scratch: r.TempDir(), Logger: slog.New(slog.DiscardHandler),
 	})
 }
 

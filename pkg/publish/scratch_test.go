@@ -14,9 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/internal/assembly/publishing"
+	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
@@ -49,7 +48,7 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	folder := t.TempDir()
 	publishing := func(b blob.Bucket) *publishtest.Parts {
-		return publishtest.Assemble(publishing.Config{Bucket: b, Index: w.Index, Signer: w.Key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
+		return publishtest.Assemble(publishing.Config{Bucket: b, Index: w.Index, Signer: w.Key, Scratch: folder, Logger: slog.New(slog.DiscardHandler)})
 	}
 	for key, body := range map[string][]byte{
 		publishtest.PackageKey("1.0.0", "linux_amd64"): publishtest.Widget("a"),
@@ -79,7 +78,7 @@ func TestNoScratchFileStaysOpen(t *testing.T) {
 func TestAllOrNothingWithoutScratchSpace(t *testing.T) {
 	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	folder := filepath.Join(t.TempDir(), "not", "there")
-	p := publishtest.Assemble(publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: folder, Log: slog.New(slog.DiscardHandler)})
+	p := publishtest.Assemble(publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: folder, Logger: slog.New(slog.DiscardHandler)})
 	for key, body := range map[string][]byte{publishtest.PackageKey("1.0.0", "linux_amd64"): publishtest.Widget("a"), "modules/acme/vpc/aws/1.0.0.zip": publishtest.ZipOf(map[string]string{"main.tf": ""})} {
 		outcome, err := p.Publish(t.Context(), blob.Object{Key: key, Version: w.S3.Upload(t, key, body, nil)})
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "scratch space: ") || outcome.Status != "" {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/publishtest"
-
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"

@@ -31,7 +31,7 @@ type Fetcher struct {
 	Source  Source
 	Inbox   Inbox
 	Scratch string // a folder with room for the largest package times the number of them at once
-	Log     *slog.Logger
+	Logger  *slog.Logger
 }
 
 // Fetch brings one package, unless it is in the inbox already. Before it uploads anything,
@@ -43,7 +43,7 @@ func (f *Fetcher) Fetch(ctx context.Context, w Wanted) error {
 	key := w.Provider.UploadKey(w.Provider.PackageFilename(w.Version, w.Platform))
 	switch _, err := f.Inbox.Head(ctx, key); {
 	case err == nil:
-		f.Log.InfoContext(ctx, "a package that the mirror lacks is in the inbox already: its outcome says why it is not published", "key", key)
+		f.Logger.InfoContext(ctx, "a package that the mirror lacks is in the inbox already: its outcome says why it is not published", "key", key)
 		return nil
 	case !errors.Is(err, registry.ErrNotFound):
 		return fmt.Errorf("look for %s in the inbox: %w", key, err)
@@ -79,6 +79,6 @@ func (f *Fetcher) upload(ctx context.Context, p upstream.Package, key string) er
 	if err := f.Inbox.Put(ctx, key, io.NewSectionReader(file, 0, size), size); err != nil {
 		return fmt.Errorf("upload it: %w", err)
 	}
-	f.Log.InfoContext(ctx, "fetched a package for the mirror", "key", key, "size", size, "sha256", p.SHA256)
+	f.Logger.InfoContext(ctx, "fetched a package for the mirror", "key", key, "size", size, "sha256", p.SHA256)
 	return nil
 }

@@ -57,7 +57,7 @@ type Config struct {
 	// again as long as the mirror does not have the package.
 	Want func(ctx context.Context, w Wanted) error
 
-	Log *slog.Logger
+	Logger *slog.Logger
 }
 
 // Puller asks origins for what a mirror does not have. It is safe for concurrent
@@ -125,7 +125,7 @@ func (p *Puller) Packages(ctx context.Context, a registry.ProviderAddress, v reg
 		}
 		offers = append(offers, protocol.Offer{Platform: pkg.Platform, URL: pkg.URL, SHA256: pkg.SHA256})
 		if err := p.Want(ctx, Wanted{pkg.Address, pkg.Version, pkg.Platform}); err != nil {
-			p.Log.ErrorContext(ctx, "a package of another registry is not fetched now; the next client that asks for it tries again", "provider", a.String(), "error", err)
+			p.Logger.ErrorContext(ctx, "a package of another registry is not fetched now; the next client that asks for it tries again", "provider", a.String(), "error", err)
 		}
 	}
 	return offers
@@ -220,9 +220,9 @@ func (p *Puller) ask(ctx context.Context, a registry.ProviderAddress, question f
 	switch {
 	case err == nil, errors.Is(err, registry.ErrNotFound), errors.Is(err, errSilent):
 	case errors.As(err, &untrusted):
-		p.Log.ErrorContext(ctx, "what the origin of a provider says is not to be trusted, and nothing of it is offered", "provider", a.String(), "error", err)
+		p.Logger.ErrorContext(ctx, "what the origin of a provider says is not to be trusted, and nothing of it is offered", "provider", a.String(), "error", err)
 	default:
-		p.Log.WarnContext(ctx, "the origin of a provider does not answer; the mirror offers what it has", "provider", a.String(), "error", err)
+		p.Logger.WarnContext(ctx, "the origin of a provider does not answer; the mirror offers what it has", "provider", a.String(), "error", err)
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func newPuller(t *testing.T, o *origin, log io.Writer) (p *Puller, wanted *[]str
 	var mu sync.Mutex
 	wanted = new([]string)
 	return New(Config{
-		Upstream: o, Patterns: patterns, Platforms: []registry.Platform{linux, darwin}, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Upstream: o, Patterns: patterns, Platforms: []registry.Platform{linux, darwin}, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Want: func(_ context.Context, w Wanted) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -609,7 +609,7 @@ func TestFetch(t *testing.T) {
 		for n := 1; n <= len(all)+1; n++ {
 			var log bytes.Buffer
 			s := &steps{keys: map[string]string{}, n: n, err: err, has: []upstream.Package{{URL: "https://origin.example/1"}}, source: "archive"}
-			f := &Fetcher{Source: s, Inbox: s, Scratch: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))}
+			f := &Fetcher{Source: s, Inbox: s, Scratch: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))}
 			got := f.Fetch(t.Context(), w)
 			left, dirErr := os.ReadDir(f.Scratch)
 			if dirErr != nil || len(left) > 0 {
@@ -636,7 +636,7 @@ func TestFetch(t *testing.T) {
 // An origin that has no such package leaves nothing to fetch.
 func TestFetchOfNothing(t *testing.T) {
 	s := &steps{keys: map[string]string{}}
-	f := &Fetcher{Source: s, Inbox: s, Scratch: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
+	f := &Fetcher{Source: s, Inbox: s, Scratch: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
 	w := Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux}
 	if err := f.Fetch(t.Context(), w); !errors.Is(err, registry.ErrNotFound) || !strings.Contains(err.Error(), w.String()) || len(s.calls) != 2 {
 		t.Errorf("%v, after %q", err, s.calls)
@@ -646,7 +646,7 @@ func TestFetchOfNothing(t *testing.T) {
 // Without room for it, nothing is downloaded.
 func TestFetchWithoutScratchSpace(t *testing.T) {
 	s := &steps{keys: map[string]string{}, has: []upstream.Package{{URL: "https://origin.example/1"}}}
-	f := &Fetcher{Source: s, Inbox: s, Scratch: filepath.Join(t.TempDir(), "missing"), Log: slog.New(slog.DiscardHandler)}
+	f := &Fetcher{Source: s, Inbox: s, Scratch: filepath.Join(t.TempDir(), "missing"), Logger: slog.New(slog.DiscardHandler)}
 	err := f.Fetch(t.Context(), Wanted{address(t, "registry.terraform.io/hashicorp/time"), mustVersion("1.0.0"), linux})
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "scratch space") || len(s.calls) != 2 {
 		t.Errorf("%v, after %q", err, s.calls)

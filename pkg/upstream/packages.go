@@ -6,9 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/larder-registry/larder/pkg/registry"
+	"golang.org/x/sync/errgroup"
 )
 
 // packages finds the packages that the origin has.

@@ -30,7 +30,7 @@ type Config struct {
 	Bucket blob.Bucket
 	Index  catalog.Index
 	Signer Signer
-	Log    *slog.Logger
+	Logger *slog.Logger
 }
 
 // Log has the logs of all versions. It is safe for concurrent use, also together with
@@ -38,13 +38,13 @@ type Config struct {
 type Log struct {
 	bucket blob.Bucket
 	index  catalog.Index
-	log    *slog.Logger
+	logger *slog.Logger
 	signer atomic.Pointer[Signer]
 }
 
 // New opens the logs in a bucket. It sends no request.
 func New(c Config) *Log {
-	l := &Log{bucket: c.Bucket, index: c.Index, log: c.Log}
+	l := &Log{bucket: c.Bucket, index: c.Index, logger: c.Logger}
 	l.UseSigner(c.Signer)
 	return l
 }

@@ -31,7 +31,7 @@ func (l *Log) SetStanding(ctx context.Context, version registry.Subject, to regi
 		err = l.index.Put(ctx, s)
 	}
 	if changed && err == nil {
-		l.log.InfoContext(ctx, "version "+string(to.State), "subject", s.Subject().String(), "message", to.Message)
+		l.logger.InfoContext(ctx, "version "+string(to.State), "subject", s.Subject().String(), "message", to.Message)
 	}
 	return s.Listed(), changed, err
 }

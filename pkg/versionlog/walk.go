@@ -19,7 +19,7 @@ func (l *Log) LastRecords(ctx context.Context, prefix, after string) iter.Seq2[r
 			}
 			key, err := registry.ParseRecordKey(object.Key)
 			if err != nil {
-				l.log.WarnContext(ctx, "an object among the records is none", "key", object.Key)
+				l.logger.WarnContext(ctx, "an object among the records is none", "key", object.Key)
 				continue
 			}
 			if last.Sequence > 0 && last.LogPrefix() != key.LogPrefix() && !yield(last, nil) {

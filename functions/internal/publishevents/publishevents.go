@@ -66,7 +66,7 @@ type Config struct {
 	// Postpone makes the queue deliver a failed message again after a while.
 	Postpone func(ctx context.Context, receipt string, by time.Duration) error
 
-	Log *slog.Logger
+	Logger *slog.Logger
 }
 
 // Function handles events. It is safe for concurrent use.
@@ -129,7 +129,7 @@ func (f *Function) Handle(ctx context.Context, event Event) (Result, error) {
 func (f *Function) answer(ctx context.Context, r control.Request) *control.Answer {
 	publisher, err := f.open(ctx)
 	if err != nil {
-		f.Log.ErrorContext(ctx, "an operator cannot be answered", "error", err)
+		f.Logger.ErrorContext(ctx, "an operator cannot be answered", "error", err)
 		return &control.Answer{Error: err.Error()}
 	}
 	answer := publisher.Handle(ctx, r)
@@ -141,7 +141,7 @@ func (f *Function) batch(ctx context.Context, messages []events.SQSMessage) *eve
 	response := &events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for _, m := range messages {
 		if err := f.handle(ctx, m.Body); err != nil {
-			f.Log.ErrorContext(ctx, "a message failed: the queue delivers it again, and at last to the dead-letter queue",
+			f.Logger.ErrorContext(ctx, "a message failed: the queue delivers it again, and at last to the dead-letter queue",
 				"message_id", m.MessageId, "receives", m.Attributes["ApproximateReceiveCount"], "error", err)
 			f.postpone(ctx, m)
 			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
@@ -155,7 +155,7 @@ func (f *Function) postpone(ctx context.Context, m events.SQSMessage) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords/2)
 	defer cancel()
 	if err := f.Postpone(ctx, m.ReceiptHandle, retryAfter); err != nil {
-		f.Log.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", m.MessageId, "error", err)
+		f.Logger.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", m.MessageId, "error", err)
 	}
 }
 
@@ -220,10 +220,10 @@ func (f *Function) reconcile(ctx context.Context, r Reconcile) error {
 		return err
 	}
 	if next == "" {
-		f.Log.InfoContext(ctx, "the reconcile is complete")
+		f.Logger.InfoContext(ctx, "the reconcile is complete")
 		return nil
 	}
-	f.Log.InfoContext(ctx, "the reconcile goes on in another invocation", "after", next)
+	f.Logger.InfoContext(ctx, "the reconcile goes on in another invocation", "after", next)
 	return f.send(ctx, message{Reconcile: &Reconcile{After: url.QueryEscape(next)}})
 }
 

@@ -92,7 +92,7 @@ func newWorld() *world {
 			w.postponed = append(w.postponed, fmt.Sprint(receipt, " ", by))
 			return cmp.Or(ctx.Err(), w.postponeError)
 		},
-		Log: slog.New(slog.NewJSONHandler(&w.log, nil)),
+		Logger: slog.New(slog.NewJSONHandler(&w.log, nil)),
 	})
 	return w
 }

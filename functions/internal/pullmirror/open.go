@@ -36,10 +36,10 @@ func Open(env variables.Values, transport http.RoundTripper, log *slog.Logger) (
 	}
 	wanted := queue.New(env, env.FetchQueueURL)
 	fetcher := fetching.New(fetching.Config{
-		Patterns: patterns, Platforms: platforms, Inbox: uploads, Scratch: os.TempDir(), Transport: transport, Log: log,
+		Patterns: patterns, Platforms: platforms, Inbox: uploads, Scratch: os.TempDir(), Transport: transport, Logger: log,
 	})
 	answers.Presigner, answers.Origins = uploads, fetcher.Puller(newAsker(wanted.SendOnce).want)
 	return New(Config{
-		Handler: clients.New(answers), Fetch: fetcher.Fetch, Patterns: patterns, Postpone: wanted.Postpone, Log: log,
+		Handler: clients.New(answers), Fetch: fetcher.Fetch, Patterns: patterns, Postpone: wanted.Postpone, Logger: log,
 	}), nil
 }

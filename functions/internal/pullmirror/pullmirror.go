@@ -53,7 +53,7 @@ type Config struct {
 	// Postpone makes the queue deliver a failed message again after a while.
 	Postpone func(ctx context.Context, receipt string, by time.Duration) error
 
-	Log *slog.Logger
+	Logger *slog.Logger
 }
 
 // Function handles events. It is safe for concurrent use.
@@ -98,10 +98,10 @@ func (f *Function) batch(ctx context.Context, messages []events.SQSMessage) *eve
 	response := &events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for _, message := range messages {
 		if err := f.handle(ctx, message.Body); err != nil {
-			f.Log.ErrorContext(ctx, "a package of another registry could not be fetched: the queue delivers its message again, and at last to the dead-letter queue",
+			f.Logger.ErrorContext(ctx, "a package of another registry could not be fetched: the queue delivers its message again, and at last to the dead-letter queue",
 				"message_id", message.MessageId, "receives", message.Attributes["ApproximateReceiveCount"], "error", err)
 			if err := f.Postpone(ctx, message.ReceiptHandle, retryAfter); err != nil {
-				f.Log.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", message.MessageId, "error", err)
+				f.Logger.ErrorContext(ctx, "it cannot be told when; it is tried again when the queue's visibility timeout ends", "message_id", message.MessageId, "error", err)
 			}
 			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: message.MessageId})
 		}
@@ -116,7 +116,7 @@ func (f *Function) handle(ctx context.Context, body string) error {
 		return fmt.Errorf("the message is not readable: %w", err)
 	}
 	if !slices.ContainsFunc(f.Patterns, func(p pullthrough.Pattern) bool { return p.Matches(wanted.Provider) }) {
-		f.Log.WarnContext(ctx, "a package is not fetched, for its provider is not pulled through any more", "package", wanted.String())
+		f.Logger.WarnContext(ctx, "a package is not fetched, for its provider is not pulled through any more", "package", wanted.String())
 		return nil
 	}
 	if deadline, ok := ctx.Deadline(); ok {

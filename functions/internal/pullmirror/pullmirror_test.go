@@ -60,7 +60,7 @@ func newWorld(t testing.TB) *world {
 			w.postponed = append(w.postponed, receipt+" "+by.String())
 			return errors.Join(w.lost, ctx.Err())
 		},
-		Log: slog.New(slog.NewJSONHandler(&w.log, nil)),
+		Logger: slog.New(slog.NewJSONHandler(&w.log, nil)),
 	})
 	return w
 }

@@ -28,7 +28,7 @@ type Config struct {
 	// Transport sends requests to other registries. Nil is as in [upstream.Config].
 	Transport http.RoundTripper
 
-	Log *slog.Logger
+	Logger *slog.Logger
 }
 
 // Fetching fetches packages as a [pullthrough.Fetcher]. It is safe for concurrent use.
@@ -41,13 +41,13 @@ type Fetching struct {
 // New puts them together. It sends no request.
 func New(c Config) Fetching {
 	origins := upstream.New(upstream.Config{Transport: c.Transport})
-	return Fetching{&pullthrough.Fetcher{Source: origins, Inbox: c.Inbox, Scratch: c.Scratch, Log: c.Log}, c, origins}
+	return Fetching{&pullthrough.Fetcher{Source: origins, Inbox: c.Inbox, Scratch: c.Scratch, Logger: c.Logger}, c, origins}
 }
 
 // Puller offers packages of other registries. Want asks for a package to be fetched, as in
 // [pullthrough.Config].
 func (f Fetching) Puller(want func(context.Context, pullthrough.Wanted) error) *pullthrough.Puller {
 	return pullthrough.New(pullthrough.Config{
-		Upstream: f.origins, Patterns: f.config.Patterns, Platforms: f.config.Platforms, Want: want, Log: f.config.Log,
+		Upstream: f.origins, Patterns: f.config.Patterns, Platforms: f.config.Platforms, Want: want, Logger: f.config.Logger,
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
-
 	"github.com/larder-registry/larder/internal/assembly/ownkey"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"

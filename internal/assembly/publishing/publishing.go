@@ -23,7 +23,7 @@ type Config struct {
 	Index   catalog.Index
 	Signer  versionlog.Signer
 	Scratch string // a folder with room for the largest upload times the number of them at once
-	Log     *slog.Logger
+	Logger  *slog.Logger
 
 	Hostname     string                                                         // see [publish.Config]
 	KeysAreFiles bool                                                           // see [inbox.Config]
@@ -47,11 +47,11 @@ type Publisher struct {
 
 // New is a publisher.
 func New(c Config) Publisher {
-	in := inbox.New(inbox.Config{Bucket: c.Bucket, Log: c.Log, KeysAreFiles: c.KeysAreFiles, WrittenBy: c.WrittenBy, Announce: c.Announce})
-	log := versionlog.New(versionlog.Config{Bucket: c.Bucket, Index: c.Index, Signer: c.Signer, Log: c.Log})
-	keys := authorkeys.New(authorkeys.Config{Bucket: c.Bucket, OwnKey: log.PublicKey, Log: c.Log})
+	in := inbox.New(inbox.Config{Bucket: c.Bucket, Logger: c.Logger, KeysAreFiles: c.KeysAreFiles, WrittenBy: c.WrittenBy, Announce: c.Announce})
+	log := versionlog.New(versionlog.Config{Bucket: c.Bucket, Index: c.Index, Signer: c.Signer, Logger: c.Logger})
+	keys := authorkeys.New(authorkeys.Config{Bucket: c.Bucket, OwnKey: log.PublicKey, Logger: c.Logger})
 	publisher := publish.New(publish.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Scratch: c.Scratch, Hostname: c.Hostname})
-	walks := upkeep.New(upkeep.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Logger: c.Log})
+	walks := upkeep.New(upkeep.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Logger: c.Logger})
 	c.Operators.Registry = control.Registry{Log: log, Keys: keys, Inbox: in, Walks: walks}
 	return Publisher{Publisher: publisher, Walks: walks, Handler: control.New(c.Operators), Inbox: in, Log: log, Keys: keys}
 }

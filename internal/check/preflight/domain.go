@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
-
 	"github.com/larder-registry/larder/internal/awserror"
 )
 

@@ -133,7 +133,7 @@ func (c *creation) state(path string) string { return stateAt(c.manifest.Time) +
 
 // uploads adds the uploads that are not published yet.
 func (c *creation) uploads(ctx context.Context) error {
-	in := inbox.New(inbox.Config{Bucket: c.bucket, Log: c.options.Logger, KeysAreFiles: true})
+	in := inbox.New(inbox.Config{Bucket: c.bucket, Logger: c.options.Logger, KeysAreFiles: true})
 	for key, err := range in.Uploads(ctx, "") {
 		if err != nil {
 			return err

@@ -40,7 +40,7 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 		return err
 	}
 	publisher := publishing.New(publishing.Config{
-		Bucket: r.bucket, Index: catalog, Signer: signer, Scratch: scratch, Log: r.Logger, KeysAreFiles: true,
+		Bucket: r.bucket, Index: catalog, Signer: signer, Scratch: scratch, Logger: r.Logger, KeysAreFiles: true,
 	})
 	if err := runWalk(ctx, publisher.Reindex(ctx, "")); err != nil {
 		return err

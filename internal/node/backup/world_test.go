@@ -90,7 +90,7 @@ func open(t *testing.T, path string) *world {
 		t.Fatal(err)
 	}
 	w.publisher = publishing.New(publishing.Config{
-		Bucket: w.bucket, Index: w.catalog, Signer: signer, Scratch: t.TempDir(), Log: quiet, KeysAreFiles: true,
+		Bucket: w.bucket, Index: w.catalog, Signer: signer, Scratch: t.TempDir(), Logger: quiet, KeysAreFiles: true,
 	})
 	return w
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/larder-registry/larder/internal/node/sigv4"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3api/utils"
-
-	"github.com/larder-registry/larder/internal/node/sigv4"
 )
 
 // accounts is the endpoint's list of accounts besides its own root: the holders of keys.

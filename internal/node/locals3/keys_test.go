@@ -14,10 +14,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/versity/versitygw/backend/meta"
-
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/versity/versitygw/backend/meta"
 )
 
 // Another process goes on while the keys are rotated, as a backup that takes hours must.

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/versity/versitygw/backend/posix"
-
 	"github.com/larder-registry/larder/internal/node/datadir"
+	"github.com/versity/versitygw/backend/posix"
 )
 
 func writeFile(t *testing.T, elem ...string) string {

@@ -9,13 +9,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/versity/versitygw/backend"
-	"github.com/versity/versitygw/embedgw"
-	"github.com/versity/versitygw/s3api"
-
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/front"
 	"github.com/larder-registry/larder/internal/node/socket"
+	"github.com/versity/versitygw/backend"
+	"github.com/versity/versitygw/embedgw"
+	"github.com/versity/versitygw/s3api"
 )
 
 // Start starts the endpoint and returns when the bucket exists and answers. The endpoint

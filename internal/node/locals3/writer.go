@@ -11,11 +11,10 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/larder-registry/larder/pkg/access"
 	"github.com/versity/versitygw/backend"
 	"github.com/versity/versitygw/s3err"
 	"github.com/versity/versitygw/s3response"
-
-	"github.com/larder-registry/larder/pkg/access"
 )
 
 // writerMetadata is the name of the user-defined metadata that says who wrote an upload. No

@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.publisher = publishing.New(publishing.Config{
-		Bucket: w.bucket, Index: catalog, Signer: noSigner{}, Scratch: t.TempDir(), Log: quiet, KeysAreFiles: true,
+		Bucket: w.bucket, Index: catalog, Signer: noSigner{}, Scratch: t.TempDir(), Logger: quiet, KeysAreFiles: true,
 	})
 	return w
 }

@@ -19,7 +19,7 @@ func (n *node) openMirror(scratch string) *mirror {
 	}
 	fetcher := fetching.New(fetching.Config{
 		Patterns: n.settings.MirrorUpstreams, Platforms: n.settings.MirrorPlatforms,
-		Inbox: n.blobs, Scratch: scratch, Transport: n.toOrigins, Log: n.logger,
+		Inbox: n.blobs, Scratch: scratch, Transport: n.toOrigins, Logger: n.logger,
 	})
 	worker := pullthrough.NewWorker(fetcher.Fetch, n.logger)
 	return &mirror{puller: fetcher.Puller(worker.Want), worker: worker}

@@ -56,7 +56,7 @@ func (n *node) openRegistry(ctx context.Context) error {
 		return err
 	}
 	n.publisher = publishing.New(publishing.Config{
-		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Log: n.logger,
+		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Logger: n.logger,
 		Hostname: n.mirrorHostname(), KeysAreFiles: true, WrittenBy: n.bucket.WrittenBy,
 		Operators: control.Config{Rotate: n.rotate, Access: n.tokens.Operators, AccessKeys: accessKeys{n}},
 	})

@@ -6,10 +6,9 @@ import (
 	"net/netip"
 	"sync"
 
-	"golang.org/x/time/rate"
-
 	"github.com/larder-registry/larder/internal/node/front"
 	"github.com/larder-registry/larder/pkg/protocol"
+	"golang.org/x/time/rate"
 )
 
 // maxSources is how many sources a throttle remembers at a route. It forgets the source

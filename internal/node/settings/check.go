@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
-
 	"github.com/larder-registry/larder/internal/hostname"
 )
 

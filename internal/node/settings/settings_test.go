@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/pkg/pullthrough"
-
 	"github.com/spf13/pflag"
 )
 

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/spf13/pflag"
-
 	"github.com/larder-registry/larder/pkg/pullthrough"
+	"github.com/spf13/pflag"
 )
 
 // A setting is one row of the table: its names, its default and help, and what reads its

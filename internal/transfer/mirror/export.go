@@ -10,13 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/larder-registry/larder/internal/progress"
 	"github.com/larder-registry/larder/internal/size"
 	"github.com/larder-registry/larder/internal/transfer/mirrorarchive"
 	"github.com/larder-registry/larder/internal/transfer/netmirror"
 	"github.com/larder-registry/larder/pkg/registry"
+	"golang.org/x/sync/errgroup"
 )
 
 // exporting brings packages from a mirror to a file.

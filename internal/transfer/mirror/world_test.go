@@ -74,7 +74,7 @@ func newWorld(t *testing.T, hostname string) *world {
 	key := must(signing.NewKey(t.Context(), must(rsa.GenerateKey(rand.Reader, 2048))(t), time.Now().Add(-time.Hour), "test"))(t)
 	quiet := slog.New(slog.DiscardHandler)
 	publisher := publishing.New(publishing.Config{
-		Bucket: w.bucket, Index: index, Signer: key, Scratch: t.TempDir(), Log: quiet, Hostname: hostname,
+		Bucket: w.bucket, Index: index, Signer: key, Scratch: t.TempDir(), Logger: quiet, Hostname: hostname,
 	})
 	w.serve(protocol.New(protocol.Config{
 		Reader: catalog.NewReader(catalog.ReaderConfig{Catalog: index, Logger: quiet}), Presigner: presigner{}, Hostname: hostname, Logger: quiet,
