@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 	"internal/kmstest":          {},
 	"internal/lambdatest":       {"internal/logtest"},
 	"internal/logtest":          {},
-	"internal/publishtest":      {"pkg/", "internal/assembly/publishing", "internal/dynamotest", "internal/s3test"},
+	"internal/publishtest":      {"pkg/", "internal/assembly/publishing", "internal/dynamotest", "internal/logtest", "internal/s3test"},
 	"internal/oldertest":        {"pkg/", "internal/archivetest"},
 	"internal/templatetest":     {},
 	"internal/awstest":          {"internal/"},

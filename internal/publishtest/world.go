@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/assembly/publishing"
+	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
@@ -381,4 +382,20 @@ var (
 // Deprecate is the standing of a deprecated version.
 func Deprecate(message string) registry.Standing {
 	return registry.Standing{State: registry.Deprecated, Message: message}
+}
+
+// Logging is a publisher on a world's bucket and a catalog, and what it has logged
+// since that was asked for last: lines without their times.
+func (w *World) Logging(i catalog.Index) (p *Parts, logged func() []string) {
+	var log bytes.Buffer
+	p = Assemble(publishing.Config{
+		Bucket: w.Bucket, Index: i, Signer: w.Key, Scratch: w.TempDir(), Logger: logtest.Timeless(&log),
+	})
+	return p, func() (lines []string) {
+		for line := range strings.Lines(log.String()) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+		log.Reset()
+		return lines
+	}
 }

@@ -1,8 +1,6 @@
 package publish_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,36 +11,16 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-	"github.com/larder-registry/larder/internal/assembly/publishing"
-	"github.com/larder-registry/larder/internal/logtest"
 	"github.com/larder-registry/larder/internal/publishtest"
-	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// logging is a publisher on a world's bucket and a catalog, and what it has logged
-// since that was asked for last: lines without their times.
-func (w *world) logging(i catalog.Index) (p *publishtest.Parts, logged func() []string) {
-	var log bytes.Buffer
-	p = publishtest.Assemble(publishing.Config{
-		Bucket: w.Bucket, Index: i, Signer: w.Key, Scratch: w.TempDir(), Logger: logtest.Timeless(&log),
-	})
-	return p, func() (lines []string) {
-		for line := range strings.Lines(log.String()) {
-			lines = append(lines, strings.TrimSuffix(line, "\n"))
-		}
-		log.Reset()
-		return lines
-	}
-}
-
 // Whatever an operator has to know is a line of the log, once.
 func TestTheLogSaysWhatHappens(t *testing.T) {
 	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
-	p, logged := w.logging(w.Index)
+	p, logged := w.Logging(w.Index)
 	author := publishtest.NewAuthor(t, packet.Config{})
 	upload := func(key string, body []byte, tags map[string]string) string {
 		t.Helper()
@@ -100,63 +78,6 @@ func TestTheLogSaysWhatHappens(t *testing.T) {
 	upload("keys/acme/again.asc", publishtest.Exported(t, author), nil)
 	if got := logged(); len(got) < 2 || !strings.HasPrefix(got[0], `level=WARN msg="an author's key cannot be used" key=`+unreadable+` reason="`) {
 		t.Errorf("of a key that cannot be read there is logged %q", got)
-	}
-}
-
-// A recovery says what it did, and names what it could not do.
-func TestTheLogOfARecovery(t *testing.T) {
-	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
-	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
-	w.Upload(publishtest.PackageKey("1.1.0", "linux_amd64"), publishtest.Widget("a"))
-	w.Upload("modules/acme/vpc/aws/1.0.0.zip", publishtest.ZipOf(map[string]string{"main.tf": ""}))
-	w.Put(registry.RecordKey("registry/records/providers/acme/aaa/1.0.0/", 1), []byte(`{"kind":"frobnicated"}`))
-	w.Put(registry.RecordsPrefix+"stray", nil)
-	p, logged := w.logging(w.NewCatalog())
-	const stray = `level=WARN msg="an object among the records is none" key=` + registry.RecordsPrefix + "stray"
-	for _, updated := range []int{3, 0} {
-		if err := p.Recover(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		got := logged()
-		want := []string{
-			`level=ERROR msg="a version cannot be recovered and will be tried again by the next reconcile" version="provider acme/aaa 1.0.0" error=`, stray,
-			fmt.Sprintf(`level=INFO msg="the catalog was compared with the records" versions=4 updated=%d broken=1`, updated),
-		}
-		if !slices.EqualFunc(got, want, strings.HasPrefix) || got[2] != want[2] {
-			t.Errorf("logged %q, want %q", got, want)
-		}
-	}
-}
-
-// everything is a catalog that lists all versions of modules.
-type everything struct {
-	catalog.Index
-	all registry.Listing
-}
-
-func (e everything) Listing(context.Context, registry.Address, *access.Lookup) (registry.Listing, error) {
-	return e.all, nil
-}
-
-// A long recovery says how far it is, after each thousand versions.
-func TestTheLogOfALongRecovery(t *testing.T) {
-	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
-	var all registry.Listing
-	for n := range 2001 {
-		v := publishtest.MustVersion(t, fmt.Sprintf("1.%d.0", n))
-		all = append(all, registry.Listed{Version: v, Revision: 1})
-		w.Put(registry.RecordKey(registry.Subject{Address: publishtest.VPC, Version: v}.LogPrefix(), 1), nil)
-	}
-	p, logged := w.logging(everything{w.Index, all})
-	if err := p.Recover(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		`level=INFO msg="comparing the catalog with the records" versions=1000 updated=0`, `level=INFO msg="comparing the catalog with the records" versions=2000 updated=0`,
-		`level=INFO msg="the catalog was compared with the records" versions=2001 updated=0 broken=0`,
-	}
-	if got := logged(); !slices.Equal(got, want) {
-		t.Errorf("logged %q, want %q", got, want)
 	}
 }
 

@@ -1,23 +1,15 @@
 package publish_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/publishtest"
-	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/catalog"
-	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -167,126 +159,6 @@ func TestAReleaseFindsItsOtherFileInTheNextFolder(t *testing.T) {
 	w.S3.Upload(t, files[1].Key, make([]byte, 1<<20), nil)
 	w.S3.Upload(t, strings.Replace(files[1].Key, "/widget/", "/widget/1.0.0/", 1), files[1].Body, nil)
 	w.Want(w.UploadFiles(files[2:]), inbox.Published)
-}
-
-// listing is a catalog with another listing of providers.
-type listing struct {
-	catalog.Index
-	all registry.Listing
-}
-
-func (l listing) Listing(ctx context.Context, a registry.Address, _ *access.Lookup) (registry.Listing, error) {
-	if a.Folder() == registry.Modules {
-		return l.Index.Listing(ctx, a, nil)
-	}
-	return l.all, nil
-}
-
-// What is listed and cannot be served is told of.
-func TestVerifyNamesWhatIsListedWithoutAPackage(t *testing.T) {
-	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
-	w.Want(w.UploadFiles([]publishtest.File{{Key: publishtest.WidgetFolder + publishtest.ProviderName("widget", "1.0.0", "manifest.json"), Body: []byte(publishtest.ManifestJSON)}}), inbox.Published)
-	l, _ := registry.Listing(nil).With(registry.Listed{Version: publishtest.MustVersion(t, "1.0.0"), Revision: 1})
-	found := w.Walked(w.PartsOn(w.Bucket, listing{w.Index, l}, w.Key).Verify(t.Context(), "", true))
-	if want := "provider acme/widget 1.0.0: It is listed, and nothing of it can be served."; !slices.Equal(found, []string{want}) {
-		t.Errorf("found %q, want %q", found, want)
-	}
-}
-
-// A certificate whose key is gone is not what its outcome says.
-func TestVerifyNamesARevocationWithoutItsKey(t *testing.T) {
-	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
-	author := publishtest.NewAuthor(t, packet.Config{})
-	w.Upload(publishtest.AuthorFile, publishtest.Exported(t, author))
-	w.Want(w.Upload("keys/acme/certificate.asc", publishtest.Certificate(t, author)), inbox.Published)
-	for _, key := range w.KeysUnder(registry.AllAuthorKeysPrefix) {
-		w.S3.Delete(t, key)
-	}
-	var of []string
-	found, _ := w.Notes()
-	for _, line := range found {
-		subject, _, _ := strings.Cut(line, ":")
-		of = append(of, subject)
-	}
-	if want := []string{"upload " + publishtest.AuthorFile, "upload keys/acme/certificate.asc"}; !slices.Equal(of, want) {
-		t.Errorf("found %q, want one line each of %q", found, want)
-	}
-}
-
-// The inbox is walked by its keys, however often each was uploaded. What waits
-// there is the last upload that waits, and not what it took the place of.
-func TestAReconcileTellsOfTheLastUpload(t *testing.T) {
-	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
-	r := publishtest.NewRelease(t, "acme")
-	f := r.InOrder("SHA256SUMS")[0]
-	w.Want(w.Upload(f.Key, f.Body), inbox.Pending)
-	last := w.S3.Upload(t, f.Key, f.Body, nil)
-	w.Want(w.Deliver(f.Key, last), inbox.Pending)
-	var keys []string
-	for key, err := range w.Uploads(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys = append(keys, key)
-	}
-	if !slices.Equal(keys, []string{f.Key}) {
-		t.Errorf("the uploads are %q", keys)
-	}
-	if _, missed := w.ReconcileInParts(); !slices.Equal(missed, []string{f.Key + " " + last}) {
-		t.Errorf("missed %q, want %q alone", missed, last)
-	}
-}
-
-// An upload of which nobody knows what became is passed over, and named in the log.
-func TestAReconcileLogsWhatItCannotTell(t *testing.T) {
-	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
-	key := publishtest.PackageKey("1.0.0", "linux_amd64")
-	w.S3.Upload(t, key, publishtest.Widget("a"), nil)
-	w.Put(registry.OutcomeKey(key), []byte("no outcome"))
-	var log bytes.Buffer
-	p := publishtest.Assemble(publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if _, err := p.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, blob.Object) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(log.String(), "it is not known what became of an upload") || !strings.Contains(log.String(), "key="+key) {
-		t.Errorf("the log is %s", &log)
-	}
-}
-
-// interfering is a catalog that somebody changes before it is corrected.
-type interfering struct {
-	catalog.Index
-	before func()
-}
-
-func (i *interfering) Replace(ctx context.Context, s registry.State, seen catalog.Seen) error {
-	if do := i.before; do != nil {
-		i.before = nil
-		do()
-	}
-	return i.Index.Replace(ctx, s, seen)
-}
-
-// A correction that somebody came before is made on what they have left.
-func TestAReindexLooksAgainAfterOthers(t *testing.T) {
-	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
-	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
-	s := w.Provider("acme", "widget", "1.0.0")
-	seen := catalog.Seen{State: s.Revision, Listed: s.Revision}
-	wrong := s
-	wrong.Standing = publishtest.Withdraw
-	if err := catalogtest.Replace(t.Context(), w.Index, wrong, seen); err != nil {
-		t.Fatal(err)
-	}
-	index := &interfering{w.Index, func() {
-		if err := w.Index.Remove(t.Context(), s.Subject(), seen); err != nil {
-			t.Error(err)
-		}
-	}}
-	if got := w.Walked(w.PartsOn(w.Bucket, index, w.Key).Reindex(t.Context(), "")); !slices.Equal(got, []string{"provider acme/widget 1.0.0 changed"}) {
-		t.Errorf("reindexed %q", got)
-	}
-	w.WantListed("acme/widget", "1.0.0 linux_amd64")
 }
 
 // An upload that cannot be read to its end is judged when it can.

@@ -1,7 +1,6 @@
 package publish_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/publishtest"
-	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -179,24 +177,6 @@ func TestAFileNameHasRoom(t *testing.T) {
 		w.Want(outcome, want)
 		if want == inbox.Rejected {
 			w.Want(outcome, want, "251 characters, 250 are allowed")
-		}
-	}
-}
-
-// An upload of which it is not known what became of it is passed over, unless that
-// is so of one after another.
-func TestAReconcilePassesOverAnUploadThatCannotBeLookedAt(t *testing.T) {
-	for broken, want := range map[int]error{1: nil, 10: nil, 11: publishtest.ErrFault} {
-		w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
-		for n := range 11 {
-			w.S3.Upload(t, fmt.Sprintf("modules/acme/vpc/aws/1.%02d.0.zip", n), []byte("x"), nil)
-		}
-		w.S3.Upload(t, publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"), nil)
-		f := &publishtest.Outage{Prefix: "read registry/outcomes/modules/", Left: broken}
-		missed := 0
-		_, err := w.PartsOn(publishtest.FaultyBucket{Caller: f, Bucket: w.Bucket}, w.Index, w.Key).Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(context.Context, blob.Object) error { missed++; return nil })
-		if !errors.Is(err, want) || want == nil && missed != 12-broken {
-			t.Errorf("%d failures: %v, %d missed", broken, err, missed)
 		}
 	}
 }
