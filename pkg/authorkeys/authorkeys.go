@@ -1,9 +1,10 @@
 // Package authorkeys keeps the public keys of authors: which namespace has which keys, and
 // which keys are trusted.
 //
-// An author's key is trusted for new releases as long as its newest form can be used. Its
-// owner can revoke it, and an operator can distrust it. Both are final, and hold in every
-// namespace. Earlier releases are still served.
+// A form of a key is the key as it was uploaded once, for example with another expiry. A key
+// is trusted for new releases as long as its newest form can be used. Its owner can revoke
+// it, and an operator can distrust it. Both are final, and hold in every namespace. Earlier
+// releases are still served.
 package authorkeys
 
 import (

@@ -1,5 +1,5 @@
 // Package catalog is the contract of the index from which everything is answered:
-// [Catalog] for readers, and [Index] for its one writer. Requests reach it through a
+// [Catalog] for readers, and [Index] for the registry, which alone writes it. Requests reach it through a
 // [Reader], which checks who asks. The drivers are in folders below this one, and
 // package catalogtest has the suite that each of them passes.
 //

@@ -75,8 +75,10 @@ func (u Upload) String() string {
 		return fmt.Sprintf("manifest of provider %s %s", u.Provider, u.Version)
 	case MirrorDocument:
 		return fmt.Sprintf("mirror document of provider %s %s", u.Provider, u.Version)
-	default:
+	case AuthorKeys:
 		return "signing keys of " + u.Namespace
+	default:
+		return ""
 	}
 }
 
@@ -108,7 +110,9 @@ func (u Upload) MaxSize() int64 {
 		return signing.MaxKeyFile
 	case MirrorDocument:
 		return MaxMirrorDocument
-	default:
+	case ModuleArchive, ProviderPackage:
 		return MaxUpload
+	default:
+		return 0
 	}
 }

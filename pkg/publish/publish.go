@@ -191,7 +191,9 @@ func (p *Publisher) publish(ctx context.Context, object blob.Object, d *decision
 		return p.publishKeys(ctx, u, object, &d.Outcome)
 	case inbox.MirrorDocument:
 		return p.readMirrorDocument(ctx, u, object, &d.Outcome)
-	default:
+	case inbox.SHA256SUMS, inbox.Signature:
 		return p.publishReleaseFile(ctx, u, object, d)
+	default:
+		return fmt.Errorf("%s is an upload of kind %d, which nobody publishes", object.Key, u.Kind)
 	}
 }

@@ -1,5 +1,5 @@
-// Package versionlog reads and extends the log of a version: its records. It signs what the
-// records accept, and brings the catalog up to them.
+// Package versionlog reads and extends the log of a version: its records. It signs the
+// packages that the records accept, and brings the catalog up to the records.
 package versionlog
 
 import (

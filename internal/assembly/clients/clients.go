@@ -1,4 +1,4 @@
-// Package clients puts together what clients talk to: Terraform and OpenTofu, browsers
+// Package clients puts together the HTTP handler that answers Terraform, OpenTofu, browsers
 // and pipelines.
 package clients
 

@@ -1,5 +1,5 @@
-// Package ownkey makes the registry's own OpenPGP key, which signs SHA256SUMS, from a private
-// half, and keeps its public half in the bucket.
+// Package ownkey makes the registry's own OpenPGP key, which signs SHA256SUMS, from its
+// private half: a file, or a key in KMS. It keeps the public half in the bucket.
 package ownkey
 
 import (

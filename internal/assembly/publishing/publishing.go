@@ -1,5 +1,5 @@
-// Package publishing puts together what publishes uploads, and what does what operators
-// ask for.
+// Package publishing puts together what publishes uploads, and the handler of operators'
+// requests.
 package publishing
 
 import (

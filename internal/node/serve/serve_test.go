@@ -33,6 +33,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/registry"
+	"github.com/spf13/pflag"
 )
 
 func TestMain(m *testing.M) {
@@ -55,13 +56,21 @@ type running struct {
 	stop     func() error
 }
 
+// localSettings are the defaults, on ports and a data folder of the test.
 func localSettings(t *testing.T) settings.Settings {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(data, 0o700); err != nil { // the test's own is for others, too
 		t.Fatal(err)
 	}
-	return settings.Settings{Addr: "127.0.0.1:0", S3Addr: "127.0.0.1:0", Data: data, Auth: settings.AuthOpen}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	settings.AddFlags(flags)
+	set, err := settings.Load(flags, []string{"LARDER_ADDR=127.0.0.1:0", "LARDER_S3_ADDR=127.0.0.1:0", "LARDER_DATA=" + data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Auth = settings.AuthOpen
+	return set
 }
 
 // start starts a node and returns when it says that it serves. One at a time
