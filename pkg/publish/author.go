@@ -131,8 +131,8 @@ func (a authors) judgeRelease(ctx context.Context, s *registry.ProviderVersion, 
 	}
 	// An author's release is served: this one, or one that was adopted before.
 	ends := releaseEnds{checkServed(s, r.sums), checkServed(s, r.signature)}
-	if ends.of(file) != nil {
-		return ends, nil
+	if ends.sums != nil && ends.signature != nil {
+		return ends, nil // nothing is reported as published
 	}
 	if err := settle(ctx, a.log, s); err != nil {
 		return releaseEnds{}, err

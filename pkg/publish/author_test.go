@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/publishtest"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -275,5 +276,50 @@ func TestALateReportOfAPublisherThatDiedIsPutRight(t *testing.T) {
 				t.Errorf("%s is %q, and its outcome is %+v, %v", key, got, written, err)
 			}
 		}
+	}
+}
+
+// A key comes while a signature that is not over its SHA256SUMS waits for it, and the
+// report about both is late. SHA256SUMS does not go on saying that the key is missing.
+func TestALateReportDoesNotKeepAReasonThatIsGone(t *testing.T) {
+	for n, delivered := range []string{"", ".sig"} {
+		w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+		r := publishtest.NewRelease(t, fmt.Sprint("acme", n))
+		wrong := r
+		wrong.Sums = []byte(strings.Repeat("0", 64) + "  x\n")
+		wrong.Sign(t, r.Key)
+		w.S3.Upload(t, r.SumsKey(), r.Sums, nil)
+		w.S3.Upload(t, r.SumsKey()+".sig", wrong.Signature, nil)
+		late := &meanwhile{before: "tag " + r.SumsKey(), others: func() {
+			w.Want(w.Upload("keys/"+r.Namespace+"/author.asc", []byte(r.Key.PublicKey().ASCIIArmor)), inbox.Published)
+		}}
+		if err := w.Through(late).PublishKey(t.Context(), r.SumsKey()+delivered); err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]string{r.SumsKey(): "its signature was rejected", r.SumsKey() + ".sig": "does not match"} {
+			o, err := w.Inbox.LastOutcome(t.Context(), key)
+			if err != nil || !strings.Contains(strings.Join(o.Reasons, ""), want) {
+				t.Errorf("after the event of SHA256SUMS%s, the outcome of %s is %s: %q, %v", delivered, key, o.Status, o.Reasons, err)
+			}
+		}
+	}
+}
+
+// A publisher dies between the record of a release and the catalog. Another signature,
+// which is rejected, does not make SHA256SUMS published before it is served.
+func TestAReleaseIsServedBeforeAFileOfItIsPublished(t *testing.T) {
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	r := publishtest.NewRelease(t, "acme")
+	w.Upload("keys/acme/author.asc", []byte(r.Key.PublicKey().ASCIIArmor))
+	w.Upload(r.SumsKey()+".sig", r.Signature)
+	version := w.S3.Upload(t, r.SumsKey(), r.Sums, nil)
+	d := &dying{Caller: calm{}, last: "create " + registry.RecordKey(registry.Subject{Address: registry.ProviderAddress{Namespace: "acme", Type: "widget"}, Version: publishtest.MustVersion(t, "1.0.0")}.LogPrefix(), 1)}
+	if _, err := w.Through(d).Publish(t.Context(), blob.Object{Key: r.SumsKey(), Version: version}); !errors.Is(err, publishtest.ErrFault) {
+		t.Fatalf("the publisher ends with %v, want its death", err)
+	}
+	r.Sign(t, publishtest.NewKey(t, "stranger"))
+	w.Want(w.Upload(r.SumsKey()+".sig", r.Signature), inbox.Rejected, "published already with another signature")
+	if s := w.Provider("acme", "widget", "1.0.0"); w.Status(r.SumsKey()) == inbox.Published && s.Release == nil {
+		t.Error("SHA256SUMS is published, and the release is not served")
 	}
 }

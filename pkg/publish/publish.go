@@ -29,6 +29,7 @@ package publish
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/authorkeys"
@@ -122,14 +123,18 @@ type decision struct {
 	counterpart *inbox.Outcome // nil if the upload was judged alone
 }
 
-// repeats says whether a decision has the same statuses as the last one.
+// repeats says whether a decision has the same outcomes as the last one.
 func (d decision) repeats(last decision) bool {
-	return d.Status == last.Status && d.repeatsCounterpart(last)
+	return sameOutcome(d.Outcome, last.Outcome) && d.repeatsCounterpart(last)
 }
 
 func (d decision) repeatsCounterpart(last decision) bool {
-	return d.counterpart == nil || last.counterpart != nil &&
-		d.counterpart.Version == last.counterpart.Version && d.counterpart.Status == last.counterpart.Status
+	return d.counterpart == nil || last.counterpart != nil && sameOutcome(*d.counterpart, *last.counterpart)
+}
+
+// sameOutcome says whether two outcomes of a key have the same status and reasons.
+func sameOutcome(a, b inbox.Outcome) bool {
+	return a.Version == b.Version && a.Status == b.Status && slices.Equal(a.Reasons, b.Reasons)
 }
 
 // reportDecision reports the outcomes that differ from the last decision. The upload's own
@@ -140,7 +145,7 @@ func (p *Publisher) reportDecision(ctx context.Context, d, last decision) error 
 			return err
 		}
 	}
-	if d.Status == last.Status {
+	if sameOutcome(d.Outcome, last.Outcome) {
 		return nil
 	}
 	return p.inbox.Report(ctx, d.Outcome)
