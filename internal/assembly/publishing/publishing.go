@@ -16,7 +16,7 @@ import (
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
-// Config is what a [Publisher] works with. Hostname, KeysAreFiles, WrittenBy, Announce
+// Config is what a [Registry] works with. Hostname, KeysAreFiles, WrittenBy, Announce
 // and Operators may be left out, every other field is required.
 type Config struct {
 	Bucket  blob.Bucket
@@ -35,8 +35,8 @@ type Config struct {
 	Operators control.Config
 }
 
-// Publisher publishes uploads, walks over what the registry has, and answers operators.
-type Publisher struct {
+// Registry publishes uploads, walks over what it has, and answers operators.
+type Registry struct {
 	*publish.Publisher
 	*upkeep.Walks
 	*control.Handler
@@ -45,13 +45,13 @@ type Publisher struct {
 	Keys  *authorkeys.Keys
 }
 
-// New is a publisher.
-func New(c Config) Publisher {
+// New puts a registry together. It sends no request.
+func New(c Config) Registry {
 	in := inbox.New(inbox.Config{Bucket: c.Bucket, Logger: c.Logger, KeysAreFiles: c.KeysAreFiles, WrittenBy: c.WrittenBy, Announce: c.Announce})
 	log := versionlog.New(versionlog.Config{Bucket: c.Bucket, Index: c.Index, Signer: c.Signer, Logger: c.Logger})
 	keys := authorkeys.New(authorkeys.Config{Bucket: c.Bucket, OwnKey: log.PublicKey, Logger: c.Logger})
 	publisher := publish.New(publish.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Scratch: c.Scratch, Hostname: c.Hostname})
 	walks := upkeep.New(upkeep.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Logger: c.Logger})
 	c.Operators.Registry = control.Registry{Log: log, Keys: keys, Inbox: in, Walks: walks}
-	return Publisher{Publisher: publisher, Walks: walks, Handler: control.New(c.Operators), Inbox: in, Log: log, Keys: keys}
+	return Registry{Publisher: publisher, Walks: walks, Handler: control.New(c.Operators), Inbox: in, Log: log, Keys: keys}
 }

@@ -35,7 +35,7 @@ type world struct {
 	server    *locals3.Server
 	bucket    blob.Bucket
 	catalog   *boltcatalog.Catalog
-	publisher publishing.Publisher
+	publisher publishing.Registry
 }
 
 // What tests write need not outlive a power cut, and others of the machine write much.

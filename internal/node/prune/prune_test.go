@@ -29,7 +29,7 @@ import (
 type world struct {
 	client    *s3.Client
 	bucket    *s3blob.Bucket
-	publisher publishing.Publisher
+	publisher publishing.Registry
 }
 
 // noSigner is for what nobody signs: modules.

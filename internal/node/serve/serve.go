@@ -47,7 +47,7 @@ type node struct {
 	access   *boltcatalog.Access
 	disk     *disk.Watch
 
-	publisher publishing.Publisher
+	publisher publishing.Registry
 	tokens    tokens.Tokens
 	uploads   *uploadqueue.Queue
 	mirror    *mirror // nil if the node does not pull through

@@ -140,7 +140,7 @@ func (w *world) serve(handler http.Handler) {
 }
 
 // publishAll publishes every upload until the context ends.
-func (w *world) publishAll(ctx context.Context, publisher publishing.Publisher) {
+func (w *world) publishAll(ctx context.Context, publisher publishing.Registry) {
 	seen := map[string]bool{}
 	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		for object, err := range w.bucket.Versions(ctx, "", "") {
