@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/larder-registry/larder/internal/assembly/ownkey"
 	"github.com/larder-registry/larder/pkg/awskms"
@@ -20,42 +19,26 @@ import (
 // 1,700.
 const maxPublicKey = 64 << 10
 
-// Bucket is what keeps the public key.
-type Bucket interface {
-	ownkey.Bucket
-	Open(ctx context.Context, key, version string) (io.ReadCloser, blob.Object, error)
-}
-
 // Open opens the key.
-func Open(ctx context.Context, bucket Bucket, cfg awskms.Config) (*signing.Key, error) {
+func Open(ctx context.Context, bucket blob.Bucket, cfg awskms.Config) (*signing.Key, error) {
 	signer, err := awskms.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
 	stored := registry.SignerKeyKey(signer.KeyID())
-	armored, err := read(ctx, bucket, stored)
+	armored, _, err := blob.Read(ctx, bucket, stored, "", maxPublicKey)
 	if errors.Is(err, registry.ErrNotFound) {
 		return establish(ctx, bucket, cfg, stored)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the public key of the signing key: %w", err)
 	}
-	return signing.OpenKey(signer, armored)
-}
-
-func read(ctx context.Context, bucket Bucket, key string) (string, error) {
-	body, _, err := bucket.Open(ctx, key, "")
-	if err != nil {
-		return "", err
-	}
-	defer body.Close() //nolint:errcheck // read only
-	armored, err := io.ReadAll(io.LimitReader(body, maxPublicKey))
-	return string(armored), err
+	return signing.OpenKey(signer, string(armored))
 }
 
 // establish makes the public key and keeps it. Several processes at the same time make the
 // same one. The key under the private key's name is written last: it says that all is done.
-func establish(ctx context.Context, bucket Bucket, cfg awskms.Config, stored string) (*signing.Key, error) {
+func establish(ctx context.Context, bucket blob.Bucket, cfg awskms.Config, stored string) (*signing.Key, error) {
 	signer, err := awskms.New(ctx, cfg)
 	if err != nil {
 		return nil, err

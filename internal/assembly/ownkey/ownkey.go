@@ -5,7 +5,6 @@ package ownkey
 import (
 	"context"
 	"crypto"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,11 +16,6 @@ import (
 // userID is part of the public key, so it never changes.
 const userID = "Larder registry signing key"
 
-// Bucket keeps public keys: a [blob.Bucket].
-type Bucket interface {
-	Create(ctx context.Context, key string, body []byte) error
-}
-
 // New makes the key of a private half, which was created at a time.
 func New(ctx context.Context, private crypto.Signer, created time.Time) (*signing.Key, error) {
 	return signing.NewKey(ctx, private, created, userID)
@@ -29,10 +23,10 @@ func New(ctx context.Context, private crypto.Signer, created time.Time) (*signin
 
 // Keep puts the key's public half into the bucket, beside those of all times, and then under
 // other names. Objects that are there already stay.
-func Keep(ctx context.Context, bucket Bucket, key *signing.Key, names ...string) error {
+func Keep(ctx context.Context, bucket blob.Bucket, key *signing.Key, names ...string) error {
 	public := key.PublicKey()
 	for _, name := range append([]string{registry.OwnKeyKey(public.Fingerprint)}, names...) {
-		if err := bucket.Create(ctx, name, []byte(public.ASCIIArmor)); err != nil && !errors.Is(err, blob.ErrExists) {
+		if err := blob.Keep(ctx, bucket, name, []byte(public.ASCIIArmor)); err != nil {
 			return fmt.Errorf("keep the public key: %w", err)
 		}
 	}

@@ -46,6 +46,7 @@ func TestUserID(t *testing.T) {
 
 // bucket notes what is created, and fails where it is told to.
 type bucket struct {
+	blob.Bucket
 	created []string
 	content string
 	fail    map[string]error

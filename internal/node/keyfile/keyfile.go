@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/larder-registry/larder/internal/assembly/ownkey"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/signing"
 )
 
@@ -20,7 +21,7 @@ func Load(ctx context.Context, path string) (*signing.Key, error) {
 
 // Open is Load, and also keeps the key's public half in the bucket, with the public halves
 // of all times.
-func Open(ctx context.Context, path string, bucket ownkey.Bucket) (*signing.Key, error) {
+func Open(ctx context.Context, path string, bucket blob.Bucket) (*signing.Key, error) {
 	key, err := Load(ctx, path)
 	if err != nil {
 		return nil, err
