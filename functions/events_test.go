@@ -19,6 +19,7 @@ import (
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/lambdatest"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -341,14 +342,14 @@ func TestUploads(t *testing.T) {
 		replayed = append(replayed, request.event)
 	}
 	expectAll(t, "publish", replayed)
-	listing, err := w.catalog.Listing(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, nil)
+	listing, err := catalog.Listing(t.Context(), w.catalog, registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"})
 	if err != nil {
 		t.Error(err)
 	}
 	if got := listed(listing); got != "1.0.0 1.3.0 1.3.1 1.4.0 1.4.1 1.5.0" {
 		t.Errorf("listed: %s", got)
 	}
-	listing, err = w.catalog.Listing(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, nil)
+	listing, err = catalog.Listing(t.Context(), w.catalog, registry.ProviderAddress{Namespace: "acme", Type: "widget"})
 	if err != nil {
 		t.Error(err)
 	}

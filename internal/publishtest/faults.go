@@ -164,13 +164,14 @@ type FaultyIndex struct {
 	catalog.Index
 }
 
-// Load implements [catalog.Index].
-func (i FaultyIndex) Load(ctx context.Context, s registry.State, lookup *access.Lookup) error {
-	return i.Call("catalog: read "+s.Subject().Address.String(), func() error { return i.Index.Load(ctx, s, lookup) })
+// State implements [catalog.Index].
+func (i FaultyIndex) State(ctx context.Context, version registry.Subject, lookup *access.Lookup) (s catalog.Snapshot[registry.State], err error) {
+	err = i.Call("catalog: read "+version.Address.String(), func() error { s, err = i.Index.State(ctx, version, lookup); return err })
+	return s, err
 }
 
 // Listing implements [catalog.Index].
-func (i FaultyIndex) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (l registry.Listing, err error) {
+func (i FaultyIndex) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (l catalog.Snapshot[*registry.Listing], err error) {
 	err = i.Call("catalog: read the listing of "+a.String(), func() error { l, err = i.Index.Listing(ctx, a, lookup); return err })
 	return l, err
 }

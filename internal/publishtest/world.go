@@ -241,9 +241,9 @@ func (w *World) Listed(address string) []string {
 	var l registry.Listing
 	var err error
 	if len(parts) == 2 {
-		l, err = w.Index.Listing(w.Context(), registry.ProviderAddress{Namespace: parts[0], Type: parts[1]}, nil)
+		l, err = catalog.Listing(w.Context(), w.Index, registry.ProviderAddress{Namespace: parts[0], Type: parts[1]})
 	} else {
-		l, err = w.Index.Listing(w.Context(), registry.ModuleAddress{Namespace: parts[0], Name: parts[1], System: parts[2]}, nil)
+		l, err = catalog.Listing(w.Context(), w.Index, registry.ModuleAddress{Namespace: parts[0], Name: parts[1], System: parts[2]})
 	}
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		w.Fatal(err)

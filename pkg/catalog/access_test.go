@@ -29,19 +29,18 @@ type withTokens struct {
 	failsWhole, failsData, failsUse error
 }
 
-func (w *withTokens) Listing(_ context.Context, _ registry.Address, lookup *access.Lookup) (registry.Listing, error) {
+func (w *withTokens) Listing(_ context.Context, _ registry.Address, lookup *access.Lookup) (s Snapshot[*registry.Listing], err error) {
 	if err := w.answer(lookup); err != nil {
-		return nil, err
+		return s, err
 	}
-	return registry.Listing{{Version: w.version}}, nil
+	return oneListed(w.version), nil
 }
 
-func (w *withTokens) Load(_ context.Context, s registry.State, lookup *access.Lookup) error {
-	err := w.answer(lookup)
-	if err == nil {
-		setVersion(s, w.version)
+func (w *withTokens) State(_ context.Context, _ registry.Subject, lookup *access.Lookup) (s Snapshot[registry.State], err error) {
+	if err := w.answer(lookup); err != nil {
+		return s, err
 	}
-	return err
+	return onlyVersion(w.version), nil
 }
 
 // answer is one request, with a lookup or without. The lookup has its token by the time
@@ -120,9 +119,9 @@ func (g *gate) issue(t *testing.T, scopes ...string) access.ID {
 func (g *gate) ask(t *testing.T, caller access.Caller) (asked string, err error) {
 	t.Helper()
 	g.asked = nil
-	listing, err := g.Reader.Listing(t.Context(), caller, registry.ProviderAddress{Namespace: "acme", Type: "widget"})
-	if (len(listing) == 0) != (err != nil) {
-		t.Errorf("%v, %v", listing, err)
+	found, err := g.Reader.Listing(t.Context(), caller, registry.ProviderAddress{Namespace: "acme", Type: "widget"})
+	if (len(found.Stored()) == 0) != (err != nil) {
+		t.Errorf("%q, %v", found.Stored(), err)
 	}
 	return strings.Join(g.asked, ", "), err
 }

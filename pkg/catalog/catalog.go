@@ -16,7 +16,8 @@ import (
 )
 
 // Catalog answers from an index over all records. Implementations are safe for
-// concurrent use. Each call sends one request to the store.
+// concurrent use. Each call sends one request to the store. What it read is decoded by
+// [Snapshot.Decode]; [Listing] and [Load] do both.
 //
 // A lookup, which may be nil, looks a token up in the same request. After the call it
 // has the token, if the error is nil or [registry.ErrNotFound]. If
@@ -25,15 +26,15 @@ import (
 type Catalog interface {
 	// Listing is every version of a module or provider that is listed.
 	//
-	// Errors: [registry.ErrNotFound] when there is none.
-	Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (registry.Listing, error)
+	// Errors: [registry.ErrNotFound] when there is none. If a listing has become
+	// empty, its Decode may return that error instead.
+	Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (Snapshot[*registry.Listing], error)
 
-	// Load fills a state that has only its subject. The version is found by
-	// [registry.Version.Key]. It may have packages that cannot be served yet.
+	// State is the state of a version, which is found by [registry.Version.Key]. It
+	// may have packages that cannot be served yet.
 	//
-	// Errors: [registry.ErrNotFound] when the version is not published; the state
-	// is as it was. After any other error the state must not be used.
-	Load(ctx context.Context, s registry.State, lookup *access.Lookup) error
+	// Errors: [registry.ErrNotFound] when the version is not published.
+	State(ctx context.Context, version registry.Subject, lookup *access.Lookup) (Snapshot[registry.State], error)
 }
 
 // Index is the catalog as its one writer sees it. A state is stored only if the catalog

@@ -65,47 +65,43 @@ func NewReader(c ReaderConfig) *Reader {
 // Listing is every version of a module or provider that is listed.
 //
 // Errors: [ErrUnauthorized], [registry.ErrNotFound], [ErrDenied].
-func (r *Reader) Listing(ctx context.Context, caller access.Caller, a registry.Address) (listing registry.Listing, err error) {
+func (r *Reader) Listing(ctx context.Context, caller access.Caller, a registry.Address) (found Snapshot[*registry.Listing], err error) {
 	err = r.read(ctx, caller, a, func(lookup *access.Lookup) (err error) {
-		listing, err = r.catalog.Listing(ctx, a, lookup)
+		found, err = r.catalog.Listing(ctx, a, lookup)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return Snapshot[*registry.Listing]{}, err
 	}
-	return listing, nil
+	return found, nil
 }
 
 // ModuleVersion is one version of a module.
 //
-// Errors: [ErrUnauthorized], [registry.ErrNotFound], [ErrDenied], [ErrOtherBuild].
-func (r *Reader) ModuleVersion(ctx context.Context, caller access.Caller, a registry.ModuleAddress, v registry.Version) (registry.ModuleVersion, error) {
-	return load(ctx, r, caller, registry.ModuleVersion{Address: a, Version: v})
+// Errors: [ErrUnauthorized], [registry.ErrNotFound], [ErrDenied].
+func (r *Reader) ModuleVersion(ctx context.Context, caller access.Caller, a registry.ModuleAddress, v registry.Version) (Snapshot[*registry.ModuleVersion], error) {
+	return version[*registry.ModuleVersion](ctx, r, caller, registry.Subject{Address: a, Version: v})
 }
 
 // ProviderVersion is one version of a provider.
 //
-// Errors: [ErrUnauthorized], [registry.ErrNotFound], [ErrDenied], [ErrOtherBuild].
-func (r *Reader) ProviderVersion(ctx context.Context, caller access.Caller, a registry.ProviderAddress, v registry.Version) (registry.ProviderVersion, error) {
-	return load(ctx, r, caller, registry.ProviderVersion{Address: a, Version: v})
+// Errors: [ErrUnauthorized], [registry.ErrNotFound], [ErrDenied].
+func (r *Reader) ProviderVersion(ctx context.Context, caller access.Caller, a registry.ProviderAddress, v registry.Version) (Snapshot[*registry.ProviderVersion], error) {
+	return version[*registry.ProviderVersion](ctx, r, caller, registry.Subject{Address: a, Version: v})
 }
 
-// load fills a state that has only its subject. With an error it returns the zero T.
-func load[T any, S interface {
-	*T
-	registry.State
-}](ctx context.Context, r *Reader, caller access.Caller, state T) (T, error) {
-	var nothing T
-	s := S(&state)
-	asked := s.Subject()
-	err := r.read(ctx, caller, asked.Address, func(lookup *access.Lookup) error { return r.catalog.Load(ctx, s, lookup) })
-	switch {
-	case err != nil:
-		return nothing, err
-	case s.Subject().Version != asked.Version:
-		return nothing, ErrOtherBuild
+// version is one version, whose state is an S. When it is decoded, its build metadata must
+// be those that were asked for.
+func version[S registry.State](ctx context.Context, r *Reader, caller access.Caller, asked registry.Subject) (Snapshot[S], error) {
+	var found Snapshot[registry.State]
+	err := r.read(ctx, caller, asked.Address, func(lookup *access.Lookup) (err error) {
+		found, err = r.catalog.State(ctx, asked, lookup)
+		return err
+	})
+	if err != nil {
+		return Snapshot[S]{}, err
 	}
-	return state, nil
+	return onlyBuild[S](asked.Version, found), nil
 }
 
 // kinds are the kinds of scopes for the folders of addresses.

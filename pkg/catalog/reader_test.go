@@ -17,34 +17,52 @@ type oneVersion struct {
 	reads   int
 }
 
-func (c *oneVersion) Listing(context.Context, registry.Address, *access.Lookup) (registry.Listing, error) {
+func (c *oneVersion) Listing(context.Context, registry.Address, *access.Lookup) (Snapshot[*registry.Listing], error) {
 	c.reads++
-	return registry.Listing{{Version: c.version}}, nil
+	return oneListed(c.version), nil
 }
 
-func (c *oneVersion) Load(_ context.Context, s registry.State, _ *access.Lookup) error {
+func (c *oneVersion) State(context.Context, registry.Subject, *access.Lookup) (Snapshot[registry.State], error) {
 	c.reads++
-	setVersion(s, c.version)
-	return nil
+	return onlyVersion(c.version), nil
 }
 
-// setVersion fills a state with nothing but a version.
-func setVersion(s registry.State, v registry.Version) {
-	switch s := s.(type) {
-	case *registry.ModuleVersion:
-		*s = registry.ModuleVersion{Address: s.Address, Version: v}
-	case *registry.ProviderVersion:
-		*s = registry.ProviderVersion{Address: s.Address, Version: v}
+// oneListed is the snapshot of a listing with one version.
+func oneListed(v registry.Version) Snapshot[*registry.Listing] {
+	return NewSnapshot([]byte(v.String()), func(_ []byte, into *registry.Listing) error {
+		*into = registry.Listing{{Version: v}}
+		return nil
+	})
+}
+
+// onlyVersion is the snapshot of a state with nothing but a version.
+func onlyVersion(v registry.Version) Snapshot[registry.State] {
+	return NewSnapshot([]byte(v.String()), func(_ []byte, into registry.State) error {
+		switch s := into.(type) {
+		case *registry.ModuleVersion:
+			*s = registry.ModuleVersion{Address: s.Address, Version: v}
+		case *registry.ProviderVersion:
+			*s = registry.ProviderVersion{Address: s.Address, Version: v}
+		}
+		return nil
+	})
+}
+
+// decoded is the error of a question and, if it has an answer, that of decoding it.
+func decoded[T any](found Snapshot[*T], err error) error {
+	if err != nil {
+		return err
 	}
+	return found.Decode(new(T))
 }
 
 // questions asks a reader everything there is to ask.
 func questions(r *Reader, caller access.Caller, v registry.Version) map[string]error {
 	ctx, answers := context.Background(), map[string]error{}
-	_, answers["Listing of a module"] = r.Listing(ctx, caller, registry.ModuleAddress{})
-	_, answers["ModuleVersion"] = r.ModuleVersion(ctx, caller, registry.ModuleAddress{}, v)
-	_, answers["Listing of a provider"] = r.Listing(ctx, caller, registry.ProviderAddress{})
-	_, answers["ProviderVersion"] = r.ProviderVersion(ctx, caller, registry.ProviderAddress{}, v)
+	answers["Listing of a module"] = decoded(r.Listing(ctx, caller, registry.ModuleAddress{}))
+	answers["ModuleVersion"] = decoded(r.ModuleVersion(ctx, caller, registry.ModuleAddress{}, v))
+	answers["Listing of a provider"] = decoded(r.Listing(ctx, caller, registry.ProviderAddress{}))
+	answers["ProviderVersion"] = decoded(r.ProviderVersion(ctx, caller, registry.ProviderAddress{}, v))
 	return answers
 }
 

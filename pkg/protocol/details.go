@@ -24,7 +24,7 @@ type detailsDocument struct {
 
 func (h *handler) moduleDetails(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := request.Module
-	m, err := h.Reader.ModuleVersion(ctx, caller, a, request.Version)
+	m, err := decoded(h.Reader.ModuleVersion(ctx, caller, a, request.Version))
 	if err != nil {
 		return response{}, orMissing(err, "module %s has no version %s", a, request.Version)
 	}
@@ -36,7 +36,7 @@ func (h *handler) moduleDetails(ctx context.Context, caller access.Caller, reque
 
 func (h *handler) providerDetails(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := request.Provider
-	p, err := h.Reader.ProviderVersion(ctx, caller, a, request.Version)
+	p, err := decoded(h.Reader.ProviderVersion(ctx, caller, a, request.Version))
 	if err == nil && len(p.Listed().Platforms) == 0 { // a version without packages to serve is not there
 		err = registry.ErrNotFound
 	}

@@ -37,7 +37,7 @@ type mirrorVersionsDocument struct {
 
 func (h *handler) mirrorVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := h.provider(request)
-	listing, err := h.Reader.Listing(ctx, caller, a)
+	listing, err := decoded(h.Reader.Listing(ctx, caller, a))
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
 	}
@@ -91,7 +91,7 @@ type mirrorArchive struct {
 
 func (h *handler) mirrorVersion(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := h.provider(request)
-	p, err := h.Reader.ProviderVersion(ctx, caller, a, request.Version)
+	p, err := decoded(h.Reader.ProviderVersion(ctx, caller, a, request.Version))
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
 	}

@@ -34,7 +34,7 @@ type deprecation struct {
 }
 
 func (h *handler) moduleVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
-	listing, err := h.Reader.Listing(ctx, caller, request.Module)
+	listing, err := decoded(h.Reader.Listing(ctx, caller, request.Module))
 	if err != nil {
 		return response{}, orMissing(err, "there is no module %s", request.Module)
 	}
@@ -54,7 +54,7 @@ func (h *handler) moduleVersions(ctx context.Context, caller access.Caller, requ
 // be deprecated, as a client without a constraint also gets it. Like the paths of
 // discovery, the one in Location begins at the root.
 func (h *handler) moduleNewest(ctx context.Context, caller access.Caller, request Request) (response, error) {
-	listing, err := h.Reader.Listing(ctx, caller, request.Module)
+	listing, err := decoded(h.Reader.Listing(ctx, caller, request.Module))
 	if err != nil {
 		return response{}, orMissing(err, "there is no module %s", request.Module)
 	}
@@ -74,7 +74,7 @@ func (h *handler) moduleNewest(ctx context.Context, caller access.Caller, reques
 // moduleDownload answers 204 with the archive's URL in a header, which every
 // client of either kind follows.
 func (h *handler) moduleDownload(ctx context.Context, caller access.Caller, request Request, goGetter bool) (response, error) {
-	m, err := h.Reader.ModuleVersion(ctx, caller, request.Module, request.Version)
+	m, err := decoded(h.Reader.ModuleVersion(ctx, caller, request.Module, request.Version))
 	if err != nil {
 		return response{}, orMissing(err, "module %s has no version %s", request.Module, request.Version)
 	}

@@ -138,6 +138,17 @@ func (h *handler) answer(r *http.Request, request Request) (response, error) {
 	}
 }
 
+// decoded is what a reader has read; with an error the zero T.
+func decoded[T any](found catalog.Snapshot[*T], err error) (value T, _ error) {
+	if err == nil {
+		err = found.Decode(&value)
+	}
+	if err != nil {
+		return *new(T), err
+	}
+	return value, nil
+}
+
 // has says whether the handler has what a route needs.
 func (h *handler) has(route Route) bool {
 	switch route {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
@@ -50,27 +51,25 @@ func (m *memory) answer(known bool) error {
 	return nil
 }
 
-func (m *memory) Listing(_ context.Context, a registry.Address, _ *access.Lookup) (registry.Listing, error) {
+func (m *memory) Listing(_ context.Context, a registry.Address, _ *access.Lookup) (s catalog.Snapshot[*registry.Listing], err error) {
 	listing := map[registry.Address]registry.Listing{m.module.Address: m.moduleVersions, m.provider.Address: m.providerVersions}
 	_, known := listing[a]
 	if err := m.answer(known); err != nil {
-		return nil, err
+		return s, err
 	}
-	return listing[a], nil
+	return catalogtest.Snapshot[*registry.Listing](listing[a])
 }
 
-func (m *memory) Load(_ context.Context, s registry.State, _ *access.Lookup) error {
-	asked := s.Subject().LogPrefix()
+func (m *memory) State(_ context.Context, version registry.Subject, _ *access.Lookup) (s catalog.Snapshot[registry.State], err error) {
+	asked := version.LogPrefix()
 	module, provider := asked == m.module.Subject().LogPrefix(), asked == m.provider.Subject().LogPrefix()
-	err := m.answer(module || provider)
-	switch {
-	case err != nil:
-	case module:
-		*s.(*registry.ModuleVersion) = m.module
-	case provider:
-		*s.(*registry.ProviderVersion) = m.provider
+	if err := m.answer(module || provider); err != nil {
+		return s, err
 	}
-	return err
+	if module {
+		return catalogtest.Snapshot[registry.State](m.module)
+	}
+	return catalogtest.Snapshot[registry.State](m.provider)
 }
 
 const signature = "X-Amz-Expires=900&X-Amz-Signature=5ecre7"
@@ -503,18 +502,18 @@ type tokens struct {
 	all map[access.ID]access.Token
 }
 
-func (t tokens) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (registry.Listing, error) {
+func (t tokens) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (s catalog.Snapshot[*registry.Listing], err error) {
 	if !t.wanted(lookup) {
-		return nil, registry.ErrNotFound
+		return s, registry.ErrNotFound
 	}
 	return t.Catalog.Listing(ctx, a, nil)
 }
 
-func (t tokens) Load(ctx context.Context, s registry.State, lookup *access.Lookup) error {
+func (t tokens) State(ctx context.Context, version registry.Subject, lookup *access.Lookup) (s catalog.Snapshot[registry.State], err error) {
 	if !t.wanted(lookup) {
-		return registry.ErrNotFound
+		return s, registry.ErrNotFound
 	}
-	return t.Catalog.Load(ctx, s, nil)
+	return t.Catalog.State(ctx, version, nil)
 }
 
 // wanted fills a lookup, and says whether anything else is wanted.

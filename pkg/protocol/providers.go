@@ -32,7 +32,7 @@ type platform struct {
 }
 
 func (h *handler) providerVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
-	listing, err := h.Reader.Listing(ctx, caller, request.Provider)
+	listing, err := decoded(h.Reader.Listing(ctx, caller, request.Provider))
 	if err != nil {
 		return response{}, orMissing(err, "there is no provider %s", request.Provider)
 	}
@@ -127,7 +127,7 @@ func (h *handler) providerDownload(ctx context.Context, caller access.Caller, re
 	missing := func(err error) error {
 		return orMissing(err, "provider %s has no version %s for %s", request.Provider, request.Version, request.Platform)
 	}
-	p, err := h.Reader.ProviderVersion(ctx, caller, request.Provider, request.Version)
+	p, err := decoded(h.Reader.ProviderVersion(ctx, caller, request.Provider, request.Version))
 	if err != nil {
 		return response{}, missing(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -50,8 +51,8 @@ func (w *world) picturePublished(of registry.ParsedRecordKey) (address, listing,
 	w.Helper()
 	replayed, state := of.New(), of.New()
 	w.replay(replayed)
-	entries, err := w.Index.Listing(w.Context(), of.Address, nil)
-	errState := w.Index.Load(w.Context(), state, nil)
+	entries, err := catalog.Listing(w.Context(), w.Index, of.Address)
+	errState := catalog.Load(w.Context(), w.Index, state)
 	address, err = of.Address.String(), errors.Join(err, errState)
 	var sums string
 	if s, ok := state.(*registry.ProviderVersion); ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -158,7 +159,7 @@ func TestProtocolsAreRightInWhateverOrderTheyBecomeKnown(t *testing.T) {
 	w.Want(w.Upload(manifestKey("1.3.0"), []byte(`{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)), inbox.Rejected, "manifest", "never changes")
 	w.Want(w.Upload(manifestKey("1.4.0"), []byte(`{"version":1}`)), inbox.Rejected, "manifest")
 
-	listing, err := w.Index.Listing(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}, nil)
+	listing, err := catalog.Listing(t.Context(), w.Index, registry.ProviderAddress{Namespace: "acme", Type: "widget"})
 	if err != nil {
 		t.Fatal(err)
 	}

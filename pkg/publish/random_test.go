@@ -343,7 +343,7 @@ func (d *round) done(random *rand.Rand, u *sent, err error) {
 // servable checks that all that is listed of a namespace can be served.
 func (r *randomRun) servable(namespace string) {
 	module := registry.ModuleAddress{Namespace: namespace, Name: "vpc", System: "aws"}
-	listing, err := r.index.Listing(r.Context(), module, nil)
+	listing, err := catalog.Listing(r.Context(), r.index, module)
 	r.found(err)
 	for _, entry := range listing {
 		m, err := catalogtest.ModuleVersion(r.Context(), r.index, module, entry.Version)
@@ -357,7 +357,7 @@ func (r *randomRun) servable(namespace string) {
 	}
 	for _, typ := range sentTypes {
 		address := registry.ProviderAddress{Namespace: namespace, Type: typ}
-		listing, err := r.index.Listing(r.Context(), address, nil)
+		listing, err := catalog.Listing(r.Context(), r.index, address)
 		r.found(err)
 		for _, entry := range listing {
 			s, err := catalogtest.ProviderVersion(r.Context(), r.index, address, entry.Version)
@@ -504,7 +504,7 @@ func (r *randomRun) moduleState(identity string) *registry.ModuleVersion {
 		return nil
 	}
 	r.same(identity, stored, replayed)
-	listing, err := r.index.Listing(r.Context(), address, nil)
+	listing, err := catalog.Listing(r.Context(), r.index, address)
 	if err != nil {
 		r.Error(err)
 	}
@@ -526,7 +526,7 @@ func (r *randomRun) providerState(identity string) registry.ProviderVersion {
 		return replayed
 	}
 	r.same(identity, stored, replayed)
-	listing, err := r.index.Listing(r.Context(), address, nil)
+	listing, err := catalog.Listing(r.Context(), r.index, address)
 	r.found(err)
 	if len(replayed.Packages) > 0 {
 		r.listed(listing, replayed.Listed())

@@ -28,7 +28,7 @@ type room struct {
 
 // checkModule rejects a version if the listing of its module has no room for it.
 func (r room) checkModule(ctx context.Context, m *registry.ModuleVersion, source string) error {
-	listing, err := r.index.Listing(ctx, m.Address, nil)
+	listing, err := catalog.Listing(ctx, r.index, m.Address)
 	return r.check("module "+m.Address.String(), listing, err, registry.Listed{Version: m.Version, Source: source})
 }
 
@@ -38,7 +38,7 @@ func (r room) checkPackage(ctx context.Context, s *registry.ProviderVersion, v r
 	for _, pkg := range append(slices.Clone(s.Packages), pkg) {
 		entry.Platforms = append(entry.Platforms, pkg.Platform)
 	}
-	listing, err := r.index.Listing(ctx, s.Address, nil)
+	listing, err := catalog.Listing(ctx, r.index, s.Address)
 	return r.check("provider "+s.Address.String(), listing, err, entry)
 }
 

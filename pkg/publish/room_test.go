@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/publishtest"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -55,7 +56,7 @@ func TestAListingHasRoomOrItIsARejection(t *testing.T) {
 		}
 		for n := range 4 {
 			if n == 3 {
-				l, err := w.Index.Listing(w.Context(), publishtest.VPC, nil)
+				l, err := catalog.Listing(w.Context(), w.Index, publishtest.VPC)
 				answered, stored := w.sizes(l, err, registry.Listed{Version: publishtest.MustVersion(w.T, "1.3.0")})
 				for _, less := range [][2]int{{answered - 1, stored}, {answered, stored - 1}} {
 					w.LimitListings(less[0], less[1])
@@ -75,7 +76,7 @@ func TestAListingHasRoomOrItIsARejection(t *testing.T) {
 
 		w.LimitListings(publish.MaxAnswered, publish.MaxStored)
 		w.Want(w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a")), inbox.Published)
-		l, err := w.Index.Listing(w.Context(), publishtest.Widgets, nil)
+		l, err := catalog.Listing(w.Context(), w.Index, publishtest.Widgets)
 		entry := registry.Listed{Version: publishtest.MustVersion(w.T, "1.0.0"), Protocols: []string{"5.0"}, Platforms: []registry.Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}}}
 		answered, stored := w.sizes(l, err, entry)
 		for _, less := range [][2]int{{answered - 1, stored}, {answered, stored - 1}} {

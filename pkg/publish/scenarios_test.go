@@ -8,6 +8,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -53,8 +54,8 @@ func (w *world) published(r publishtest.Release) (files []publishtest.File) {
 // module.
 func (w *world) wantStanding(namespace string, want registry.Standing) {
 	w.Helper()
-	provider, err := w.Index.Listing(w.Context(), registry.ProviderAddress{Namespace: namespace, Type: "widget"}, nil)
-	module, errModule := w.Index.Listing(w.Context(), registry.ModuleAddress{Namespace: namespace, Name: "vpc", System: "aws"}, nil)
+	provider, err := catalog.Listing(w.Context(), w.Index, registry.ProviderAddress{Namespace: namespace, Type: "widget"})
+	module, errModule := catalog.Listing(w.Context(), w.Index, registry.ModuleAddress{Namespace: namespace, Name: "vpc", System: "aws"})
 	if err := errors.Join(err, errModule); err != nil {
 		w.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/publishtest"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
@@ -29,7 +30,7 @@ func TestSources(t *testing.T) {
 		w.Want(from("modules/acme/vpc/aws/1.0.0.zip", plain, other), inbox.Published)
 		w.Want(from("modules/acme/vpc/aws/1.1.0.zip", plain, other), inbox.Published)
 		w.Want(w.Upload("modules/acme/vpc/aws/1.1.0.zip", plain), inbox.Published)
-		listing, err := w.Index.Listing(w.Context(), publishtest.VPC, nil)
+		listing, err := catalog.Listing(w.Context(), w.Index, publishtest.VPC)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestSourcesTakeRoom(t *testing.T) {
 		return w.Deliver(key, w.S3.UploadFrom(t, key, publishtest.ZipOf(map[string]string{"main.tf": ""}), source))
 	}
 	w.Want(publishFrom(0, source(0)), inbox.Published)
-	l, err := w.Index.Listing(w.Context(), publishtest.VPC, nil)
+	l, err := catalog.Listing(w.Context(), w.Index, publishtest.VPC)
 	_, stored := w.sizes(l, err, registry.Listed{Version: publishtest.MustVersion(t, "1.1.0"), Source: source(0)})
 	w.LimitListings(publish.MaxAnswered, stored)
 	w.Want(publishFrom(1, source(1)), inbox.Rejected, "no room for more")

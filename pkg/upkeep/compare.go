@@ -46,7 +46,7 @@ func (w *Walks) compare(ctx context.Context, s registry.State, listings *listing
 // inCatalog returns the state of a version in the catalog, or nil.
 func (w *Walks) inCatalog(ctx context.Context, version registry.Subject) (registry.State, error) {
 	have := version.New()
-	err := w.index.Load(ctx, have, nil)
+	err := catalog.Load(ctx, w.index, have)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil, nil
 	}
@@ -88,7 +88,7 @@ func (l *listings) of(ctx context.Context, a registry.Address) (registry.Listing
 		return l.listing, nil
 	}
 	var err error
-	l.listing, err = l.catalog.Listing(ctx, a, nil)
+	l.listing, err = catalog.Listing(ctx, l.catalog, a)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		l.forget()
 		return nil, fmt.Errorf("catalog: %w", err)

@@ -30,11 +30,11 @@ type listing struct {
 	all registry.Listing
 }
 
-func (l listing) Listing(ctx context.Context, a registry.Address, _ *access.Lookup) (registry.Listing, error) {
+func (l listing) Listing(ctx context.Context, a registry.Address, _ *access.Lookup) (catalog.Snapshot[*registry.Listing], error) {
 	if a.Folder() == registry.Modules {
 		return l.Index.Listing(ctx, a, nil)
 	}
-	return l.all, nil
+	return catalogtest.Snapshot[*registry.Listing](l.all)
 }
 
 // What is listed and cannot be served is told of.

@@ -10,6 +10,7 @@ import (
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -44,8 +45,8 @@ type everything struct {
 	all registry.Listing
 }
 
-func (e everything) Listing(context.Context, registry.Address, *access.Lookup) (registry.Listing, error) {
-	return e.all, nil
+func (e everything) Listing(context.Context, registry.Address, *access.Lookup) (catalog.Snapshot[*registry.Listing], error) {
+	return catalogtest.Snapshot[*registry.Listing](e.all)
 }
 
 // A long recovery says how far it is, after each thousand versions.

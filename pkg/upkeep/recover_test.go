@@ -135,8 +135,8 @@ type dead struct {
 	put []string
 }
 
-func (d *dead) Listing(context.Context, registry.Address, *access.Lookup) (registry.Listing, error) {
-	return nil, registry.ErrNotFound
+func (d *dead) Listing(context.Context, registry.Address, *access.Lookup) (s catalog.Snapshot[*registry.Listing], err error) {
+	return s, registry.ErrNotFound
 }
 
 func (d *dead) Replace(_ context.Context, s registry.State, _ catalog.Seen) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/publishtest"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -27,8 +28,8 @@ func (w *world) stands(version string) (provider, module registry.Standing) {
 		list  func() (registry.Listing, error)
 		state registry.Standing
 	}{
-		{func() (registry.Listing, error) { return w.Index.Listing(w.Context(), publishtest.Widgets, nil) }, provider},
-		{func() (registry.Listing, error) { return w.Index.Listing(w.Context(), publishtest.VPC, nil) }, m.Standing},
+		{func() (registry.Listing, error) { return catalog.Listing(w.Context(), w.Index, publishtest.Widgets) }, provider},
+		{func() (registry.Listing, error) { return catalog.Listing(w.Context(), w.Index, publishtest.VPC) }, m.Standing},
 	} {
 		listing, err := check.list()
 		if err != nil {

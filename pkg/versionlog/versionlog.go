@@ -52,7 +52,7 @@ func New(c Config) *Log {
 // Load fills a new state with what the catalog has of its version, and with the records
 // since then. If there are no records, the state stays at revision 0.
 func (l *Log) Load(ctx context.Context, s registry.State) error {
-	if err := l.index.Load(ctx, s, nil); err != nil && !errors.Is(err, registry.ErrNotFound) {
+	if err := catalog.Load(ctx, l.index, s); err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	return l.CatchUp(ctx, s)

@@ -19,6 +19,7 @@ import (
 	"github.com/larder-registry/larder/internal/archivetest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/protocol"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -158,28 +159,26 @@ func (l *live) PresignGet(_ context.Context, key string) (string, error) {
 	return l.URL + "/bucket/" + key + "?" + secret + "&X-Amz-Expires=900", nil // not in the order in which it is asked for
 }
 
-func (l *live) Listing(_ context.Context, a registry.Address, lookup *access.Lookup) (registry.Listing, error) {
+func (l *live) Listing(_ context.Context, a registry.Address, lookup *access.Lookup) (s catalog.Snapshot[*registry.Listing], err error) {
 	l.lookUp(lookup)
 	switch a {
 	case networkModule:
-		return registry.Listing{{Version: version("1.0.0")}, l.module.Listed(), {Version: version("2.0.0-rc.1")}}, nil
+		return catalogtest.Snapshot[*registry.Listing](registry.Listing{{Version: version("1.0.0")}, l.module.Listed(), {Version: version("2.0.0-rc.1")}})
 	case widgetProvider:
-		return registry.Listing{l.widget.Listed()}, nil
+		return catalogtest.Snapshot[*registry.Listing](registry.Listing{l.widget.Listed()})
 	}
-	return nil, registry.ErrNotFound
+	return s, registry.ErrNotFound
 }
 
-func (l *live) Load(_ context.Context, s registry.State, lookup *access.Lookup) error {
+func (l *live) State(_ context.Context, version registry.Subject, lookup *access.Lookup) (s catalog.Snapshot[registry.State], err error) {
 	l.lookUp(lookup)
-	switch s.Subject() {
+	switch version {
 	case l.module.Subject():
-		*s.(*registry.ModuleVersion) = l.module
+		return catalogtest.Snapshot[registry.State](l.module)
 	case l.widget.Subject():
-		*s.(*registry.ProviderVersion) = l.widget
-	default:
-		return registry.ErrNotFound
+		return catalogtest.Snapshot[registry.State](l.widget)
 	}
-	return nil
+	return s, registry.ErrNotFound
 }
 
 func version(s string) registry.Version {

@@ -88,7 +88,7 @@ func TestNoTokens(t *testing.T) {
 	_, id := access.NewToken()
 	for _, wanted := range []bool{true, false} {
 		lookup := access.Lookup{ID: id, Token: &access.Token{ID: id}, Wanted: func(found *access.Token) bool { return wanted && found == nil }}
-		listing, err := c.Listing(t.Context(), widget, &lookup)
+		listing, err := catalogtest.Listing(t.Context(), c, widget, &lookup)
 		if lookup.Token != nil || (err == nil) != wanted || errors.Is(err, registry.ErrNotFound) == wanted || (len(listing) > 0) != wanted {
 			t.Errorf("wanted %t: %v, %v, found %+v", wanted, listing, err, lookup.Token)
 		}
@@ -334,7 +334,7 @@ func TestAccessDamaged(t *testing.T) {
 	_, tokenErr := a.Token(t.Context(), token.ID)
 	_, _, tokensErr := a.Tokens(t.Context(), "")
 	_, rulesErr := a.Rules(t.Context())
-	_, lookupErr := c.WithTokens(a).Listing(t.Context(), widget, &lookup)
+	_, lookupErr := catalogtest.Listing(t.Context(), c.WithTokens(a), widget, &lookup)
 	for call, err := range map[string]error{
 		"Token": tokenErr, "Tokens": tokensErr, "Rules": rulesErr, "Beside": lookupErr, "NoteUse": a.NoteUse(t.Context(), token.ID, "2026-11-21"),
 	} {

@@ -31,6 +31,7 @@
 package boltcatalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -73,39 +74,55 @@ var _ catalog.Index = (*Catalog)(nil)
 func (c *Catalog) WithTokens(a *Access) *Catalog { return &Catalog{c.db, a} }
 
 // Listing implements [catalog.Catalog].
-func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (listing registry.Listing, err error) {
-	err = c.read(ctx, listingKey(a), lookup, func(value []byte) (err error) {
-		listing, err = decodeListing(value)
+func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (catalog.Snapshot[*registry.Listing], error) {
+	return read(ctx, c, listingKey(a), lookup, func(value []byte, into *registry.Listing) (err error) {
+		*into, err = decodeListing(value)
 		return err
 	})
-	return listing, err
 }
 
-// Load implements [catalog.Catalog].
-func (c *Catalog) Load(ctx context.Context, s registry.State, lookup *access.Lookup) error {
-	return c.read(ctx, versionKey(s.Subject()), lookup, func(value []byte) error { return decodeState(value, s) })
+// State implements [catalog.Catalog].
+func (c *Catalog) State(ctx context.Context, version registry.Subject, lookup *access.Lookup) (catalog.Snapshot[registry.State], error) {
+	return read(ctx, c, versionKey(version), lookup, func(value []byte, into registry.State) error { return decodeState(value, into) })
 }
 
 // read looks a token up, if there is a lookup, and reads one item if the lookup wants
-// that. decode must copy what it keeps of the value.
-func (c *Catalog) read(ctx context.Context, key []byte, lookup *access.Lookup, decode func(value []byte) error) error {
+// that.
+func read[T any](ctx context.Context, c *Catalog, key []byte, lookup *access.Lookup, decode func(value []byte, into T) error) (catalog.Snapshot[T], error) {
+	var none catalog.Snapshot[T]
 	if wanted, err := c.lookUp(ctx, lookup); err != nil || !wanted {
-		return cmp.Or(err, registry.ErrNotFound)
+		return none, cmp.Or(err, registry.ErrNotFound)
 	}
-	err := ctx.Err()
-	if err == nil {
-		err = c.db.View(func(tx *bbolt.Tx) error {
-			value := tx.Bucket(itemsBucket).Get(key)
-			if value == nil {
-				return registry.ErrNotFound
-			}
-			return decode(value)
-		})
-	}
+	value, err := c.value(ctx, key)
 	if err != nil {
-		return fmt.Errorf("read %q in the catalog: %w", key, err)
+		return none, readFailed(key, err)
 	}
-	return nil
+	return catalog.NewSnapshot(value, func(value []byte, into T) error {
+		if err := decode(value, into); err != nil {
+			return readFailed(key, err)
+		}
+		return nil
+	}), nil
+}
+
+func readFailed(key []byte, err error) error {
+	return fmt.Errorf("read %q in the catalog: %w", key, err)
+}
+
+// value is a copy of an item's value, which may be kept for longer than the transaction.
+func (c *Catalog) value(ctx context.Context, key []byte) (value []byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = c.db.View(func(tx *bbolt.Tx) error {
+		stored := tx.Bucket(itemsBucket).Get(key)
+		if stored == nil {
+			return registry.ErrNotFound
+		}
+		value = bytes.Clone(stored)
+		return nil
+	})
+	return value, err
 }
 
 // lookUp fills a lookup, if there is one, and says whether it wants anything else.

@@ -68,7 +68,7 @@ func TestReopen(t *testing.T) {
 	for _, p := range catalogtest.Provider(widget, 3, 2) {
 		want = append(want, p.Listed())
 	}
-	if got, err := c.Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := catalog.Listing(t.Context(), c, widget); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("listed as %+v, %v, want %+v", got, err, want)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -126,7 +126,7 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := catalogtest.Provider(widget, 2, 1)[1]
-	_, readErr := c.Listing(t.Context(), widget, nil)
+	_, readErr := catalog.Listing(t.Context(), c, widget)
 	_, walkErrs, _ := walked(t, c, "")
 	for call, err := range map[string]error{
 		"Listing of a provider": readErr, "Entries": errors.Join(walkErrs...), "Put of a provider": catalogtest.Put(t.Context(), c, p),
@@ -156,7 +156,7 @@ func TestReadDamaged(t *testing.T) {
 				return tx.Bucket([]byte("items")).Put([]byte(c.key), []byte(c.value))
 			})
 			catalog := open(t, path)
-			_, listErr := catalog.Listing(t.Context(), widget, nil)
+			_, listErr := catalogtest.Listing(t.Context(), catalog, widget, nil)
 			_, stateErr := catalogtest.ProviderVersion(t.Context(), catalog, widget, state.Version)
 			read := stateErr
 			if strings.HasSuffix(c.key, "LIST") {
@@ -177,7 +177,7 @@ func TestReadDamaged(t *testing.T) {
 
 // TestListingIsCallers checks that an append to one entry changes no other.
 func TestListingIsCallers(t *testing.T) {
-	listing, err := open(t, filled(t, 2, 3)).Listing(t.Context(), widget, nil)
+	listing, err := catalog.Listing(t.Context(), open(t, filled(t, 2, 3)), widget)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestListingSize(t *testing.T) {
 func BenchmarkProviderVersions(b *testing.B) {
 	c := open(b, filled(b, 400, 12))
 	for b.Loop() {
-		if _, err := c.Listing(b.Context(), widget, nil); err != nil {
+		if _, err := catalog.Listing(b.Context(), c, widget); err != nil {
 			b.Fatal(err)
 		}
 	}

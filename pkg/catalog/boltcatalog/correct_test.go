@@ -60,7 +60,7 @@ func TestOneSided(t *testing.T) {
 		t.Error(err)
 	}
 	want := registry.Listing{states[0].Listed(), states[1].Listed()}
-	if got, err := c.Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := catalog.Listing(t.Context(), c, widget); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("listed as %+v, %v, want %+v", got, err, want)
 	}
 }

@@ -26,6 +26,7 @@ func Test(t *testing.T, open func(t *testing.T) catalog.Index) {
 	t.Run("revisions", s.revisions)
 	t.Run("unsettled", s.unsettled)
 	t.Run("standing", s.standing)
+	t.Run("snapshots", s.snapshots)
 	t.Run("any order", s.anyOrder)
 	t.Run("at once", s.atOnce)
 	t.Run("similar names", s.similarNames)
@@ -45,10 +46,10 @@ func (s *suite) notFound(t *testing.T) {
 	s.putModule(t, moduleVersion("acme/known/aws", "1.0.0", 1))
 	s.putProvider(t, providerVersion("acme/known", "1.0.0", "linux_amd64", "release"))
 	ctx := t.Context()
-	_, unknownModule := s.index.Listing(ctx, module("acme/known/gcp"), nil)
+	_, unknownModule := catalog.Listing(ctx, s.index, module("acme/known/gcp"))
 	_, unknownModuleVersion := ModuleVersion(ctx, s.index, module("acme/known/aws"), version("1.0.1"))
 	_, versionOfUnknownModule := ModuleVersion(ctx, s.index, module("acme/unknown/aws"), version("1.0.0"))
-	_, unknownProvider := s.index.Listing(ctx, provider("acme/unknown"), nil)
+	_, unknownProvider := catalog.Listing(ctx, s.index, provider("acme/unknown"))
 	_, unknownProviderVersion := ProviderVersion(ctx, s.index, provider("acme/known"), version("1.0.0-rc.1"))
 	_, versionOfUnknownProvider := ProviderVersion(ctx, s.index, provider("other/known"), version("1.0.0"))
 	for name, err := range map[string]error{
@@ -132,7 +133,7 @@ func (s *suite) unsettled(t *testing.T) {
 		p := providerVersion("some/unsettled", "1.0.0", state.steps...)
 		s.putProvider(t, p)
 		s.wantProvider(t, p)
-		listing, err := s.index.Listing(t.Context(), p.Address, nil)
+		listing, err := catalog.Listing(t.Context(), s.index, p.Address)
 		if state.want == nil {
 			if !errors.Is(err, registry.ErrNotFound) {
 				t.Errorf("after %v: %v, %v, want ErrNotFound", state.steps, listing, err)
@@ -241,7 +242,7 @@ func (s *suite) atOnce(t *testing.T) {
 			if err := Put(t.Context(), s.index, m); err != nil {
 				t.Error(err)
 			}
-			listing, err := s.index.Listing(t.Context(), address, nil)
+			listing, err := catalog.Listing(t.Context(), s.index, address)
 			listed := slices.ContainsFunc(listing, func(e registry.Listed) bool { return e.Version == m.Version && e.Revision >= m.Revision })
 			if err != nil || !listed {
 				t.Errorf("after %s, revision %d: listing %v, %v", m.Version, m.Revision, listing, err)
@@ -284,9 +285,9 @@ func (s *suite) cancelled(t *testing.T) {
 	newerProvider := providerVersion("some/cancelled", "1.0.0", "linux_amd64", "release", "linux_arm64", "release")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, moduleVersions := s.index.Listing(ctx, m.Address, nil)
+	_, moduleVersions := catalog.Listing(ctx, s.index, m.Address)
 	_, moduleVersionErr := ModuleVersion(ctx, s.index, m.Address, m.Version)
-	_, providerVersions := s.index.Listing(ctx, p.Address, nil)
+	_, providerVersions := catalog.Listing(ctx, s.index, p.Address)
 	_, providerVersionErr := ProviderVersion(ctx, s.index, p.Address, p.Version)
 	for call, err := range map[string]error{
 		"Listing of a module":   moduleVersions,
@@ -356,7 +357,7 @@ func (s *suite) wantProvider(t *testing.T, want registry.ProviderVersion) {
 
 func (s *suite) wantListing(t *testing.T, address registry.Address, want registry.Listing) {
 	t.Helper()
-	got, err := s.index.Listing(t.Context(), address, nil)
+	got, err := catalog.Listing(t.Context(), s.index, address)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%T %s is listed as %+v, %v, want %+v", address, address, got, err, want)
 	}

@@ -186,7 +186,7 @@ func (s *suite) wantModuleNotFound(t *testing.T, m registry.ModuleVersion) {
 
 func (s *suite) wantNothingListed(t *testing.T, address registry.Address) {
 	t.Helper()
-	if got, err := s.index.Listing(t.Context(), address, nil); !errors.Is(err, registry.ErrNotFound) {
+	if got, err := catalog.Listing(t.Context(), s.index, address); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("%T %s is listed as %+v, %v, want ErrNotFound", address, address, got, err)
 	}
 }

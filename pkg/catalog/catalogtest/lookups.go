@@ -109,13 +109,17 @@ type question = func(context.Context, catalog.Catalog, *access.Lookup) (any, err
 func questions(m registry.ModuleVersion, p, unlisted registry.ProviderVersion) map[string]question {
 	listing := func(a registry.Address) question {
 		return func(ctx context.Context, c catalog.Catalog, lookup *access.Lookup) (any, error) {
-			return c.Listing(ctx, a, lookup)
+			return Listing(ctx, c, a, lookup)
 		}
 	}
 	load := func(a registry.Address, v registry.Version) question {
 		return func(ctx context.Context, c catalog.Catalog, lookup *access.Lookup) (any, error) {
 			s := a.New(v)
-			return s, c.Load(ctx, s, lookup)
+			snapshot, err := c.State(ctx, s.Subject(), lookup)
+			if err == nil {
+				err = snapshot.Decode(s)
+			}
+			return s, err
 		}
 	}
 	return map[string]question{

@@ -2,6 +2,7 @@ package catalogtest
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -27,10 +28,33 @@ func ProviderVersion(ctx context.Context, c catalog.Catalog, a registry.Provider
 // Load is a version as a catalog has it, with a token that may be looked up in the same
 // request.
 func Load[T any, S stateOf[T]](ctx context.Context, c catalog.Catalog, state T, lookup *access.Lookup) (T, error) {
-	if err := c.Load(ctx, S(&state), lookup); err != nil {
+	snapshot, err := c.State(ctx, S(&state).Subject(), lookup)
+	if err == nil {
+		err = snapshot.Decode(S(&state))
+	}
+	if err != nil {
 		return *new(T), err
 	}
 	return state, nil
+}
+
+// Listing is a listing as a catalog has it, with a token that may be looked up in the same
+// request.
+func Listing(ctx context.Context, c catalog.Catalog, a registry.Address, lookup *access.Lookup) (listing registry.Listing, err error) {
+	snapshot, err := c.Listing(ctx, a, lookup)
+	if err == nil {
+		err = snapshot.Decode(&listing)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return listing, nil
+}
+
+// Snapshot has a value, for a catalog that a test makes up.
+func Snapshot[T any](value any) (catalog.Snapshot[T], error) {
+	stored, err := json.Marshal(value)
+	return catalog.NewSnapshot(stored, func(stored []byte, into T) error { return json.Unmarshal(stored, into) }), err
 }
 
 // Put puts a state into a catalog.

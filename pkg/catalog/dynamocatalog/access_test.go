@@ -237,7 +237,7 @@ func TestForeignAccess(t *testing.T) {
 			lookup := access.Lookup{ID: id}
 			_, tokenErr := a.Token(t.Context(), id)
 			_, _, tokensErr := a.Tokens(t.Context(), "")
-			_, listErr := catalog.Listing(t.Context(), vpc, &lookup)
+			_, listErr := catalogtest.Listing(t.Context(), catalog, vpc, &lookup)
 			_, stateErr := catalogtest.Load(t.Context(), catalog, registry.ModuleVersion{Address: vpc, Version: registrytest.Version(t, "1.0.0")}, &lookup)
 			for call, err := range map[string]error{"Token": tokenErr, "Tokens": tokensErr, "listing": listErr, "version": stateErr} {
 				if err == nil || !strings.Contains(err.Error(), "upgrade larder") || !strings.Contains(err.Error(), id.Short()) {
@@ -263,7 +263,7 @@ func TestAccessNoTable(t *testing.T) {
 	b := newTable(t)
 	b.name += "-another"
 	a := b.openAccess(t, nil)
-	_, err := b.open(t, nil).Listing(t.Context(), vpc, &access.Lookup{ID: token(t).ID})
+	_, err := catalogtest.Listing(t.Context(), b.open(t, nil), vpc, &access.Lookup{ID: token(t).ID})
 	for name, err := range map[string]error{"beside": err, "create": a.CreateToken(t.Context(), token(t)), "revoke": a.RevokeToken(t.Context(), token(t).ID)} {
 		if err == nil || !strings.Contains(err.Error(), "there is no table") || errors.Is(err, access.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)

@@ -69,7 +69,7 @@ func TestChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		count.take()
-		got, err := c.Listing(t.Context(), widget, nil)
+		got, err := catalog.Listing(t.Context(), c, widget)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%d versions were read as %d, %v", len(want), len(got), err)
 		}
@@ -114,7 +114,7 @@ func TestChunksAreSwappedAtOnce(t *testing.T) {
 				return
 			default:
 			}
-			got, err := c.Listing(t.Context(), widget, nil)
+			got, err := catalog.Listing(t.Context(), c, widget)
 			if err != nil || !slices.ContainsFunc(listings, func(l registry.Listing) bool { return reflect.DeepEqual(l, got) }) {
 				t.Errorf("a listing of %d versions, %v", len(got), err)
 			}
@@ -146,7 +146,7 @@ func TestChunksOfTwoRevisions(t *testing.T) {
 	}
 	put := func(revision string) { b.revise(t, widget, "LIST#1", revision) }
 	put("2")
-	if _, err := c.Listing(t.Context(), widget, nil); err == nil || !strings.Contains(err.Error(), "of different revisions") {
+	if _, err := catalog.Listing(t.Context(), c, widget); err == nil || !strings.Contains(err.Error(), "of different revisions") {
 		t.Errorf("ProviderVersions = %v", err)
 	}
 	count.pick = func(number int) (fault, bool) {
@@ -156,7 +156,7 @@ func TestChunksOfTwoRevisions(t *testing.T) {
 		return fault{}, false
 	}
 	count.take()
-	if got, err := c.Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := catalog.Listing(t.Context(), c, widget); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d versions, %v", len(got), err)
 	}
 	if operations := count.take(); !slices.Equal(operations, []string{"Query", "Query, consistent", "Query, consistent"}) {
@@ -185,7 +185,7 @@ func TestChunksManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got, err := b.open(t, nil).Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := catalog.Listing(t.Context(), b.open(t, nil), widget); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d versions are listed, %v; want %d", len(got), err, len(want))
 	}
 }
@@ -209,7 +209,7 @@ func TestChunksDespiteFaults(t *testing.T) {
 			t.Errorf("%s: %v", f.name, err)
 		}
 		want, _ := before.With(p.Listed())
-		if got, err := c.Listing(t.Context(), p.Address, nil); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := catalog.Listing(t.Context(), c, p.Address); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %d versions are listed, %v; want %d", f.name, len(got), err, len(want))
 		}
 	}
@@ -234,7 +234,7 @@ func TestTooLarge(t *testing.T) {
 	if err := catalogtest.Put(t.Context(), c, p); err == nil || !strings.Contains(err.Error(), "an item of DynamoDB has room for") {
 		t.Errorf("a state = %v", err)
 	}
-	if got, err := c.Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := catalog.Listing(t.Context(), c, widget); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d versions are listed, %v; want %d", len(got), err, len(want))
 	}
 }

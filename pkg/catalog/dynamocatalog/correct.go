@@ -67,20 +67,20 @@ func (c *Catalog) correct(ctx context.Context, fix correction) error {
 // listing stays: a revision must not come twice.
 func (c *Catalog) tryCorrect(ctx context.Context, fix correction) error {
 	partition, version := layout.Partition(fix.version.Address), fix.version.Version
-	s, err := c.readListing(ctx, partition, true)
-	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+	listing, revision, err := c.decodedListing(ctx, partition, true)
+	if err != nil {
 		return err
 	}
-	if s.listing.Find(version).Revision != fix.seen.Listed {
+	if listing.Find(version).Revision != fix.seen.Listed {
 		return catalog.ErrChanged
 	}
-	listing, changed := s.listing.Without(version)
+	listing, changed := listing.Without(version)
 	if fix.entry != nil {
 		listing, changed = listing.With(*fix.entry)
 	}
 	var puts []types.Put
 	if changed {
-		if puts, err = c.listingPuts(partition, s.revision, listing); err != nil {
+		if puts, err = c.listingPuts(partition, revision, listing); err != nil {
 			return err
 		}
 	}

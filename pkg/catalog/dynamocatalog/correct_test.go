@@ -61,7 +61,7 @@ func mistaken(t *testing.T, states []registry.ProviderVersion) table {
 
 func wantListed(t *testing.T, b table, want registry.Listing) {
 	t.Helper()
-	if got, err := b.open(t, nil).Listing(t.Context(), widget, nil); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := catalog.Listing(t.Context(), b.open(t, nil), widget); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d versions are listed: %.500s, %v; want %d: %.500s", len(got), fmt.Sprint(got), err, len(want), fmt.Sprint(want))
 	}
 }

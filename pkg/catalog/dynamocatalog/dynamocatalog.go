@@ -203,8 +203,11 @@ func (c Config) options() dynamodb.Options {
 }
 
 // Listing implements [catalog.Catalog].
-func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (registry.Listing, error) {
+func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (catalog.Snapshot[*registry.Listing], error) {
 	partition := layout.Partition(a)
+	failed := func(err error) error {
+		return fmt.Errorf("read the listing of %s in the catalog: %w", partition, c.explain(err))
+	}
 	var s stored
 	var err error
 	if lookup == nil {
@@ -212,26 +215,39 @@ func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *acces
 	} else {
 		s, err = c.listingWithToken(ctx, partition, lookup)
 	}
-	if err == nil && len(s.listing) == 0 {
+	if err != nil {
+		return catalog.Snapshot[*registry.Listing]{}, failed(err)
+	}
+	return catalog.NewSnapshot(s.data, func(data []byte, into *registry.Listing) (err error) {
+		if *into, err = decodeListing(data); err == nil && len(*into) == 0 {
+			err = registry.ErrNotFound
+		}
+		if err != nil {
+			return failed(err)
+		}
+		return nil
+	}), nil
+}
+
+// State implements [catalog.Catalog].
+func (c *Catalog) State(ctx context.Context, version registry.Subject, lookup *access.Lookup) (catalog.Snapshot[registry.State], error) {
+	partition := layout.Partition(version.Address)
+	failed := func(err error) error {
+		return fmt.Errorf("read version %s of %s in the catalog: %w", version.Version, partition, c.explain(err))
+	}
+	i, err := c.getItem(ctx, key(partition, layout.Version(version.Version)), lookup)
+	if err == nil && i == nil {
 		err = registry.ErrNotFound
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the listing of %s in the catalog: %w", partition, c.explain(err))
+		return catalog.Snapshot[registry.State]{}, failed(err)
 	}
-	return s.listing, nil
-}
-
-// Load implements [catalog.Catalog].
-func (c *Catalog) Load(ctx context.Context, s registry.State, lookup *access.Lookup) error {
-	version := s.Subject()
-	i, err := c.getItem(ctx, key(layout.Partition(version.Address), layout.Version(version.Version)), lookup)
-	if err == nil {
-		err = decodeState(i, s)
-	}
-	if err != nil {
-		return fmt.Errorf("read version %s of %s in the catalog: %w", version.Version, layout.Partition(version.Address), c.explain(err))
-	}
-	return nil
+	return catalog.NewSnapshot(dataOf(i), func(data []byte, into registry.State) error {
+		if err := decodeState(data, into); err != nil {
+			return failed(err)
+		}
+		return nil
+	}), nil
 }
 
 // Put implements [catalog.Index]. It also lists a state that is stored already: its

@@ -135,13 +135,13 @@ func TestOneRequestPerRead(t *testing.T) {
 	}
 	unknown := registrytest.Version(t, "9.9.9")
 	for name, ask := range map[string]func() (got, want any, err error){
-		"Query: 1,000 versions": func() (any, any, error) { l, err := c.Listing(ctx, widget, nil); return l, listing, err },
+		"Query: 1,000 versions": func() (any, any, error) { l, err := catalog.Listing(ctx, c, widget); return l, listing, err },
 		"GetItem: provider": func() (any, any, error) {
 			p, err := catalogtest.ProviderVersion(ctx, c, widget, newest.Version)
 			return p, newest, err
 		},
 		"Query: one version": func() (any, any, error) {
-			l, err := c.Listing(ctx, vpc, nil)
+			l, err := catalog.Listing(ctx, c, vpc)
 			return l, registry.Listing{m.Listed()}, err
 		},
 		"GetItem: module": func() (any, any, error) {
@@ -153,7 +153,7 @@ func TestOneRequestPerRead(t *testing.T) {
 			return errors.Is(err, registry.ErrNotFound), true, nil
 		},
 		"Query: unknown module": func() (any, any, error) {
-			_, err := c.Listing(ctx, registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aw"}, nil)
+			_, err := catalog.Listing(ctx, c, registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aw"})
 			return errors.Is(err, registry.ErrNotFound), true, nil
 		},
 	} {
@@ -270,7 +270,7 @@ func TestSameVersionAtOnce(t *testing.T) {
 			t.Errorf("%s is %+v, %v", v, got, err)
 		}
 	}
-	if listing, err := b.open(t, nil).Listing(t.Context(), vpc, nil); err != nil || len(listing) != 20 {
+	if listing, err := catalog.Listing(t.Context(), b.open(t, nil), vpc); err != nil || len(listing) != 20 {
 		t.Errorf("listed: %v, %v", listing, err)
 	}
 }
@@ -304,7 +304,7 @@ func TestManyAtOnce(t *testing.T) {
 			}
 			wg.Wait()
 			t.Logf("%d requests for %d versions", len(count.take()), len(want))
-			if got, err := b.open(t, nil).Listing(t.Context(), vpc, nil); err != nil || !reflect.DeepEqual(got, want) {
+			if got, err := catalog.Listing(t.Context(), b.open(t, nil), vpc); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%d versions are listed, %v; want %d", len(got), err, len(want))
 			}
 		})
@@ -326,7 +326,7 @@ func TestNoTable(t *testing.T) {
 	b := newTable(t)
 	b.name += "-another"
 	c := b.open(t, nil)
-	_, listErr := c.Listing(t.Context(), vpc, nil)
+	_, listErr := catalog.Listing(t.Context(), c, vpc)
 	_, stateErr := catalogtest.ModuleVersion(t.Context(), c, vpc, registrytest.Version(t, "1.0.0"))
 	for name, err := range map[string]error{
 		"listing": listErr, "state": stateErr, "put": catalogtest.Put(t.Context(), c, vpcVersion(t, "1.0.0", 1)),
@@ -367,7 +367,7 @@ func TestForeignItems(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := b.open(t, nil)
-			_, listErr := c.Listing(t.Context(), vpc, nil)
+			_, listErr := catalog.Listing(t.Context(), c, vpc)
 			_, stateErr := catalogtest.ModuleVersion(t.Context(), c, vpc, registrytest.Version(t, "1.0.0"))
 			errs := []error{stateErr}
 			if strings.HasPrefix(tt.sk, "LIST") {
@@ -405,7 +405,7 @@ func BenchmarkProviderVersions(bench *testing.B) {
 		bench.Fatal(err)
 	}
 	for bench.Loop() {
-		if _, err := c.Listing(bench.Context(), widget, nil); err != nil {
+		if _, err := catalog.Listing(bench.Context(), c, widget); err != nil {
 			bench.Fatal(err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
-	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // Entries implements [catalog.Index]. See the package's description for the order, and
@@ -37,15 +36,12 @@ func (c *Catalog) Entries(ctx context.Context, after string) iter.Seq2[catalog.E
 
 // addListing reads the listing of a partition, which may have none.
 func (c *Catalog) addListing(ctx context.Context, contents *layout.Contents) error {
-	s, err := c.readListing(ctx, contents.Partition, false)
-	switch {
-	case errors.Is(err, registry.ErrNotFound):
-		return nil
-	case errors.Is(err, errForeign):
+	listing, _, err := c.decodedListing(ctx, contents.Partition, false)
+	if errors.Is(err, errForeign) {
 		contents.Err = fmt.Errorf("read the listing of %s in the catalog: %w", contents.Partition, err)
 		return nil
 	}
-	contents.Listing = s.listing
+	contents.Listing = listing
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -46,7 +47,7 @@ func TestReadDespiteFaults(t *testing.T) {
 	seed(t, b)
 	want := catalogtest.Provider(widget, 1, 3)[0]
 	for _, f := range passing {
-		listing, listErr := b.open(t, &transport{pick: f.only(1)}).Listing(t.Context(), widget, nil)
+		listing, listErr := catalog.Listing(t.Context(), b.open(t, &transport{pick: f.only(1)}), widget)
 		p, err := catalogtest.ProviderVersion(t.Context(), b.open(t, &transport{pick: f.only(1)}), widget, want.Version)
 		if listErr != nil || err != nil || !reflect.DeepEqual(p, want) || !reflect.DeepEqual(listing, registry.Listing{want.Listed()}) {
 			t.Errorf("%s: %v, %v; %+v, %v", f.name, listing, listErr, p, err)
@@ -87,7 +88,7 @@ func TestPutAgainAfterFault(t *testing.T) {
 func TestThrottledForLong(t *testing.T) {
 	count := &transport{pick: func(int) (fault, bool) { return passing[0], true }}
 	c := newTable(t).open(t, count)
-	_, err := c.Listing(t.Context(), widget, nil)
+	_, err := catalog.Listing(t.Context(), c, widget)
 	var api smithy.APIError
 	if !errors.As(err, &api) || api.ErrorCode() != passing[0].code || errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("ProviderVersions = %v, want %s", err, passing[0].code)
@@ -152,7 +153,7 @@ func withoutFaults(t *testing.T) any {
 func readable(t *testing.T, b table) {
 	t.Helper()
 	c := b.open(t, nil)
-	listing, err := c.Listing(t.Context(), widget, nil)
+	listing, err := catalog.Listing(t.Context(), c, widget)
 	if err != nil || len(listing) == 0 {
 		t.Errorf("listing: %v, %v", listing, err)
 	}

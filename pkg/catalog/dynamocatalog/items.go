@@ -133,12 +133,8 @@ func (c *Catalog) getItem(ctx context.Context, key item, lookup *access.Lookup) 
 	return out.Item, nil
 }
 
-// decodeState returns [registry.ErrNotFound] for a nil item.
-func decodeState(i item, s registry.State) error {
-	if i == nil {
-		return registry.ErrNotFound
-	}
-	document, err := decompress(dataOf(i))
+func decodeState(data []byte, s registry.State) error {
+	document, err := decompress(data)
 	if err != nil {
 		return err
 	}

@@ -30,10 +30,23 @@ const (
 	maxReads = 6
 )
 
-// stored is a listing with its revision, which counts from 1.
+// stored is a listing as it is stored, with its revision, which counts from 1.
 type stored struct {
-	listing  registry.Listing
+	data     []byte // of all chunks
 	revision int
+}
+
+// decodedListing reads a listing, with its revision. Both are zero if there is none.
+func (c *Catalog) decodedListing(ctx context.Context, partition string, consistent bool) (listing registry.Listing, revision int, err error) {
+	s, err := c.readListing(ctx, partition, consistent)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	listing, err = decodeListing(s.data)
+	return listing, s.revision, err
 }
 
 // readListing reads a listing. That takes one request, unless the listing has several
@@ -47,23 +60,11 @@ func (c *Catalog) readListing(ctx context.Context, partition string, consistent 
 		if err != nil {
 			return stored{}, err
 		}
-		if s, err := assemble(items); !errors.Is(err, errMixed) {
+		if s, err := join(items); !errors.Is(err, errMixed) {
 			return s, err
 		}
 	}
 	return stored{}, fmt.Errorf("%w, %d times: %w", errMixed, maxReads, errForeign)
-}
-
-// assemble makes a listing of its items, in the order of SK, or returns errMixed.
-func assemble(items []item) (stored, error) {
-	if len(items) == 0 {
-		return stored{}, registry.ErrNotFound
-	}
-	data, revision, err := join(items)
-	if err != nil {
-		return stored{}, err
-	}
-	return decodeListing(revision, data)
 }
 
 func (c *Catalog) queryListing(ctx context.Context, partition string, consistent bool) ([]item, error) {
@@ -85,24 +86,27 @@ func (c *Catalog) queryListing(ctx context.Context, partition string, consistent
 // errMixed says that a listing was read while it was being replaced.
 var errMixed = errors.New("the chunks of the listing are of different revisions")
 
-// join puts the chunks of a listing together, or returns errMixed. There may be more
-// items than chunks, from when the listing was longer.
-func join(items []item) (data []byte, revision int, err error) {
+// join puts the chunks of a listing together, in the order of SK, or returns errMixed.
+// There may be more items than chunks, from when the listing was longer.
+func join(items []item) (stored, error) {
+	if len(items) == 0 {
+		return stored{}, registry.ErrNotFound
+	}
 	count, revision := numberOf(items[0], chunksAttribute), numberOf(items[0], revisionAttribute)
 	if textOf(items[0], SortKey) != chunkName(0) || count < 1 || revision < 1 {
-		return nil, 0, errForeign
+		return stored{}, errForeign
 	}
 	if count > len(items) {
-		return nil, 0, errMixed
+		return stored{}, errMixed
 	}
 	var chunks [][]byte
 	for n, i := range items[:count] {
 		if textOf(i, SortKey) != chunkName(n) || numberOf(i, revisionAttribute) != revision {
-			return nil, 0, errMixed
+			return stored{}, errMixed
 		}
 		chunks = append(chunks, dataOf(i))
 	}
-	return bytes.Join(chunks, nil), revision, nil
+	return stored{bytes.Join(chunks, nil), revision}, nil
 }
 
 // chunkName names the item of a chunk. Names sort as their numbers do.
@@ -113,16 +117,16 @@ func chunkName(n int) string {
 	return fmt.Sprintf("%s#%d", layout.Listing, n)
 }
 
-func decodeListing(revision int, data []byte) (stored, error) {
+func decodeListing(data []byte) (registry.Listing, error) {
 	document, err := decompress(data)
 	if err != nil {
-		return stored{}, err
+		return nil, err
 	}
 	listing, err := layout.DecodeListing(document)
 	if err != nil {
-		return stored{}, fmt.Errorf("%w: %w", errForeign, err)
+		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
-	return stored{listing, revision}, nil
+	return listing, nil
 }
 
 // addEntry adds an entry to a listing, which may not exist yet.
@@ -131,15 +135,15 @@ func (c *Catalog) addEntry(ctx context.Context, partition string, entry registry
 		if err := pause(ctx, failures); err != nil {
 			return err
 		}
-		s, err := c.readListing(ctx, partition, true)
-		if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		listing, revision, err := c.decodedListing(ctx, partition, true)
+		if err != nil {
 			return err
 		}
-		listing, changed := s.listing.With(entry)
+		listing, changed := listing.With(entry)
 		if !changed {
 			return nil
 		}
-		if err := c.replaceListing(ctx, partition, s.revision, listing); !conflicted(err) {
+		if err := c.replaceListing(ctx, partition, revision, listing); !conflicted(err) {
 			return err
 		}
 	}

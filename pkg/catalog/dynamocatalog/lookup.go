@@ -25,7 +25,7 @@ func (c *Catalog) listingWithToken(ctx context.Context, partition string, lookup
 		return stored{}, err
 	}
 	slices.SortFunc(items, func(i, j item) int { return cmp.Compare(textOf(i, SortKey), textOf(j, SortKey)) })
-	s, err := assemble(items)
+	s, err := join(items)
 	if errors.Is(err, errMixed) {
 		return c.readListing(ctx, partition, true)
 	}

@@ -49,11 +49,11 @@ func (b lookedUp) ask(t *testing.T, c *dynamocatalog.Catalog, answered func(what
 		want any
 		of   func(*access.Lookup) (any, error)
 	}{
-		"modules": {registry.Listing{module.Listed()}, func(l *access.Lookup) (any, error) { return c.Listing(ctx, vpc, l) }},
+		"modules": {registry.Listing{module.Listed()}, func(l *access.Lookup) (any, error) { return catalogtest.Listing(ctx, c, vpc, l) }},
 		"module": {module, func(l *access.Lookup) (any, error) {
 			return catalogtest.Load(ctx, c, registry.ModuleVersion{Address: vpc, Version: module.Version}, l)
 		}},
-		"providers": {registry.Listing{provider.Listed()}, func(l *access.Lookup) (any, error) { return c.Listing(ctx, widget, l) }},
+		"providers": {registry.Listing{provider.Listed()}, func(l *access.Lookup) (any, error) { return catalogtest.Listing(ctx, c, widget, l) }},
 		"provider": {provider, func(l *access.Lookup) (any, error) {
 			return catalogtest.Load(ctx, c, registry.ProviderVersion{Address: widget, Version: provider.Version}, l)
 		}},
@@ -124,7 +124,7 @@ func TestChunksWithToken(t *testing.T) {
 		t.Helper()
 		count.take()
 		lookup := access.Lookup{ID: b.token.ID}
-		got, err := c.Listing(t.Context(), gadget, &lookup)
+		got, err := catalogtest.Listing(t.Context(), c, gadget, &lookup)
 		if err == nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("%d versions were read as %d", len(want), len(got))
 		}
@@ -144,7 +144,7 @@ func TestChunksWithToken(t *testing.T) {
 		}
 	}
 	lookup := access.Lookup{ID: b.token.ID}
-	if got, err := b.open(t, &lazy{each: 1}).Listing(t.Context(), gadget, &lookup); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := catalogtest.Listing(t.Context(), b.open(t, &lazy{each: 1}), gadget, &lookup); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("one chunk at a time, the last one first: %d versions, %v", len(got), err)
 	}
 	wantToken(t, "one chunk at a time", lookup, b.token)
