@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"pkg/publish":               {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/catalog", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/blob":                  {},
 	"pkg/blob/s3blob":           {"internal/awserror", "pkg/registry", "pkg/blob"},
+	"pkg/blob/s3presign":        {"internal/awssignature"},
 	"pkg/blob/blobtest":         {"pkg/registry", "pkg/blob"},
 	"pkg/catalog/internal":      {"pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/catalog/boltcatalog":   {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
@@ -61,6 +62,7 @@ var mayImport = map[string][]string{
 	"internal/awstest":          {"internal/"},
 	"internal/awsconfig":        {},
 	"internal/awserror":         {},
+	"internal/awssignature":     {},
 	"internal/contextio":        {},
 	"internal/hostname":         {},
 	"internal/printable":        {},
@@ -68,7 +70,7 @@ var mayImport = map[string][]string{
 	"internal/shell":            {},
 	"internal/size":             {},
 	"internal/ttlcache":         {},
-	"internal/node":             {"pkg/", "internal/node/", "internal/assembly/", "internal/contextio", "internal/hostname", "internal/printable", "internal/progress", "internal/shell", "internal/size", "internal/ttlcache"},
+	"internal/node":             {"pkg/", "internal/node/", "internal/assembly/", "internal/awssignature", "internal/contextio", "internal/hostname", "internal/printable", "internal/progress", "internal/shell", "internal/size", "internal/ttlcache"},
 	"internal/reach":            {"pkg/", "internal/node/datadir", "internal/node/socket", "internal/awsconfig", "internal/printable", "internal/progress", "internal/reach", "internal/size"},
 	"internal/check":            {"pkg/", "internal/check/", "internal/awsconfig", "internal/awserror", "internal/hostname", "internal/printable", "internal/size"},
 	"internal/transfer":         {"pkg/", "internal/transfer/", "internal/awsconfig", "internal/contextio", "internal/printable", "internal/progress", "internal/size"},
@@ -79,7 +81,7 @@ var mayImport = map[string][]string{
 // onlyIn says which rooms may import what of others, directly.
 var onlyIn = map[string][]string{
 	"github.com/aws/aws-lambda-go":                    {"functions"},
-	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "internal/awsconfig", "internal/awserror", "internal/check/preflight", "internal/node", "internal/reach", "internal/transfer/upload", "internal/s3test", "internal/dynamotest", "internal/awstest"},
+	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/blob/s3presign", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "internal/awsconfig", "internal/awserror", "internal/check/preflight", "internal/node", "internal/reach", "internal/transfer/upload", "internal/s3test", "internal/dynamotest", "internal/awstest"},
 	"github.com/aws/smithy-go":                        {"pkg/awskms", "internal/awserror", "internal/reach", "internal/transfer/upload"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/klauspost/compress":                   {"pkg/archive"},
@@ -103,9 +105,9 @@ var onlyIn = map[string][]string{
 var mayLink = map[string][]string{
 	"functions/discovery": allOf(answers, "functions/internal/gateway", "functions/internal/jsonlog"),
 	"functions/versions":  allOf(answers, table, "functions/internal/reading", "functions/internal/gateway"),
-	"functions/download":  allOf(answers, table, bucket, "functions/internal/reading", "functions/internal/gateway"),
+	"functions/download":  allOf(answers, table, links, "functions/internal/reading", "functions/internal/gateway"),
 	"functions/login":     allOf(answers, table, "internal/assembly/tokens", "pkg/access/admin", "pkg/identity", "pkg/login", "internal/printable", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
-	"functions/fetch":     allOf(answers, table, bucket, "functions/internal/reading", "internal/assembly/fetching", "pkg/pullthrough", "pkg/upstream", "internal/printable", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
+	"functions/fetch":     allOf(answers, table, links, bucket, "functions/internal/reading", "internal/assembly/fetching", "pkg/pullthrough", "pkg/upstream", "internal/printable", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
 	"functions/publish": allOf(table, bucket, "internal/assembly/publishing", "internal/assembly/ownkey", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/publish", "pkg/upkeep", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
 		"functions/internal/publishevents", "functions/internal/queue", "functions/internal/kmskey", "functions/internal/topic"),
 }
@@ -114,6 +116,7 @@ var mayLink = map[string][]string{
 const (
 	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol internal/ttlcache"
 	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
+	links   = "functions/internal/links pkg/blob/s3presign internal/awssignature"
 	bucket  = "functions/internal/bucket pkg/blob pkg/blob/s3blob internal/awserror"
 )
 

@@ -116,7 +116,7 @@ func TestDependencies(t *testing.T) {
 	for function, without := range map[string][]string{
 		"discovery": {sdk, "github.com/aws/smithy-go", outside},
 		"versions":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", openPGP, outside},
-		"download":  {sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", outside},
+		"download":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", outside},
 		"publish":   {outside},
 		"fetch":     {sdk + "/service/kms", sdk + "/service/sns"},
 		"login":     {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", openPGP, outside},

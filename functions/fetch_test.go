@@ -33,6 +33,7 @@ import (
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/internal/templatetest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/blob/s3presign"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/protocol"
@@ -90,9 +91,9 @@ func startOrigin(t *testing.T, bucket *s3test.Server) *origin {
 		o.zips[platform] = published("providers/acme/widget/" + widgetPackage + platform + ".zip")
 	}
 	published("providers/acme/rare/terraform-provider-rare_1.0.0_" + rarePlatform + ".zip")
-	presigner, err := s3blob.New(s3blob.Config{
+	presigner, err := s3presign.New(s3presign.Config{
 		Bucket: w.s3.Bucket, Region: "us-east-1", Credentials: s3blob.StaticCredentials(w.s3.AccessKey, w.s3.SecretKey),
-		Endpoint: w.s3.Endpoint, PublicEndpoint: "https://" + filesHost, PathStyle: true, URLLifetime: time.Minute,
+		Endpoint: "https://" + filesHost, PathStyle: true, Lifetime: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)

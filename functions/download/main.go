@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/larder-registry/larder/functions/internal/bucket"
 	"github.com/larder-registry/larder/functions/internal/gateway"
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
+	"github.com/larder-registry/larder/functions/internal/links"
 	"github.com/larder-registry/larder/functions/internal/reading"
 	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/internal/assembly/clients"
@@ -34,7 +34,7 @@ func newHandler(logger *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if answers.Presigner, err = bucket.Open(env); err != nil {
+	if answers.Presigner, err = links.New(env); err != nil {
 		return nil, err
 	}
 	return clients.New(answers), nil

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/s3test"
@@ -68,7 +67,7 @@ func OnS3(t *testing.T) Storage {
 func OpenBucket(s *s3test.Server, transport http.RoundTripper) (*s3blob.Bucket, error) {
 	return s3blob.New(s3blob.Config{
 		Bucket: s.Bucket, Region: s.Region, Endpoint: s.Endpoint, PathStyle: true, Transport: transport,
-		Credentials: s3blob.StaticCredentials(s.AccessKey, s.SecretKey), URLLifetime: time.Minute,
+		Credentials: s3blob.StaticCredentials(s.AccessKey, s.SecretKey),
 	})
 }
 

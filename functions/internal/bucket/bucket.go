@@ -2,18 +2,14 @@
 package bucket
 
 import (
-	"cmp"
-	"time"
-
 	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 )
 
-// Open opens the bucket. It sends no request. URLLifetime is zero in functions that make no
-// URLs.
+// Open opens the bucket. It sends no request.
 func Open(v variables.Values) (*s3blob.Bucket, error) {
 	return s3blob.New(s3blob.Config{
 		Bucket: v.Bucket, Region: v.Region, Credentials: v.Credentials,
-		Endpoint: v.S3Endpoint, PathStyle: v.S3Endpoint != "", URLLifetime: cmp.Or(v.URLLifetime, time.Minute),
+		Endpoint: v.S3Endpoint, PathStyle: v.S3Endpoint != "",
 	})
 }

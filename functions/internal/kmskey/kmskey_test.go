@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/larder-registry/larder/functions/internal/kmskey"
 	"github.com/larder-registry/larder/internal/kmstest"
@@ -30,7 +29,7 @@ func newWorld(t *testing.T) *world {
 	s3 := s3test.Start(t)
 	bucket, err := s3blob.New(s3blob.Config{
 		Bucket: s3.Bucket, Region: s3.Region, Endpoint: s3.Endpoint, PathStyle: true,
-		Credentials: s3blob.StaticCredentials(s3.AccessKey, s3.SecretKey), URLLifetime: time.Minute,
+		Credentials: s3blob.StaticCredentials(s3.AccessKey, s3.SecretKey),
 	})
 	if err != nil {
 		t.Fatal(err)

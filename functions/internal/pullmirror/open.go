@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/larder-registry/larder/functions/internal/bucket"
+	"github.com/larder-registry/larder/functions/internal/links"
 	"github.com/larder-registry/larder/functions/internal/queue"
 	"github.com/larder-registry/larder/functions/internal/reading"
 	"github.com/larder-registry/larder/functions/internal/variables"
@@ -34,11 +35,14 @@ func Open(env variables.Values, transport http.RoundTripper, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
+	if answers.Presigner, err = links.New(env); err != nil {
+		return nil, err
+	}
 	wanted := queue.New(env, env.FetchQueueURL)
 	fetcher := fetching.New(fetching.Config{
 		Patterns: patterns, Platforms: platforms, Inbox: uploads, Scratch: os.TempDir(), Transport: transport, Logger: log,
 	})
-	answers.Presigner, answers.Origins = uploads, fetcher.Puller(newAsker(wanted.SendOnce).want)
+	answers.Origins = fetcher.Puller(newAsker(wanted.SendOnce).want)
 	return New(Config{
 		Handler: clients.New(answers), Fetch: fetcher.Fetch, Patterns: patterns, Postpone: wanted.Postpone, Logger: log,
 	}), nil

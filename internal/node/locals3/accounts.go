@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/larder-registry/larder/internal/node/sigv4"
+	"github.com/larder-registry/larder/internal/awssignature"
 	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/s3api/utils"
 )
@@ -32,7 +32,7 @@ func (a accounts) DeriveSigningKey(access, sessionToken, date, region, service s
 	if h.admin {
 		account.Role = auth.RoleAdmin
 	}
-	return sigv4.SigningKey(h.SecretAccessKey, date, region, service), account, nil
+	return awssignature.Key(h.SecretAccessKey, date, region, service), account, nil
 }
 
 // GetUserAccount implements auth.IAMService.

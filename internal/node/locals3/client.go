@@ -18,6 +18,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/socket"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
+	"github.com/larder-registry/larder/pkg/blob/s3presign"
 )
 
 // staleAfter is how long a multipart upload may take. The endpoint keeps unfinished ones
@@ -120,24 +121,21 @@ func Reach(ctx context.Context, data string, logger *slog.Logger) (c Connection,
 
 // Bucket returns the bucket as the registry sees it.
 func (c Connection) Bucket() (*s3blob.Bucket, error) {
-	return c.bucket(time.Minute) // nobody asks it for URLs
-}
-
-// bucket returns the bucket, whose URLs are valid for urlLifetime.
-func (c Connection) bucket(urlLifetime time.Duration) (*s3blob.Bucket, error) {
 	return s3blob.New(s3blob.Config{
 		Bucket: Bucket, Region: Region, Endpoint: c.Endpoint, PathStyle: true,
 		Credentials: c.keys,
-		URLLifetime: urlLifetime,
 		Transport:   c.HTTPClient.Transport,
 		Retryable:   c.changed,
 	})
 }
 
-// Links returns the bucket at the URL at which clients download, to sign their URLs: with
-// the registry's key of that time, valid for lifetime. It sends no request.
-func (s *Server) Links(endpoint string, lifetime time.Duration) (*s3blob.Bucket, error) {
-	return Connection{Endpoint: endpoint, HTTPClient: s.HTTPClient, keys: signer{s.Keys}}.bucket(lifetime)
+// Links returns what makes URLs of objects for clients, which reach the bucket at the
+// endpoint. The URLs are signed with the registry's key of that time, and valid for lifetime.
+func (s *Server) Links(endpoint string, lifetime time.Duration) (*s3presign.Presigner, error) {
+	return s3presign.New(s3presign.Config{
+		Bucket: Bucket, Region: Region, Endpoint: endpoint, PathStyle: true,
+		Credentials: signer{s.Keys}, Lifetime: lifetime,
+	})
 }
 
 // signer returns the registry's current access key each time.

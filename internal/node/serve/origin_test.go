@@ -154,7 +154,6 @@ func (r *running) bucketOf(t *testing.T, accessKeyID, secret string) *s3blob.Buc
 		Credentials: s3blob.StaticCredentials(accessKeyID, secret),
 		Endpoint:    r.env(t, "AWS_ENDPOINT_URL_S3"),
 		PathStyle:   true,
-		URLLifetime: time.Minute,
 		Transport:   r.client(t).Transport,
 	})
 	if err != nil {

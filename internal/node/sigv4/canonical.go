@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/larder-registry/larder/internal/awssignature"
 )
 
 // parameter is a decoded parameter of a query.
@@ -119,18 +121,5 @@ func oneSpace(value string) string {
 // escape encodes all characters but ASCII letters, digits and -._~. With keepSlash, slashes
 // stay, too.
 func escape(text string, keepSlash bool) string {
-	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	b.Grow(len(text))
-	for i := range len(text) {
-		c := text[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
-			c == '-', c == '.', c == '_', c == '~', c == '/' && keepSlash:
-			b.WriteByte(c)
-		default:
-			b.WriteString(string([]byte{'%', digits[c>>4], digits[c&15]}))
-		}
-	}
-	return b.String()
+	return string(awssignature.AppendEscaped(nil, text, keepSlash))
 }

@@ -1,8 +1,6 @@
 package sigv4
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -10,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/larder-registry/larder/internal/awssignature"
 )
 
 // claim is what a request says about its signature.
@@ -48,7 +48,7 @@ func readClaim(header http.Header, query []parameter) (claim, error) {
 // readAuthorization reads the claim in an Authorization header.
 func readAuthorization(authorization string, header http.Header) (claim, error) {
 	name, rest, _ := strings.Cut(authorization, " ")
-	if name != algorithm {
+	if name != awssignature.Algorithm {
 		return claim{}, ErrUnsupported
 	}
 	fields := map[string]string{}
@@ -79,7 +79,7 @@ func readAuthorization(authorization string, header http.Header) (claim, error) 
 
 // The values that a request may have for its body's hash, beside the hash itself.
 var (
-	special = []string{unsignedPayload, "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+	special = []string{awssignature.UnsignedPayload, "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
 		"STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"}
 	hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
@@ -94,7 +94,7 @@ func readPresigned(query []parameter) (claim, error) {
 		}
 		values[name] = value
 	}
-	if values["X-Amz-Algorithm"] != algorithm {
+	if values["X-Amz-Algorithm"] != awssignature.Algorithm {
 		return claim{}, ErrUnsupported
 	}
 	seconds, err := strconv.ParseUint(values["X-Amz-Expires"], 10, 32)
@@ -102,7 +102,7 @@ func readPresigned(query []parameter) (claim, error) {
 	if err != nil || lifetime > maxLifetime {
 		return claim{}, fmt.Errorf("%w: X-Amz-Expires must be a number of seconds, at most %d", ErrMalformed, int(maxLifetime.Seconds()))
 	}
-	c := claim{payload: unsignedPayload, presigned: true, lifetime: lifetime}
+	c := claim{payload: awssignature.UnsignedPayload, presigned: true, lifetime: lifetime}
 	var once bool
 	if c.sessionToken, once = get(query, securityToken); !once && hasAny(query, securityToken) {
 		return claim{}, fmt.Errorf("%w: %s must be there once", ErrMalformed, securityToken)
@@ -114,15 +114,15 @@ func readPresigned(query []parameter) (claim, error) {
 // read reads what headers and presigned URLs have in common.
 func (c *claim) read(credential, at, signedHeaders, signature string) error {
 	scope := strings.Split(credential, "/")
-	if len(scope) != 5 || scope[3] != service || scope[4] != terminal {
-		return fmt.Errorf("%w: the credential must be <access key>/<date>/<region>/%s/%s", ErrMalformed, service, terminal)
+	if len(scope) != 5 || scope[3] != service || scope[4] != awssignature.Terminal {
+		return fmt.Errorf("%w: the credential must be <access key>/<date>/<region>/%s/%s", ErrMalformed, service, awssignature.Terminal)
 	}
 	c.accessKeyID, c.date, c.region = scope[0], scope[1], scope[2]
 	var err error
-	if c.at, err = time.Parse(timeFormat, at); err != nil {
-		return fmt.Errorf("%w: the time of signing must be there, as in %s", ErrMalformed, timeFormat)
+	if c.at, err = time.Parse(awssignature.TimeFormat, at); err != nil {
+		return fmt.Errorf("%w: the time of signing must be there, as in %s", ErrMalformed, awssignature.TimeFormat)
 	}
-	if c.at.Format(dateFormat) != c.date {
+	if c.at.Format(awssignature.DateFormat) != c.date {
 		return fmt.Errorf("%w: the credential's date is not that of the signature", ErrMalformed)
 	}
 	c.signedHeaders = strings.Split(strings.ToLower(signedHeaders), ";")
@@ -151,8 +151,7 @@ func (c claim) checkTime(now time.Time) error {
 
 // sign returns the signature of a canonical request.
 func (c claim) sign(secret, canonical string) string {
-	scope := strings.Join([]string{c.date, c.region, service, terminal}, "/")
-	hash := sha256.Sum256([]byte(canonical))
-	text := strings.Join([]string{algorithm, c.at.Format(timeFormat), scope, hex.EncodeToString(hash[:])}, "\n")
-	return hex.EncodeToString(mac(SigningKey(secret, c.date, c.region, service), text))
+	scope := strings.Join([]string{c.date, c.region, service, awssignature.Terminal}, "/")
+	key := awssignature.Key(secret, c.date, c.region, service)
+	return awssignature.Sign(key, c.at.Format(awssignature.TimeFormat), scope, []byte(canonical))
 }

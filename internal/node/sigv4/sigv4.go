@@ -6,24 +6,19 @@
 package sigv4
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/larder-registry/larder/internal/awssignature"
 )
 
 const (
-	algorithm       = "AWS4-HMAC-SHA256"
-	service         = "s3"
-	terminal        = "aws4_request"
-	timeFormat      = "20060102T150405Z"
-	dateFormat      = "20060102"
-	unsignedPayload = "UNSIGNED-PAYLOAD"
-	contentHash     = "X-Amz-Content-Sha256"
-	securityToken   = "X-Amz-Security-Token"
+	service       = "s3"
+	contentHash   = "X-Amz-Content-Sha256"
+	securityToken = "X-Amz-Security-Token"
 
 	// maxSkew is the largest difference between a client's clock and the server's, as on AWS.
 	maxSkew = 15 * time.Minute
@@ -40,7 +35,7 @@ var (
 	//lint:ignore ST1005 these are AWS's words
 	ErrTwice = errors.New("Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter or the Authorization header should be specified")
 	// ErrUnsupported reports that the request is signed in another way.
-	ErrUnsupported = errors.New("the way in which the request is signed is not supported: sign with " + algorithm)
+	ErrUnsupported = errors.New("the way in which the request is signed is not supported: sign with " + awssignature.Algorithm)
 	// ErrMalformed reports that the signature, or what describes it, cannot be read.
 	ErrMalformed = errors.New("the request's signature cannot be read")
 	// ErrUnknownKey reports an access key that does not exist.
@@ -92,20 +87,4 @@ func (v Verifier) Verify(r *http.Request, now time.Time) error {
 		return ErrMismatch
 	}
 	return nil
-}
-
-// SigningKey returns the signing key of AWS's documentation: it is derived from a secret,
-// and signs the requests of a day to a service in a region.
-func SigningKey(secret, date, region, service string) []byte {
-	key := []byte("AWS4" + secret)
-	for _, part := range []string{date, region, service, terminal} {
-		key = mac(key, part)
-	}
-	return key
-}
-
-func mac(key []byte, text string) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte(text)) // hashes do not fail
-	return h.Sum(nil)
 }

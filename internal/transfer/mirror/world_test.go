@@ -67,7 +67,7 @@ func newWorld(t *testing.T, hostname string) *world {
 	w := &world{T: t, damage: func(_ string, body []byte) []byte { return body }}
 	w.inbox = must(upload.Open(t.Context(), upload.Options{Bucket: server.Bucket, Timeout: long}))(t)
 	w.bucket = must(s3blob.New(s3blob.Config{
-		Bucket: server.Bucket, Region: server.Region, Endpoint: server.Endpoint, PathStyle: true, URLLifetime: long,
+		Bucket: server.Bucket, Region: server.Region, Endpoint: server.Endpoint, PathStyle: true,
 		Credentials: s3blob.StaticCredentials(server.AccessKey, server.SecretKey),
 	}))(t)
 	index := must(boltcatalog.Open(filepath.Join(t.TempDir(), "catalog")))(t)

@@ -3,7 +3,6 @@ package s3blob_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
 )
@@ -13,7 +12,6 @@ func TestNew(t *testing.T) {
 		Bucket:      "larder",
 		Region:      "eu-central-1",
 		Credentials: s3blob.StaticCredentials("id", "secret"),
-		URLLifetime: 15 * time.Minute,
 	}
 	if _, err := s3blob.New(whole); err != nil {
 		t.Errorf("New of a whole config = %v", err)
@@ -25,8 +23,6 @@ func TestNew(t *testing.T) {
 		"no bucket":      {func(c *s3blob.Config) { c.Bucket = "" }, "no Bucket is set"},
 		"no region":      {func(c *s3blob.Config) { c.Region = "" }, "no Region is set"},
 		"no credentials": {func(c *s3blob.Config) { c.Credentials = nil }, "no Credentials are set"},
-		"no lifetime":    {func(c *s3blob.Config) { c.URLLifetime = 0 }, "URLLifetime is 0s"},
-		"long lifetime":  {func(c *s3blob.Config) { c.URLLifetime = 8 * 24 * time.Hour }, "URLLifetime is 192h0m0s"},
 	} {
 		cfg := whole
 		c.change(&cfg)

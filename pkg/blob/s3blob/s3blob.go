@@ -15,7 +15,6 @@
 package s3blob
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -37,9 +36,6 @@ const (
 	// the whole request. A copy of blob.MaxCopy bytes is answered when
 	// it is done.
 	answerTimeout = 10 * time.Minute
-
-	// maxURLLifetime is the longest that S3 lets a presigned URL live.
-	maxURLLifetime = 7 * 24 * time.Hour
 )
 
 // Config says which bucket, where it is, and as whom to use it.
@@ -51,24 +47,16 @@ type Config struct {
 	// configured with. Required.
 	Region string
 
-	// Credentials sign requests and URLs. A presigned URL dies with the
-	// credentials that made it. Required.
+	// Credentials sign requests. Required.
 	Credentials aws.CredentialsProvider
 
 	// Endpoint is the URL at which this process reaches an S3 server that is not
 	// Amazon's. Empty: Amazon's for the region.
 	Endpoint string
 
-	// PublicEndpoint is the URL at which clients reach the same server: presigned
-	// URLs begin with it. Empty: Endpoint.
-	PublicEndpoint string
-
 	// PathStyle puts the bucket's name into the path of URLs instead of the
 	// host name. Servers on an IP address need it.
 	PathStyle bool
-
-	// URLLifetime is how long presigned URLs work, up to 7 days. Required.
-	URLLifetime time.Duration
 
 	// Transport carries the requests. Nil: [NewTransport].
 	Transport http.RoundTripper
@@ -89,9 +77,6 @@ func (c Config) validate() error {
 	if c.Credentials == nil {
 		errs = append(errs, errors.New("no Credentials are set"))
 	}
-	if c.URLLifetime < time.Second || c.URLLifetime > maxURLLifetime {
-		errs = append(errs, fmt.Errorf("URLLifetime is %v: it must be between a second and %v", c.URLLifetime, maxURLLifetime))
-	}
 	return errors.Join(errs...)
 }
 
@@ -111,9 +96,8 @@ func NewTransport() *http.Transport {
 
 // Bucket is a [blob.Bucket] in S3.
 type Bucket struct {
-	name    string
-	client  *s3.Client
-	presign *s3.PresignClient
+	name   string
+	client *s3.Client
 }
 
 var _ blob.Bucket = (*Bucket)(nil)
@@ -124,16 +108,7 @@ func New(cfg Config) (*Bucket, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("bucket %q: %w", cfg.Bucket, err)
 	}
-	options := cfg.options()
-	public := options.Copy()
-	if cfg.PublicEndpoint != "" {
-		public.BaseEndpoint = &cfg.PublicEndpoint
-	}
-	return &Bucket{
-		name:    cfg.Bucket,
-		client:  s3.New(options),
-		presign: s3.NewPresignClient(s3.New(public), s3.WithPresignExpires(cfg.URLLifetime)),
-	}, nil
+	return &Bucket{name: cfg.Bucket, client: s3.New(cfg.options())}, nil
 }
 
 func (c Config) options() s3.Options {
@@ -169,14 +144,4 @@ func newRetryer(others []string) aws.Retryer {
 		o.MaxAttempts = maxAttempts
 		o.Retryables = append(o.Retryables, retry.RetryableErrorCode{Codes: codes})
 	})
-}
-
-// PresignGet is a URL that reads an object's current version without credentials, for a
-// limited time. It is computed without a request: the object may not exist.
-func (b *Bucket) PresignGet(ctx context.Context, key string) (string, error) {
-	request, err := b.presign.PresignGetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key})
-	if err != nil {
-		return "", failed("presign", key, err)
-	}
-	return request.URL, nil
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/pkg/blob"
@@ -22,7 +21,6 @@ func configFor(s *s3test.Server) s3blob.Config {
 		Credentials: s3blob.StaticCredentials(s.AccessKey, s.SecretKey),
 		Endpoint:    s.Endpoint,
 		PathStyle:   true,
-		URLLifetime: 15 * time.Minute,
 	}
 }
 
