@@ -3,34 +3,20 @@ package main
 import (
 	"io"
 	"log"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/larder-registry/larder/internal/progress"
+	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/internal/transfer/upload"
 )
 
 // An upload in parts that fails at its end is told once, and not by a library, too.
 func TestUploadLogsNothing(t *testing.T) {
-	full := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		switch query := r.URL.Query(); {
-		case query.Has("uploads"):
-			_, _ = io.WriteString(w, "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>")
-		case r.Method == http.MethodPut:
-			w.Header().Set("ETag", `"1"`)
-		case r.Method == http.MethodPost:
-			w.WriteHeader(http.StatusInsufficientStorage)
-			_, _ = io.WriteString(w, "<Error><Code>InsufficientStorage</Code><Message>The disk is full.</Message></Error>")
-		}
-	}))
-	defer full.Close()
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL_S3": full.URL, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+		"AWS_ENDPOINT_URL_S3": s3test.StartFull(t), "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
 		"AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_REGION": "eu-central-1", "HOME": t.TempDir(), "LARDER_BUCKET": "larder",
 	} {
 		t.Setenv(name, value)

@@ -266,20 +266,7 @@ func TestWhatMayNotWait(t *testing.T) {
 // An upload in parts that fails at its end is told with the server's words.
 func TestUploadInPartsThatFails(t *testing.T) {
 	inbox := open(t, Options{Timeout: long})
-	full := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		switch query := r.URL.Query(); {
-		case query.Has("uploads"):
-			_, _ = io.WriteString(w, "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>")
-		case r.Method == http.MethodPut:
-			w.Header().Set("ETag", `"1"`)
-		case r.Method == http.MethodPost:
-			w.WriteHeader(http.StatusInsufficientStorage)
-			_, _ = io.WriteString(w, "<Error><Code>InsufficientStorage</Code><Message>The disk is full.</Message></Error>")
-		}
-	}))
-	defer full.Close()
-	t.Setenv("AWS_ENDPOINT_URL_S3", full.URL)
+	t.Setenv("AWS_ENDPOINT_URL_S3", s3test.StartFull(t))
 	small, err := Open(t.Context(), inbox.options)
 	if err != nil {
 		t.Fatal(err)
