@@ -131,9 +131,9 @@ func answer(t *testing.T, client *http.Client, request *http.Request) (*http.Res
 	return response, string(body)
 }
 
-// Pipelines get tokens without a login for people, and what they bring and get
-// is not in the log.
-func TestPipelinesGetTokens(t *testing.T) {
+// startForPipelines starts a node that wants tokens, and gives them to the pipelines of acme.
+func startForPipelines(t *testing.T) (*running, *issuer) {
+	t.Helper()
 	set := localSettings(t)
 	set.Auth = settings.AuthRequired
 	i := newIssuer(t)
@@ -146,6 +146,13 @@ func TestPipelinesGetTokens(t *testing.T) {
 		Name: "ci", Use: access.ForPipelines, Issuer: i.URL, Audience: "https://larder", Scopes: scopes,
 		Claims: []access.Claim{{Name: "repository", Pattern: "acme/*"}}, Lifetime: access.Duration(15 * time.Minute),
 	}}})
+	return r, i
+}
+
+// Pipelines get tokens without a login for people, and what they bring and get
+// is not in the log.
+func TestPipelinesGetTokens(t *testing.T) {
+	r, i := startForPipelines(t)
 	if token, status := r.exchange(t, i.identity(t, "https://larder", "evil/x")); token != "" || status != http.StatusBadRequest {
 		t.Errorf("a stranger's identity is answered %d", status)
 	}

@@ -16,10 +16,6 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/node/front"
-	"github.com/larder-registry/larder/internal/node/settings"
-	"github.com/larder-registry/larder/pkg/access"
-	"github.com/larder-registry/larder/pkg/access/admin"
-	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
@@ -156,18 +152,7 @@ func (r *running) clientFrom(t *testing.T, from string) *http.Client {
 // Whoever floods the token endpoint keeps nobody else out: neither by what is
 // no request, from the same address, nor by good ones, from another.
 func TestFloodKeepsNobodyOut(t *testing.T) {
-	set := localSettings(t)
-	set.Auth = settings.AuthRequired
-	i := newIssuer(t)
-	r := startNode(t, &node{settings: set, toIssuers: i.Client().Transport})
-	scopes, err := access.ParseScopes([]string{"read providers:acme/*"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.ask(t, control.Request{Access: &admin.Request{AddRule: &access.Rule{
-		Name: "ci", Use: access.ForPipelines, Issuer: i.URL, Audience: "https://larder", Scopes: scopes,
-		Claims: []access.Claim{{Name: "repository", Pattern: "acme/*"}}, Lifetime: access.Duration(15 * time.Minute),
-	}}})
+	r, i := startForPipelines(t)
 	whole := url.Values{
 		"grant_type":         {"urn:ietf:params:oauth:grant-type:token-exchange"},
 		"subject_token_type": {"urn:ietf:params:oauth:token-type:jwt"}, "subject_token": {i.identity(t, "https://larder", "evil/x")},
