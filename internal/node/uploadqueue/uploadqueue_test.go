@@ -17,6 +17,34 @@ import (
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
+// counter counts runs, and how many there were at once.
+type counter struct {
+	mu             sync.Mutex
+	now, most, all int
+}
+
+// sleep is a run that takes so long.
+func (c *counter) sleep(duration time.Duration) {
+	c.mu.Lock()
+	c.now++
+	c.most = max(c.most, c.now)
+	c.mu.Unlock()
+	time.Sleep(duration)
+	c.mu.Lock()
+	c.now--
+	c.all++
+	c.mu.Unlock()
+}
+
+// take returns how many runs have ended since the last call, and how many there were at once.
+func (c *counter) take() (all, most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all, most = c.all, c.most
+	c.all, c.most = 0, 0
+	return all, most
+}
+
 func TestEveryNoticedKeyIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -45,22 +73,16 @@ func TestOneKeyIsNeverPublishedTwiceAtOnceAndAChangeDuringARunIsNotLost(t *testi
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		var at, most, runs atomic.Int32
-		i := New(func(context.Context, string) error {
-			most.Store(max(most.Load(), at.Add(1)))
-			time.Sleep(time.Second)
-			at.Add(-1)
-			runs.Add(1)
-			return nil
-		}, quiet())
+		var runs counter
+		i := New(func(context.Context, string) error { runs.sleep(time.Second); return nil }, quiet())
 		go i.Run(ctx)
 		i.Notice("key")
 		time.Sleep(500 * time.Millisecond) // it is running
 		i.Notice("key")
 		i.Notice("key")
 		time.Sleep(10 * time.Second)
-		if most.Load() != 1 || runs.Load() != 2 {
-			t.Errorf("at most %d at once (want 1), %d runs (want 2)", most.Load(), runs.Load())
+		if all, most := runs.take(); most != 1 || all != 2 {
+			t.Errorf("at most %d at once (want 1), %d runs (want 2)", most, all)
 		}
 	})
 }
@@ -112,14 +134,8 @@ func TestWhatMayBeLaterIsNotPublishedTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		var at, most, runs atomic.Int32
-		i := New(func(context.Context, string) error {
-			most.Store(max(most.Load(), at.Add(1)))
-			time.Sleep(time.Second)
-			at.Add(-1)
-			runs.Add(1)
-			return nil
-		}, quiet())
+		var runs counter
+		i := New(func(context.Context, string) error { runs.sleep(time.Second); return nil }, quiet())
 		i.Later("key")
 		i.Notice("key")
 		go i.Run(ctx)
@@ -128,8 +144,8 @@ func TestWhatMayBeLaterIsNotPublishedTwiceAtOnce(t *testing.T) {
 		time.Sleep(500 * time.Millisecond) // it is running
 		i.Notice("key")
 		time.Sleep(10 * time.Second)
-		if most.Load() != 1 || runs.Load() != 3 {
-			t.Errorf("at most %d at once (want 1), %d runs (want 3)", most.Load(), runs.Load())
+		if all, most := runs.take(); most != 1 || all != 3 {
+			t.Errorf("at most %d at once (want 1), %d runs (want 3)", most, all)
 		}
 	})
 }
@@ -167,14 +183,12 @@ func TestAFailureIsTriedAgainAndDoesNotHoldUpOthers(t *testing.T) {
 func TestFailuresNeverTakeAllWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		var failing, most atomic.Int32
+		var failing counter
 		i := New(func(_ context.Context, key string) error {
 			if key[0] != 'p' {
 				return nil
 			}
-			most.Store(max(most.Load(), failing.Add(1)))
-			time.Sleep(10 * time.Minute)
-			failing.Add(-1)
+			failing.sleep(10 * time.Minute)
 			return errors.New("storage is down")
 		}, quiet())
 		done := make(chan struct{})
@@ -183,7 +197,7 @@ func TestFailuresNeverTakeAllWorkers(t *testing.T) {
 			i.Notice(fmt.Sprint("poisoned ", n))
 		}
 		time.Sleep(time.Hour) // each has failed once
-		most.Store(0)
+		failing.take()
 		for n := range 100 {
 			i.Notice(fmt.Sprint("fine ", n))
 			time.Sleep(time.Second)
@@ -194,8 +208,8 @@ func TestFailuresNeverTakeAllWorkers(t *testing.T) {
 			i.mu.Unlock()
 		}
 		time.Sleep(10 * time.Hour)
-		if most.Load() != 1 {
-			t.Errorf("%d that had failed before were tried at once, want one", most.Load())
+		if _, most := failing.take(); most != 1 {
+			t.Errorf("%d that had failed before were tried at once, want one", most)
 		}
 		cancel()
 		<-done
