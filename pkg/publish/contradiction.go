@@ -19,7 +19,7 @@ import (
 // now, neither that SHA256SUMS nor the right package could ever be published:
 // docs/decisions/0026-contradictions.md.
 func (a authors) checkBeside(ctx context.Context, u inbox.Upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
-	if u.Provider.Mirrored() || s.Release != nil && s.Release.Author {
+	if u.Provider.Mirrored() || servesAuthors(s) {
 		return nil
 	}
 	file, err := a.findReleaseFile(ctx, u, inbox.SHA256SUMS, []string{path.Dir(object.Key)})

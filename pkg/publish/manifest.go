@@ -76,7 +76,7 @@ func (p *Publisher) manifestPublished(ctx context.Context, s *registry.ProviderV
 			return false, err
 		}
 	}
-	if s.Release != nil && s.Release.Author {
+	if servesAuthors(s) {
 		return false, p.checkAuthorLists(ctx, s, s.Address.ManifestFilename(v), m.SHA256)
 	}
 	return false, p.checkUnsigned(ctx, s, m.Protocols, uploaded)

@@ -94,7 +94,7 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 // checkAuthorLists rejects a file if an author's SHA256SUMS is served that does not list it,
 // or lists another checksum.
 func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVersion, name, sha256 string) error {
-	if s.Release == nil || !s.Release.Author {
+	if !servesAuthors(s) {
 		return nil
 	}
 	data, _, err := blob.Read(ctx, p.bucket, s.Address.SHA256SUMSKey(s.Version, *s.Release), "", shasums.MaxSize)

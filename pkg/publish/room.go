@@ -57,7 +57,7 @@ func (r room) check(subject string, listing registry.Listing, err error, entry r
 // checkSignable rejects a package if its version could not be signed with it. By today's
 // limits that cannot be, but an older larder may have accepted more packages.
 func checkSignable(s *registry.ProviderVersion, pkg registry.Package) error {
-	if s.Address.Mirrored() || s.Release != nil && s.Release.Author {
+	if s.Address.Mirrored() || servesAuthors(s) {
 		return nil
 	}
 	grown := *s
