@@ -11,7 +11,7 @@ import (
 	"github.com/larder-registry/larder/pkg/blob"
 )
 
-// Config is what an [Inbox] works with. Bucket and Log are required.
+// Config is what an [Inbox] works with. Bucket and Logger are required.
 type Config struct {
 	Bucket blob.Bucket
 	Logger *slog.Logger

@@ -59,8 +59,8 @@ func ModuleKey(a registry.ModuleAddress, v registry.Version, filename string) st
 	return modulesFolder + a.String() + "/" + v.String() + ext
 }
 
-// archiveExtensions are the endings by which an archive is entry from a stray
-// file. Of these the first three can be published.
+// archiveExtensions are the endings of archives. Other files are stray. The first three can
+// be published.
 var archiveExtensions = []string{
 	".zip", ".tar.gz", ".tgz",
 	".tar", ".gz", ".bz2", ".xz", ".zst", ".lz", ".lzma", ".tbz2", ".txz", ".tzst", ".7z", ".rar", ".jar",
