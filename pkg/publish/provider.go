@@ -82,8 +82,8 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 			return false, err
 		}
 	}
-	if len(s.Packages) >= MaxPackages {
-		return false, inbox.Reject("provider %s %s has packages for %d platforms, and a version has %d at most", s.Address, s.Version, len(s.Packages), MaxPackages)
+	if len(s.Packages) >= registry.MaxPackages {
+		return false, inbox.Reject("provider %s %s has packages for %d platforms, and a version has %d at most", s.Address, s.Version, len(s.Packages), registry.MaxPackages)
 	}
 	if err := checkSignable(s, pkg); err != nil {
 		return false, err

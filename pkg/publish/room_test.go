@@ -21,10 +21,10 @@ import (
 func TestAVersionHasAHundredPackagesAtMost(t *testing.T) {
 	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	key := func(n int) string { return publishtest.PackageKey("1.0.0", fmt.Sprintf("linux_arch%03d", n)) }
-	for n := range publish.MaxPackages {
+	for n := range registry.MaxPackages {
 		w.Want(w.Upload(key(n), publishtest.Widget("a")), inbox.Published)
 	}
-	w.Want(w.Upload(key(publish.MaxPackages), publishtest.Widget("a")), inbox.Rejected, "provider acme/widget 1.0.0 has packages for 100 platforms, and a version has 100 at most")
+	w.Want(w.Upload(key(registry.MaxPackages), publishtest.Widget("a")), inbox.Rejected, "provider acme/widget 1.0.0 has packages for 100 platforms, and a version has 100 at most")
 	w.Want(w.Upload(key(0), publishtest.Widget("a")), inbox.Published) // the same again
 	w.Want(w.Upload(publishtest.PackageKey("1.1.0", "linux_amd64"), publishtest.Widget("a")), inbox.Published)
 	s := w.Provider("acme", "widget", "1.0.0")
