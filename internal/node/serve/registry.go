@@ -15,6 +15,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/internal/node/uploadqueue"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -73,16 +74,14 @@ var lostFiles = []struct{ name, warning string }{
 // warnOfLostFiles logs, unless the registry is new, which of its files are missing and will
 // be made anew.
 func (n *node) warnOfLostFiles(ctx context.Context) error {
-	for _, err := range n.blobs.List(ctx, registry.OwnKeysPrefix, "") {
-		if err != nil {
-			return err
+	hasSigned, err := blob.IsAny(ctx, n.blobs, registry.OwnKeysPrefix)
+	if err != nil || !hasSigned {
+		return err
+	}
+	for _, lost := range lostFiles {
+		if _, err := os.Stat(n.dir.Path(lost.name)); errors.Is(err, fs.ErrNotExist) {
+			n.logger.Warn(lost.warning, "file", n.dir.Path(lost.name))
 		}
-		for _, lost := range lostFiles {
-			if _, err := os.Stat(n.dir.Path(lost.name)); errors.Is(err, fs.ErrNotExist) {
-				n.logger.Warn(lost.warning, "file", n.dir.Path(lost.name))
-			}
-		}
-		return nil
 	}
 	return nil
 }
