@@ -3,14 +3,11 @@ package backup
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/larder-registry/larder/internal/contextio"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -56,29 +53,16 @@ func (c *creation) missed(ctx context.Context, key registry.ParsedRecordKey, fro
 }
 
 func (c *creation) record(ctx context.Context, key string) error {
-	document, err := c.document(ctx, key)
+	document, _, err := blob.Read(ctx, c.bucket, key, "", maxDocument)
 	if err != nil {
-		return err
+		return fmt.Errorf("record %s: %w", key, err)
 	}
 	c.check.record(key, document)
-	sum := sha256.Sum256(document)
-	e := entry{key, int64(len(document)), hex.EncodeToString(sum[:])}
+	e := entry{key, int64(len(document)), blob.SHA256(document)}
 	if old, has := c.target.has(key, e.Size); has && old == e {
 		return c.note(e)
 	}
 	return c.add(ctx, key, e.Size, bytes.NewReader(document))
-}
-
-func (c *creation) document(ctx context.Context, key string) ([]byte, error) {
-	body, o, err := c.bucket.Open(ctx, key, "")
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close() //nolint:errcheck // read only
-	if o.Size > maxDocument {
-		return nil, fmt.Errorf("%s has %d bytes; a record has %d at most", key, o.Size, maxDocument)
-	}
-	return io.ReadAll(contextio.Reader(ctx, body))
 }
 
 // objects adds all other objects below registry/. They never change.
