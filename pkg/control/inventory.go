@@ -20,7 +20,7 @@ func (h *Handler) list(ctx context.Context, r List) (*Walked, error) {
 		}
 		v := versionOf(held)
 		part.Versions = append(part.Versions, v)
-		if part.add(upkeep.Step{After: held.After, Leg: "records", Subject: v.Address + " " + v.Version}, nil) || part.fills(v) {
+		if part.add(upkeep.Step{After: held.After, Leg: upkeep.RecordsLeg, Subject: v.Address + " " + v.Version}, nil) || part.fills(v) {
 			return &part.Walked, nil
 		}
 	}
@@ -61,7 +61,7 @@ func (h *Handler) uploads(ctx context.Context, r Uploads) (*Walked, error) {
 			part.Uploads = append(part.Uploads, outcome)
 			full = part.fills(outcome)
 		}
-		if part.add(upkeep.Step{After: entry.After, Leg: "inbox", Subject: cmp.Or(entry.Key, entry.After)}, err) || full {
+		if part.add(upkeep.Step{After: entry.After, Leg: upkeep.InboxLeg, Subject: cmp.Or(entry.Key, entry.After)}, err) || full {
 			return &part.Walked, nil
 		}
 	}

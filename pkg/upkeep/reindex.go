@@ -19,14 +19,14 @@ const maxCorrections = 5
 // what has no records. The registry goes on meanwhile.
 func (w *Walks) Reindex(ctx context.Context, after string) Walk {
 	return chain(after,
-		leg{recordsLeg, func(after string) Walk {
+		leg{RecordsLeg, func(after string) Walk {
 			listings := listings{catalog: w.index}
 			return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) (err error) {
 				step.Changed, err = w.rebuild(ctx, last, &listings)
 				return err
 			})
 		}},
-		leg{catalogLeg, func(after string) Walk {
+		leg{CatalogLeg, func(after string) Walk {
 			return w.strays(ctx, after, func(stray catalog.Entry, step *Step) error {
 				err := w.remove(ctx, stray)
 				step.Changed = err == nil

@@ -47,7 +47,7 @@ func New(c Config) *Walks {
 // Step is one step of a walk: a version, or something else that its subject names.
 type Step struct {
 	After    string   // the cursor to go on after this step
-	Leg      string   // what is walked over: "records", "catalog" or "inbox"
+	Leg      string   // what is walked over: [RecordsLeg], [CatalogLeg] or [InboxLeg]
 	Subject  string   // for example "module acme/vpc/aws 1.2.3"
 	Changed  bool     // the walk changed something of it
 	Problems []string // what is wrong with it, in full sentences
@@ -75,7 +75,7 @@ func (w *Walks) versions(ctx context.Context, after string, do func(last registr
 				yield(Step{}, fmt.Errorf("list the records: %w", err))
 				return
 			}
-			step := Step{After: registry.RecordKey(last.LogPrefix(), last.Sequence), Leg: recordsLeg, Subject: last.Subject.String()}
+			step := Step{After: registry.RecordKey(last.LogPrefix(), last.Sequence), Leg: RecordsLeg, Subject: last.Subject.String()}
 			err := do(last, &step)
 			if !yield(step, err) || ctx.Err() != nil {
 				return
@@ -86,9 +86,9 @@ func (w *Walks) versions(ctx context.Context, after string, do func(last registr
 
 // The legs of walks.
 const (
-	recordsLeg = "records"
-	catalogLeg = "catalog"
-	inboxLeg   = "inbox"
+	RecordsLeg = "records"
+	CatalogLeg = "catalog"
+	InboxLeg   = "inbox"
 )
 
 // leg is a part of a longer walk.

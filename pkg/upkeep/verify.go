@@ -38,19 +38,19 @@ const (
 func (w *Walks) Verify(ctx context.Context, after string, quickly bool) Walk {
 	v := verification{w, quickly}
 	return chain(after,
-		leg{recordsLeg, func(after string) Walk {
+		leg{RecordsLeg, func(after string) Walk {
 			listings := listings{catalog: w.index}
 			return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
 				return v.version(ctx, last, &listings, step)
 			})
 		}},
-		leg{catalogLeg, func(after string) Walk {
+		leg{CatalogLeg, func(after string) Walk {
 			return w.strays(ctx, after, func(_ catalog.Entry, step *Step) error {
 				step.addProblem("The catalog has it, and there are no records of it.")
 				return nil
 			})
 		}},
-		leg{inboxLeg, func(after string) Walk { return v.uploads(ctx, after) }})
+		leg{InboxLeg, func(after string) Walk { return v.uploads(ctx, after) }})
 }
 
 // addProblem notes what is wrong.

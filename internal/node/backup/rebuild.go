@@ -49,18 +49,15 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 	return runWalk(ctx, publisher.Verify(ctx, "", false))
 }
 
-// inboxLeg is the leg of a walk that a restoration leaves out: the next start publishes the
-// uploads.
-const inboxLeg = "inbox"
-
-// runWalk runs a walk to its end. Its findings are an error.
+// runWalk runs a walk to its end, but for the inbox: the next start publishes the uploads. Its
+// findings are an error.
 func runWalk(ctx context.Context, walk upkeep.Walk) error {
 	var wrong []string
 	for step, err := range walk {
 		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
 			return err
 		}
-		if step.Leg == inboxLeg {
+		if step.Leg == upkeep.InboxLeg {
 			break
 		}
 		if err != nil {
