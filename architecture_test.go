@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"pkg/blob/blobtest":         {"pkg/registry", "pkg/blob"},
 	"pkg/catalog/internal":      {"pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/catalog/boltcatalog":   {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
-	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
+	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/", "pkg/catalog/dynamocatalog/internal/"},
 	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/control":               {"pkg/registry", "pkg/inbox", "pkg/authorkeys", "pkg/upkeep", "pkg/signing", "pkg/access", "pkg/access/admin"},
 	"pkg/pullthrough":           {"internal/ttlcache", "pkg/registry", "pkg/blob", "pkg/protocol", "pkg/upstream"},
@@ -76,6 +76,9 @@ var mayImport = map[string][]string{
 	"internal/transfer":         {"pkg/", "internal/transfer/", "internal/awsconfig", "internal/contextio", "internal/printable", "internal/progress", "internal/size"},
 	"cmd/larder":                {"pkg/", "internal/"},
 	"e2e":                       {},
+
+	// What a driver has for itself.
+	"pkg/catalog/dynamocatalog/internal": {},
 }
 
 // onlyIn says which rooms may import what of others, directly.

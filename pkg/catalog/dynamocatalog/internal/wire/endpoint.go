@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// partitions has the domains of AWS's partitions, by how the names of their regions begin.
+// All other regions are in the domain amazonaws.com.
+var partitions = []struct{ prefix, domain string }{
+	{"cn-", "amazonaws.com.cn"},
+	{"eusc-", "amazonaws.eu"},
+	{"us-iso-", "c2s.ic.gov"},
+	{"us-isob-", "sc2s.sgov.gov"},
+	{"us-isof-", "csp.hci.ic.gov"},
+	{"eu-isoe-", "cloud.adc-e.uk"},
+}
+
+// endpoint is the URL that requests go to: one that is given, or else Amazon's for a region.
+func endpoint(given, region string) (*url.URL, error) {
+	if given == "" {
+		return &url.URL{Scheme: "https", Host: "dynamodb." + region + "." + domain(region), Path: "/"}, nil
+	}
+	u, err := url.Parse(given)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("the endpoint %q of DynamoDB is not a URL such as https://dynamodb.example.com", given)
+	}
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u, nil
+}
+
+func domain(region string) string {
+	for _, partition := range partitions {
+		if strings.HasPrefix(region, partition.prefix) {
+			return partition.domain
+		}
+	}
+	return "amazonaws.com"
+}
