@@ -88,6 +88,7 @@ var onlyIn = map[string][]string{
 	"github.com/aws/smithy-go":                        {"pkg/awskms", "internal/awserror", "internal/reach", "internal/transfer/upload"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/klauspost/compress":                   {"pkg/archive"},
+	"github.com/hashicorp/golang-lru":                 {"pkg/protocol"},
 	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test", "internal/oldertest"},
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
 	"github.com/go-jose/":                             {"pkg/identity"},

@@ -24,31 +24,38 @@ type detailsDocument struct {
 
 func (h *handler) moduleDetails(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := request.Module
-	m, err := decoded(h.Reader.ModuleVersion(ctx, caller, a, request.Version))
+	found, err := h.Reader.ModuleVersion(ctx, caller, a, request.Version)
+	details, err := made(h.kept, request, found, err, func(m registry.ModuleVersion) (*document, error) {
+		return newDocument(encode(detailsDocument{
+			ID: a.String() + "/" + m.Version.String(), Namespace: a.Namespace, Name: a.Name, Provider: a.System,
+			Version: m.Version.String(), Source: m.Archive.Source,
+		})), nil
+	})
 	if err != nil {
 		return response{}, orMissing(err, "module %s has no version %s", a, request.Version)
 	}
-	return detailsResponse(detailsDocument{
-		ID: a.String() + "/" + m.Version.String(), Namespace: a.Namespace, Name: a.Name, Provider: a.System,
-		Version: m.Version.String(), Source: m.Archive.Source,
-	}), nil
+	return whole(details), nil
 }
 
 func (h *handler) providerDetails(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := request.Provider
-	p, err := decoded(h.Reader.ProviderVersion(ctx, caller, a, request.Version))
-	if err == nil && len(p.Listed().Platforms) == 0 { // a version without packages to serve is not there
-		err = registry.ErrNotFound
-	}
+	found, err := h.Reader.ProviderVersion(ctx, caller, a, request.Version)
+	details, err := made(h.kept, request, found, err, func(p registry.ProviderVersion) (*document, error) {
+		if !p.Listable() { // a version without packages to serve is not there
+			return nil, registry.ErrNotFound
+		}
+		return newDocument(encode(detailsDocument{
+			ID: a.String() + "/" + p.Version.String(), Namespace: a.Namespace, Name: a.Type,
+			Version: p.Version.String(), Source: p.Source(),
+		})), nil
+	})
 	if err != nil {
 		return response{}, orMissing(err, "provider %s has no version %s", a, request.Version)
 	}
-	return detailsResponse(detailsDocument{
-		ID: a.String() + "/" + p.Version.String(), Namespace: a.Namespace, Name: a.Type,
-		Version: p.Version.String(), Source: p.Source(),
-	}), nil
+	return whole(details), nil
 }
 
-func detailsResponse(document detailsDocument) response {
-	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}
+// whole answers with a document that has no presigned URL.
+func whole(d *document) response {
+	return response{status: http.StatusOK, cache: revalidate, document: d}
 }

@@ -1,7 +1,5 @@
 package protocol
 
-import "net/http"
-
 // discoveryDocument names the services and where they are, relative to the
 // document's own URL. The paths end with a slash, since the clients do not add one for
 // providers.
@@ -30,10 +28,11 @@ const (
 	LoginLastPort  = 10010
 )
 
-func discovery(login bool) response {
-	document := discoveryDocument{Modules: modulesPath, Providers: providersPath}
+// newDiscovery is the document that is answered to everybody.
+func newDiscovery(login bool) *document {
+	services := discoveryDocument{Modules: modulesPath, Providers: providersPath}
 	if login {
-		document.Login = &loginService{
+		services.Login = &loginService{
 			Client:        LoginClientID,
 			GrantTypes:    []string{"authz_code"},
 			Authorization: LoginPath,
@@ -41,5 +40,5 @@ func discovery(login bool) response {
 			Ports:         [2]int{LoginFirstPort, LoginLastPort},
 		}
 	}
-	return response{status: http.StatusOK, cache: public, body: encode(document)}
+	return newDocument(encode(services))
 }

@@ -26,7 +26,7 @@ var statuses = []struct {
 	header, value string
 }{
 	{ErrMalformed, http.StatusBadRequest, "", ""},
-	{catalog.ErrUnauthorized, http.StatusUnauthorized, "WWW-Authenticate", "Bearer"},
+	{catalog.ErrUnauthorized, http.StatusUnauthorized, "Www-Authenticate", "Bearer"},
 	{registry.ErrNotFound, http.StatusNotFound, "", ""},
 	{ErrMethod, http.StatusMethodNotAllowed, "", ""}, // with an Allow of its own
 }
@@ -55,13 +55,13 @@ func (e *methodError) Error() string {
 
 func (e *methodError) Unwrap() error { return ErrMethod }
 
-// orMissing gives a not-found error a message for the user. It returns any other error as
-// it is.
+// orMissing gives a not-found error a message for the user, if it has none yet. It returns
+// any other error as it is.
 func orMissing(err error, format string, args ...any) error {
-	if errors.Is(err, registry.ErrNotFound) {
-		return refuse(registry.ErrNotFound, format, args...)
+	if _, refused := errors.AsType[*refusal](err); refused || !errors.Is(err, registry.ErrNotFound) {
+		return err
 	}
-	return err
+	return refuse(registry.ErrNotFound, format, args...)
 }
 
 type errorDocument struct {
@@ -77,7 +77,7 @@ func errorResponse(err error) response {
 		}
 		answer.status, message = candidate.status, candidate.kind.Error()
 		if candidate.header != "" {
-			answer.header = map[string]string{candidate.header: candidate.value}
+			answer.header = http.Header{candidate.header: {candidate.value}}
 		}
 		var refused *refusal
 		if errors.As(err, &refused) {
@@ -86,7 +86,7 @@ func errorResponse(err error) response {
 		var method *methodError
 		if errors.As(err, &method) {
 			message = method.Error()
-			answer.header = map[string]string{"Allow": strings.Join(method.allowed, ", ")}
+			answer.header = http.Header{"Allow": {strings.Join(method.allowed, ", ")}}
 		}
 		break
 	}

@@ -3,8 +3,9 @@ package protocol
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -29,36 +30,60 @@ type Offer struct {
 	SHA256   string // lower-case hex, as the origin has signed it
 }
 
-// mirrorVersionsDocument has an empty object for each version: the protocol has
-// nothing to say in it yet.
-type mirrorVersionsDocument struct {
-	Versions map[string]struct{} `json:"versions"`
-}
-
 func (h *handler) mirrorVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := h.provider(request)
-	listing, err := decoded(h.Reader.Listing(ctx, caller, a))
+	found, err := h.Reader.Listing(ctx, caller, a)
+	if h.Origins != nil && !errors.Is(err, catalog.ErrDenied) {
+		return h.versionsWithOrigin(ctx, request, a, found, err)
+	}
+	versions, err := made(h.kept, request, found, err, func(listing registry.Listing) (*document, error) {
+		return newDocument(mirrorVersionsBody(offered(listing))), nil
+	})
+	if err != nil {
+		return response{}, orMissing(err, "there is no provider %s", request.Provider)
+	}
+	return whole(versions), nil
+}
+
+// versionsWithOrigin adds what the provider's origin has.
+func (h *handler) versionsWithOrigin(ctx context.Context, request Request, a registry.ProviderAddress, found catalog.Snapshot[*registry.Listing], err error) (response, error) {
+	listing, err := decoded(found, err)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
 	}
-	if errors.Is(err, catalog.ErrDenied) { // then the origin is not asked, either
-		return response{}, missingProvider(request)
-	}
-	document := mirrorVersionsDocument{make(map[string]struct{}, len(listing))}
-	for listed := range listing.Offered() {
-		document.Versions[listed.Version.String()] = struct{}{}
-	}
-	if h.Origins != nil {
-		for _, v := range h.Origins.Versions(ctx, a) {
-			if listing.Find(v).Revision == 0 { // else it is in the document, or was withdrawn
-				document.Versions[v.String()] = struct{}{}
-			}
+	versions := offered(listing)
+	for _, v := range h.Origins.Versions(ctx, a) {
+		if listing.Find(v).Revision == 0 { // else it is among the versions, or was withdrawn
+			versions = append(versions, v.String())
 		}
 	}
-	if err != nil && len(document.Versions) == 0 {
+	if err != nil && len(versions) == 0 {
 		return response{}, missingProvider(request)
 	}
-	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil
+	return whole(newDocument(mirrorVersionsBody(versions))), nil
+}
+
+// offered is the versions of a listing that may be chosen.
+func offered(listing registry.Listing) []string {
+	versions := make([]string, 0, len(listing))
+	for listed := range listing.Offered() {
+		versions = append(versions, listed.Version.String())
+	}
+	return versions
+}
+
+// mirrorVersionsBody has an empty object for each version, in the order of the texts:
+// the protocol has nothing to say in it yet.
+func mirrorVersionsBody(versions []string) []byte {
+	slices.Sort(versions)
+	b := append(make([]byte, 0, 64+24*len(versions)), `{"versions":{`...)
+	for i, v := range slices.Compact(versions) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, v), ":{}"...)
+	}
+	return append(b, "}}\n"...)
 }
 
 func missingProvider(request Request) error {
@@ -91,12 +116,46 @@ type mirrorArchive struct {
 
 func (h *handler) mirrorVersion(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	a := h.provider(request)
-	p, err := decoded(h.Reader.ProviderVersion(ctx, caller, a, request.Version))
+	found, err := h.Reader.ProviderVersion(ctx, caller, a, request.Version)
+	if h.Origins != nil && !errors.Is(err, catalog.ErrDenied) {
+		return h.versionWithOrigin(ctx, request, a, found, err)
+	}
+	document, err := made(h.kept, request, found, err, func(p registry.ProviderVersion) (*template, error) {
+		return mirrorTemplate(a, p)
+	})
+	if err != nil {
+		return response{}, orMissing(err, "there is no version %s of %s", request.Version, request.Provider)
+	}
+	return h.filled(ctx, document)
+}
+
+// mirrorTemplate is the [mirrorVersionDocument] of a version that the mirror has, or an
+// error if it has no package to serve.
+func mirrorTemplate(a registry.ProviderAddress, p registry.ProviderVersion) (*template, error) {
+	served := slices.DeleteFunc(slices.Clone(p.Packages), func(pkg registry.Package) bool {
+		_, ok := p.Package(pkg.Platform)
+		return !ok
+	})
+	if len(served) == 0 {
+		return nil, registry.ErrNotFound
+	}
+	slices.SortFunc(served, func(a, b registry.Package) int { return strings.Compare(a.Platform.String(), b.Platform.String()) })
+	var t template
+	piece := []byte(`{"archives":{`)
+	for _, pkg := range served {
+		piece = appendString(piece, pkg.Platform.String())
+		t.until(append(piece, `:{"url":`...), a.PackageKey(p.Version, pkg))
+		piece = append(appendStrings([]byte(`,"hashes":`), hashes(pkg)), "},"...)
+	}
+	t.end(append(piece[:len(piece)-1], "}}\n"...))
+	return &t, nil
+}
+
+// versionWithOrigin adds the packages that only the provider's origin has.
+func (h *handler) versionWithOrigin(ctx context.Context, request Request, a registry.ProviderAddress, found catalog.Snapshot[*registry.ProviderVersion], err error) (response, error) {
+	p, err := decoded(found, err)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return response{}, err
-	}
-	if errors.Is(err, catalog.ErrDenied) {
-		return response{}, missingVersion(request)
 	}
 	archives, failed := h.archives(ctx, a, p)
 	if failed != nil {
@@ -123,10 +182,9 @@ func (h *handler) archives(ctx context.Context, a registry.ProviderAddress, p re
 		if _, served := p.Package(pkg.Platform); !served {
 			continue
 		}
-		key := a.PackageKey(p.Version, pkg)
-		signed, err := h.Presigner.PresignGet(ctx, key)
+		signed, err := presign(ctx, h.Presigner, a.PackageKey(p.Version, pkg))
 		if err != nil {
-			return nil, fmt.Errorf("presign %s: %w", key, err)
+			return nil, err
 		}
 		archives[pkg.Platform.String()] = mirrorArchive{signed, hashes(pkg)}
 	}
@@ -135,9 +193,6 @@ func (h *handler) archives(ctx context.Context, a registry.ProviderAddress, p re
 
 // addOrigins adds the packages that only the provider's origin has.
 func (h *handler) addOrigins(ctx context.Context, a registry.ProviderAddress, v registry.Version, archives map[string]mirrorArchive) {
-	if h.Origins == nil {
-		return
-	}
 	has := func(platform registry.Platform) bool { _, ok := archives[platform.String()]; return ok }
 	for _, offer := range h.Origins.Packages(ctx, a, v, has) {
 		archives[offer.Platform.String()] = mirrorArchive{offer.URL, []string{"zh:" + offer.SHA256}}

@@ -5,8 +5,9 @@
 //
 // [Parse] first reads the method and the path of a request, so that a path that cannot
 // be an address never reaches a catalog. Any other request is one question to a
-// [catalog.Reader], for its caller, and so one read of the catalog. The answer has
-// presigned URLs of archives: their bytes never pass through here.
+// [catalog.Reader], for its caller, and so one read of the catalog. An answer is made once
+// for the bytes that were read, and kept. Presigned URLs of archives are made each time: the
+// archives' bytes never pass through here.
 //
 // Every answer with a body is JSON; an error is {"errors":["…"]}.
 package protocol
@@ -68,10 +69,16 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-type handler struct{ Config }
+type handler struct {
+	Config
+	discovery *document
+	kept      *kept
+}
 
 // New is the handler of the protocols.
-func New(config Config) http.Handler { return &handler{config} }
+func New(config Config) http.Handler {
+	return &handler{config, newDiscovery(config.Login), newKept(keptRoom)}
+}
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
@@ -103,12 +110,12 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) (status, written
 	if err != nil {
 		answer = h.failure(r, err)
 	}
-	return answer.status, answer.write(w, r)
+	return answer.write(w, r)
 }
 
 func (h *handler) answer(r *http.Request, request Request) (response, error) {
 	if request.Route == Discovery { // clients ask it before they know where to send a token
-		return discovery(h.Login), nil
+		return response{status: http.StatusOK, cache: public, document: h.discovery}, nil
 	}
 	caller := access.Anyone
 	if !h.Open {

@@ -10,54 +10,67 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-type providerVersionsDocument struct {
-	Versions []providerVersion `json:"versions"`
-
-	// Warnings are printed by both clients, whichever version they choose:
-	// "Additional provider information from registry".
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// providerVersion has no null for an empty list: clients read that otherwise.
-type providerVersion struct {
-	Version   string     `json:"version"`
-	Protocols []string   `json:"protocols"`
-	Platforms []platform `json:"platforms"`
-}
-
-// platform is a [registry.Platform] in two fields, as this protocol has it.
-type platform struct {
-	OS   string `json:"os"`
-	Arch string `json:"arch"`
-}
-
 func (h *handler) providerVersions(ctx context.Context, caller access.Caller, request Request) (response, error) {
-	listing, err := decoded(h.Reader.Listing(ctx, caller, request.Provider))
+	found, err := h.Reader.Listing(ctx, caller, request.Provider)
+	versions, err := made(h.kept, request, found, err, func(listing registry.Listing) (*document, error) {
+		return newDocument(providerVersionsBody(request.Provider, listing)), nil
+	})
 	if err != nil {
 		return response{}, orMissing(err, "there is no provider %s", request.Provider)
 	}
-	document := newProviderVersionsDocument(listing)
-	document.Warnings = warnings(request.Provider, listing)
-	return response{status: http.StatusOK, cache: revalidate, body: encode(document)}, nil
+	return whole(versions), nil
 }
 
-// newProviderVersionsDocument keeps the platforms of all versions in one array:
-// large providers have thousands.
-func newProviderVersionsDocument(listing registry.Listing) providerVersionsDocument {
-	count := 0
+// providerVersionsBody has the versions, with the protocols and platforms of each. It
+// has no null for an empty list: clients read that otherwise. The warnings are printed by
+// both clients, whichever version they choose: "Additional provider information from
+// registry".
+func providerVersionsBody(a registry.ProviderAddress, listing registry.Listing) []byte {
+	size := 256
 	for _, listed := range listing {
-		count += len(listed.Platforms)
+		size += 64 + len(listed.Version.String()) + 40*len(listed.Platforms)
 	}
-	platforms := make([]platform, 0, count)
-	versions := make([]providerVersion, 0, len(listing))
-	for listed := range listing.Offered() {
-		first := len(platforms)
-		for _, p := range listed.Platforms {
-			platforms = append(platforms, platform(p))
+	b := make([]byte, 0, size)
+	b = append(b, `{"versions":`...)
+	var last registry.Listed
+	var from, to int // what the last version can be installed for: most versions have the same
+	b = appendList(b, listing.Offered(), func(b []byte, listed registry.Listed) []byte {
+		b = append(b, `{"version":`...)
+		b = appendString(b, listed.Version.String())
+		start := len(b)
+		if to > 0 && same(listed.Protocols, last.Protocols) && same(listed.Platforms, last.Platforms) {
+			b = append(b, b[from:to]...)
+		} else {
+			b = appendOffered(b, listed)
 		}
-		versions = append(versions, providerVersion{listed.Version.String(), notNull(listed.Protocols), platforms[first:]})
+		last, from, to = listed, start, len(b)
+		return b
+	})
+	if lines := warnings(a, listing); len(lines) > 0 {
+		b = append(b, `,"warnings":`...)
+		b = appendStrings(b, lines)
 	}
-	return providerVersionsDocument{Versions: versions}
+	return append(b, "}\n"...)
+}
+
+// same says whether two lists are equal. In a listing they are often one list.
+func same[T comparable](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
+// appendOffered adds the rest of a version: its protocols, and its platforms, each of them
+// in two fields.
+func appendOffered(b []byte, listed registry.Listed) []byte {
+	b = append(b, `,"protocols":`...)
+	b = appendStrings(b, listed.Protocols)
+	b = append(b, `,"platforms":`...)
+	b = appendList(b, slices.Values(listed.Platforms), func(b []byte, p registry.Platform) []byte {
+		b = append(b, `{"os":`...)
+		b = appendString(b, p.OS)
+		b = append(b, `,"arch":`...)
+		return append(appendString(b, p.Arch), '}')
+	})
+	return append(b, '}')
 }
 
 // maxWarnings is how many warnings a list of versions has. The clients print all of
@@ -84,23 +97,25 @@ func warnings(a registry.ProviderAddress, listing registry.Listing) []string {
 	return lines
 }
 
-// packageDocument is all that a client needs to download a package and to
-// trust it.
-type packageDocument struct {
-	Protocols           []string    `json:"protocols"`
-	OS                  string      `json:"os"`
-	Arch                string      `json:"arch"`
-	Filename            string      `json:"filename"`
-	DownloadURL         string      `json:"download_url"`
-	SHASumsURL          string      `json:"shasums_url"`
-	SHASumsSignatureURL string      `json:"shasums_signature_url"`
-	SHASum              string      `json:"shasum"`
-	SigningKeys         signingKeys `json:"signing_keys"`
+// What a client needs to download a package and to trust it is one document. It is in two
+// parts here, since its URLs are between them: download_url, shasums_url and
+// shasums_signature_url.
+type (
+	packageHead struct {
+		Protocols []string `json:"protocols"`
+		OS        string   `json:"os"`
+		Arch      string   `json:"arch"`
+		Filename  string   `json:"filename"`
+	}
+	packageTail struct {
+		SHASum      string      `json:"shasum"`
+		SigningKeys signingKeys `json:"signing_keys"`
 
-	// Packages are those of all platforms that are served, including this one.
-	// OpenTofu installs nothing that contradicts them; Terraform ignores them.
-	Packages map[string]platformPackage `json:"packages"`
-}
+		// Packages are those of all platforms that are served, including this one.
+		// OpenTofu installs nothing that contradicts them; Terraform ignores them.
+		Packages map[string]platformPackage `json:"packages"`
+	}
+)
 
 // platformPackage has what lock files hold of a package, in the form of OpenTofu's
 // own registry.
@@ -124,57 +139,55 @@ type gpgPublicKey struct {
 }
 
 func (h *handler) providerDownload(ctx context.Context, caller access.Caller, request Request) (response, error) {
-	missing := func(err error) error {
-		return orMissing(err, "provider %s has no version %s for %s", request.Provider, request.Version, request.Platform)
-	}
-	p, err := decoded(h.Reader.ProviderVersion(ctx, caller, request.Provider, request.Version))
+	found, err := h.Reader.ProviderVersion(ctx, caller, request.Provider, request.Version)
+	document, err := made(h.kept, request, found, err, func(p registry.ProviderVersion) (*template, error) {
+		pkg, ok := p.Package(request.Platform)
+		if !ok { // in the same words: a version without packages to serve is not there
+			return nil, registry.ErrNotFound
+		}
+		return packageTemplate(request.Provider, p, pkg), nil
+	})
 	if err != nil {
-		return response{}, missing(err)
+		return response{}, orMissing(err, "provider %s has no version %s for %s", request.Provider, request.Version, request.Platform)
 	}
-	pkg, ok := p.Package(request.Platform)
-	if !ok { // in the same words: a version without packages to serve is not there
-		return response{}, missing(registry.ErrNotFound)
-	}
-	document, err := h.packageDocument(ctx, request.Provider, p, pkg)
+	return h.filled(ctx, document)
+}
+
+// filled answers with a document that has presigned URLs.
+func (h *handler) filled(ctx context.Context, t *template) (response, error) {
+	body, err := t.fill(ctx, h.Presigner)
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusOK, cache: noStore, body: encode(document)}, nil
+	return response{status: http.StatusOK, cache: noStore, body: body}, nil
 }
 
-func (h *handler) packageDocument(ctx context.Context, a registry.ProviderAddress, p registry.ProviderVersion, pkg registry.Package) (packageDocument, error) {
-	document := packageDocument{
-		Protocols:   notNull(p.Protocols(pkg)),
-		OS:          pkg.Platform.OS,
-		Arch:        pkg.Platform.Arch,
-		Filename:    a.PackageFilename(p.Version, pkg.Platform),
+func packageTemplate(a registry.ProviderAddress, p registry.ProviderVersion, pkg registry.Package) *template {
+	tail := packageTail{
 		SHASum:      pkg.SHA256,
 		SigningKeys: signingKeys{make([]gpgPublicKey, len(p.Release.Keys))},
 		Packages:    make(map[string]platformPackage, len(p.Packages)),
 	}
 	for _, other := range p.Packages {
 		if _, served := p.Package(other.Platform); served {
-			document.Packages[other.Platform.String()] = platformPackage{hashes(other), other.Size}
+			tail.Packages[other.Platform.String()] = platformPackage{hashes(other), other.Size}
 		}
 	}
 	for i, key := range p.Release.Keys {
-		document.SigningKeys.GPGPublicKeys[i] = gpgPublicKey{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}
+		tail.SigningKeys.GPGPublicKeys[i] = gpgPublicKey{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}
 	}
-	for _, object := range []struct {
-		url *string
-		key string
-	}{
-		{&document.DownloadURL, a.PackageKey(p.Version, pkg)},
-		{&document.SHASumsURL, a.SHA256SUMSKey(p.Version, *p.Release)},
-		{&document.SHASumsSignatureURL, a.SignatureKey(p.Version, *p.Release)},
-	} {
-		signed, err := h.Presigner.PresignGet(ctx, object.key)
-		if err != nil {
-			return packageDocument{}, fmt.Errorf("presign %s: %w", object.key, err)
-		}
-		*object.url = signed
-	}
-	return document, nil
+	head := appendJSON(nil, packageHead{
+		Protocols: notNull(p.Protocols(pkg)),
+		OS:        pkg.Platform.OS,
+		Arch:      pkg.Platform.Arch,
+		Filename:  a.PackageFilename(p.Version, pkg.Platform),
+	})
+	var t template
+	t.until(append(head[:len(head)-1], `,"download_url":`...), a.PackageKey(p.Version, pkg))
+	t.until([]byte(`,"shasums_url":`), a.SHA256SUMSKey(p.Version, *p.Release))
+	t.until([]byte(`,"shasums_signature_url":`), a.SignatureKey(p.Version, *p.Release))
+	t.end(append([]byte{','}, encode(tail)[1:]...))
+	return &t
 }
 
 // hashes are both kinds of a package's hashes, as lock files have them.

@@ -3,7 +3,6 @@ package protocol
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -18,45 +17,69 @@ const (
 	noStore    = "no-store" // errors, and everything with a presigned URL
 )
 
-// gzipFrom is the size of a body, in bytes, from which on it is compressed for
-// clients that accept it: a smaller one fits into a packet as it is.
-const gzipFrom = 1 << 10
+// From these sizes on, in bytes, a body is compressed for clients that accept it.
+const (
+	// gzipFrom is for documents that are made once: a smaller one fits into a packet
+	// as it is.
+	gzipFrom = 1 << 10
+
+	// gzipMadeFrom is for bodies that are made for each request. A smaller one arrives
+	// in the same round trip whether or not it is compressed: a server sends ten packets
+	// at once, and they have room for it and its headers.
+	gzipMadeFrom = 13 << 10
+)
+
+// Values of headers, in the form of [http.Header]. All responses share them, so nobody
+// may change them.
+var (
+	caches       = map[string][]string{public: {public}, revalidate: {revalidate}, noStore: {noStore}}
+	noSniff      = []string{"nosniff"}
+	jsonType     = []string{"application/json"}
+	varyEncoding = []string{"Accept-Encoding"}
+	varyVersion  = []string{versionHeader}
+	gzipEncoding = []string{"gzip"}
+	noLength     = []string{"0"}
+)
 
 // response is an answer before it is compressed and sent.
 type response struct {
-	status int
-	cache  string
-	header map[string]string // beside the headers of every response
-	body   []byte            // a JSON document, or nil
+	status   int
+	cache    string
+	header   http.Header // beside the headers of every response
+	body     []byte      // a JSON document that was made for this request, or nil
+	document *document   // one that was not, instead of body; for status 200
 }
 
-// write sends the response, to HEAD without its body, and returns how many bytes of the
-// body it has sent.
-func (res response) write(w http.ResponseWriter, r *http.Request) int {
+// write sends the response, to HEAD without its body. It returns the status, and how many
+// bytes of the body it has sent.
+func (res response) write(w http.ResponseWriter, r *http.Request) (status, written int) {
 	h := w.Header()
-	h.Set("Cache-Control", res.cache)
-	h.Set("X-Content-Type-Options", "nosniff")
-	for name, value := range res.header {
-		h.Set(name, value)
+	h["Cache-Control"] = caches[res.cache]
+	h["X-Content-Type-Options"] = noSniff
+	for name, values := range res.header {
+		h[name] = values
+	}
+	if res.document != nil {
+		return res.document.writeTo(w, r)
 	}
 	body := res.body
 	if body != nil {
-		h.Set("Content-Type", "application/json")
-		h.Set("Vary", "Accept-Encoding")
-		if len(body) > gzipFrom && acceptsGzip(r.Header) {
-			h.Set("Content-Encoding", "gzip")
-			body = compress(body)
+		h["Content-Type"] = jsonType
+		h["Vary"] = varyEncoding
+		if len(body) > gzipMadeFrom && acceptsGzip(r.Header) {
+			h["Content-Encoding"] = gzipEncoding
+			body = fastest.compress(body)
 		}
-		h.Set("Content-Length", strconv.Itoa(len(body)))
+		h["Content-Length"] = length(body)
 	} else if res.status != http.StatusNoContent { // a server says so to GET alone
-		h.Set("Content-Length", "0")
+		h["Content-Length"] = noLength
 	}
 	w.WriteHeader(res.status)
 	if body == nil || r.Method == http.MethodHead {
-		return 0
+		return res.status, 0
 	}
-	written, _ := w.Write(body) // fails only when the client has gone
-	return written
+	written, _ = w.Write(body) // fails only when the client has gone
+	return res.status, written
 }
 
 // countingWriter notes what another handler answers.
@@ -79,7 +102,11 @@ func (w *countingWriter) Write(data []byte) (int, error) {
 // acceptsGzip reads Accept-Encoding. A client that does not name gzip does not
 // get it.
 func acceptsGzip(h http.Header) bool {
-	for coding := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
+	values := h["Accept-Encoding"]
+	if len(values) == 1 && values[0] == "gzip" { // as the CLIs ask
+		return true
+	}
+	for coding := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		name, parameter, _ := strings.Cut(coding, ";")
 		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
 			continue
@@ -94,31 +121,34 @@ func acceptsGzip(h http.Header) bool {
 	return false
 }
 
-// gzipWriters are kept because one takes far more memory than the body that it writes.
-var gzipWriters = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // fails for an unknown level only
-	return w
-}}
+// compressor compresses at one level.
+type compressor struct{ writers sync.Pool }
+
+var (
+	// fastest is for what is sent once.
+	fastest = newCompressor(gzip.BestSpeed)
+
+	// thorough is for what is kept: its lists of versions are a seventh smaller, for twice the
+	// time. The levels above take four times as long, and are no better.
+	thorough = newCompressor(gzip.DefaultCompression)
+)
+
+// newCompressor keeps its writers, because one takes far more memory than the body that it
+// writes.
+func newCompressor(level int) *compressor {
+	return &compressor{sync.Pool{New: func() any {
+		w, _ := gzip.NewWriterLevel(io.Discard, level) // fails for an unknown level only
+		return w
+	}}}
+}
 
 // compress works in memory, where nothing can fail.
-func compress(body []byte) []byte {
+func (c *compressor) compress(body []byte) []byte {
 	var compressed bytes.Buffer
-	w := gzipWriters.Get().(*gzip.Writer)
-	defer gzipWriters.Put(w)
+	w := c.writers.Get().(*gzip.Writer)
+	defer c.writers.Put(w)
 	w.Reset(&compressed)
 	_, _ = w.Write(body)
 	_ = w.Close()
 	return compressed.Bytes()
-}
-
-// encode writes one of this package's documents. All of them are made of
-// strings and lists, which can always be written.
-func encode(document any) []byte {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // it would spoil the look of every presigned URL
-	if err := encoder.Encode(document); err != nil {
-		panic(err)
-	}
-	return body.Bytes()
 }

@@ -1,0 +1,120 @@
+package protocol
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// keptRoom is how many bytes of answers a handler keeps.
+const keptRoom = 32 << 20
+
+// entryOverhead is what an entry takes beside its bytes, roughly.
+const entryOverhead = 512
+
+// answer is what is made from one listing or state: a whole answer, or all of it but the
+// presigned URLs. It does not change any more.
+type answer interface {
+	// size is how many bytes it takes.
+	size() int
+}
+
+// kept has answers, each with the stored bytes that it was made from. The catalog is read
+// for every request. If it returns equal bytes, the answer is still right, and need not be
+// made again. The answers that were not needed for the longest time make room for others.
+type kept struct {
+	room int
+
+	mu      sync.Mutex
+	entries *simplelru.LRU[Request, keptAnswer]
+	used    int
+}
+
+type keptAnswer struct {
+	stored []byte
+	answer answer
+	size   int
+}
+
+func newKept(room int) *kept {
+	k := &kept{room: room}
+	// The number of entries has no limit of its own: all of them together have one.
+	k.entries, _ = simplelru.NewLRU(math.MaxInt, func(_ Request, removed keptAnswer) { k.used -= removed.size }) // fails for a size of 0 only
+	return k
+}
+
+// get is the answer to a request that was made from these bytes, or nil.
+func (k *kept) get(request Request, stored []byte) answer {
+	k.mu.Lock()
+	entry, _ := k.entries.Get(request)
+	k.mu.Unlock()
+	if entry.answer == nil || !bytes.Equal(entry.stored, stored) {
+		return nil
+	}
+	return entry.answer
+}
+
+// put keeps an answer, instead of an older one to the same request. One that would take
+// more than an eighth of the room is not kept, since it would drive out too many others.
+func (k *kept) put(request Request, stored []byte, a answer) {
+	size := entryOverhead + request.size() + len(stored) + a.size()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.entries.Remove(request)
+	if size > k.room/8 {
+		return
+	}
+	// What is kept has memory of its own: these bytes may be a part of something larger.
+	entry := keptAnswer{bytes.Clone(stored), a, size}
+	k.entries.Add(request.detached(), entry)
+	for k.used += entry.size; k.used > k.room; {
+		k.entries.RemoveOldest()
+	}
+}
+
+// made is the answer to a request that follows from what a reader has found. An error is
+// not kept. What else the answer depends on must be in the request, or be the same for all
+// requests to the handler. Two requests at once may both make it.
+func made[T any, A answer](k *kept, request Request, found catalog.Snapshot[*T], err error, from func(T) (A, error)) (a A, _ error) {
+	if err != nil {
+		return a, err
+	}
+	if a, ok := k.get(request, found.Stored()).(A); ok {
+		return a, nil
+	}
+	value, err := decoded(found, nil)
+	if err != nil {
+		return a, err
+	}
+	if a, err = from(value); err != nil {
+		return a, err
+	}
+	k.put(request, found.Stored(), a)
+	return a, nil
+}
+
+// detached is the same request in memory of its own: its strings are parts of a URL, which
+// may be much longer.
+func (r Request) detached() Request {
+	v, _ := registry.ParseVersion(strings.Clone(r.Version.String()))
+	m, p := r.Module, r.Provider
+	return Request{
+		Route:    r.Route,
+		Module:   registry.ModuleAddress{Namespace: strings.Clone(m.Namespace), Name: strings.Clone(m.Name), System: strings.Clone(m.System)},
+		Provider: registry.ProviderAddress{Hostname: strings.Clone(p.Hostname), Namespace: strings.Clone(p.Namespace), Type: strings.Clone(p.Type)},
+		Version:  v,
+		Platform: registry.Platform{OS: strings.Clone(r.Platform.OS), Arch: strings.Clone(r.Platform.Arch)},
+	}
+}
+
+// size is how many bytes the strings of a request take.
+func (r Request) size() int {
+	return len(r.Module.Namespace) + len(r.Module.Name) + len(r.Module.System) +
+		len(r.Provider.Hostname) + len(r.Provider.Namespace) + len(r.Provider.Type) +
+		len(r.Version.String()) + len(r.Platform.OS) + len(r.Platform.Arch)
+}
