@@ -186,11 +186,13 @@ func Parse(method, escapedPath string) (Request, error) {
 	if len(escapedPath) > maxPath {
 		return Request{}, refuse(registry.ErrNotFound, "the path is longer than any address here")
 	}
-	segments, err := splitPath(escapedPath)
+	var some [maxSegments]string
+	segments, err := splitPath(escapedPath, some[:0])
 	if err != nil {
 		return Request{}, err
 	}
-	for _, route := range routes {
+	for i := range routes {
+		route := &routes[i]
 		args, ok := route.match(segments)
 		if !ok {
 			continue
@@ -207,18 +209,17 @@ func nothingAt(escapedPath string) error {
 	return refuse(registry.ErrNotFound, "there is nothing at %s", escapedPath)
 }
 
-// splitPath is the segments of a path, each of them unescaped once, including the one
+// splitPath appends the segments of a path, each of them unescaped once, including the one
 // before the first slash.
-func splitPath(escapedPath string) ([]string, error) {
-	segments := strings.Split(escapedPath, "/")
-	for i, escaped := range segments {
+func splitPath(escapedPath string, to []string) ([]string, error) {
+	for escaped := range strings.SplitSeq(escapedPath, "/") {
 		segment, err := url.PathUnescape(escaped)
 		if err != nil || !wellFormed(segment) {
 			return nil, refuse(ErrMalformed, "%q cannot be part of an address", escaped)
 		}
-		segments[i] = segment
+		to = append(to, segment)
 	}
-	return segments, nil
+	return to, nil
 }
 
 // wellFormed says whether a segment can be a name. It cannot if it could lead elsewhere, or
@@ -228,14 +229,24 @@ func wellFormed(segment string) bool {
 		!strings.ContainsFunc(segment, func(c rune) bool { return c == '/' || c == '\\' || unicode.IsControl(c) })
 }
 
+// The most segments and arguments of a route.
+const (
+	maxSegments  = 9
+	maxArguments = 5
+)
+
+// arguments are those of a path. They are handed on as a value: so to parse a path makes no
+// garbage.
+type arguments [maxArguments]string
+
 // route is a path with places for arguments, and the function that parses these.
 type route struct {
 	segments []string // "" before the first slash; an argument begins with a brace; parse checks how it ends
-	parse    func(args []string) (Request, error)
+	parse    func(args arguments) (Request, error)
 	methods  []string
 }
 
-func newRoute(path string, parse func(args []string) (Request, error)) route {
+func newRoute(path string, parse func(args arguments) (Request, error)) route {
 	return route{strings.Split(path, "/"), parse, []string{http.MethodGet, http.MethodHead}}
 }
 
@@ -246,31 +257,33 @@ func (r route) posted() route {
 }
 
 // match is the arguments in a path, none of them empty.
-func (r route) match(segments []string) (args []string, ok bool) {
+func (r *route) match(segments []string) (args arguments, ok bool) {
 	if len(segments) != len(r.segments) {
-		return nil, false
+		return args, false
 	}
+	found := 0
 	for i, want := range r.segments {
 		switch {
 		case !strings.HasPrefix(want, "{"):
 			if segments[i] != want {
-				return nil, false
+				return args, false
 			}
 		case segments[i] == "":
-			return nil, false
+			return args, false
 		default:
-			args = append(args, segments[i])
+			args[found] = segments[i]
+			found++
 		}
 	}
 	return args, true
 }
 
 // plain is a route without arguments.
-func plain(r Route) func([]string) (Request, error) {
-	return func([]string) (Request, error) { return Request{Route: r}, nil }
+func plain(r Route) func(arguments) (Request, error) {
+	return func(arguments) (Request, error) { return Request{Route: r}, nil }
 }
 
-func parseModuleVersions(args []string) (Request, error) {
+func parseModuleVersions(args arguments) (Request, error) {
 	a, err := parseModule(args[0], args[1], args[2])
 	if err != nil {
 		return Request{}, err
@@ -278,7 +291,7 @@ func parseModuleVersions(args []string) (Request, error) {
 	return Request{Route: ModuleVersions, Module: a}, nil
 }
 
-func parseModuleNewest(args []string) (Request, error) {
+func parseModuleNewest(args arguments) (Request, error) {
 	a, err := parseModule(args[0], args[1], args[2])
 	if err != nil {
 		return Request{}, err
@@ -287,8 +300,8 @@ func parseModuleNewest(args []string) (Request, error) {
 }
 
 // parseModuleVersion is for the routes of one version of a module.
-func parseModuleVersion(route Route) func(args []string) (Request, error) {
-	return func(args []string) (Request, error) {
+func parseModuleVersion(route Route) func(args arguments) (Request, error) {
+	return func(args arguments) (Request, error) {
 		a, err := parseModule(args[0], args[1], args[2])
 		if err != nil {
 			return Request{}, err
@@ -301,7 +314,7 @@ func parseModuleVersion(route Route) func(args []string) (Request, error) {
 	}
 }
 
-func parseProviderVersions(args []string) (Request, error) {
+func parseProviderVersions(args arguments) (Request, error) {
 	a, err := parseProvider(args[0], args[1])
 	if err != nil {
 		return Request{}, err
@@ -309,7 +322,7 @@ func parseProviderVersions(args []string) (Request, error) {
 	return Request{Route: ProviderVersions, Provider: a}, nil
 }
 
-func parseProviderDetails(args []string) (Request, error) {
+func parseProviderDetails(args arguments) (Request, error) {
 	a, err := parseProvider(args[0], args[1])
 	if err != nil {
 		return Request{}, err
@@ -321,7 +334,7 @@ func parseProviderDetails(args []string) (Request, error) {
 	return Request{Route: ProviderDetails, Provider: a, Version: v}, nil
 }
 
-func parseProviderDownload(args []string) (Request, error) {
+func parseProviderDownload(args arguments) (Request, error) {
 	a, err := parseProvider(args[0], args[1])
 	if err != nil {
 		return Request{}, err
@@ -337,7 +350,7 @@ func parseProviderDownload(args []string) (Request, error) {
 	return Request{Route: ProviderDownload, Provider: a, Version: v, Platform: platform}, nil
 }
 
-func parseMirrorVersions(args []string) (Request, error) {
+func parseMirrorVersions(args arguments) (Request, error) {
 	a, err := parseMirrored(args[0], args[1], args[2])
 	if err != nil {
 		return Request{}, err
@@ -345,7 +358,7 @@ func parseMirrorVersions(args []string) (Request, error) {
 	return Request{Route: MirrorVersions, Provider: a}, nil
 }
 
-func parseMirrorVersion(args []string) (Request, error) {
+func parseMirrorVersion(args arguments) (Request, error) {
 	a, err := parseMirrored(args[0], args[1], args[2])
 	if err != nil {
 		return Request{}, err

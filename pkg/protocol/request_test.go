@@ -2,7 +2,9 @@ package protocol
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +102,90 @@ func TestParseMethods(t *testing.T) {
 	}
 }
 
+// parseSlowly is [Parse] by its definition: every segment first, then the routes by number
+// of segments and by name.
+func parseSlowly(method, path string) (Request, error) {
+	if len(path) > maxPath {
+		return Request{}, refuse(registry.ErrNotFound, "the path is longer than any address here")
+	}
+	var segments []string
+	for _, escaped := range strings.Split(path, "/") {
+		segment, err := url.PathUnescape(escaped)
+		if err != nil || !wellFormed(segment) {
+			return Request{}, refuse(ErrMalformed, "%q cannot be part of an address", escaped)
+		}
+		segments = append(segments, segment)
+	}
+	fits := func(r route) (args arguments, ok bool) {
+		found := 0
+		for i, want := range r.segments {
+			if isArgument := strings.HasPrefix(want, "{"); isArgument && segments[i] != "" {
+				args[found] = segments[i]
+				found++
+			} else if isArgument || segments[i] != want {
+				return args, false
+			}
+		}
+		return args, true
+	}
+	for _, r := range routes {
+		if len(r.segments) != len(segments) {
+			continue
+		}
+		if args, ok := fits(r); ok && slices.Contains(r.methods, method) {
+			return r.parse(args)
+		} else if ok {
+			return Request{}, &methodError{r.methods}
+		}
+	}
+	return Request{}, nothingAt(path)
+}
+
+// TestParseMakesNoGarbage holds the parser to its cost: nothing is allocated for a path of
+// a release as clients write it.
+func TestParseMakesNoGarbage(t *testing.T) {
+	for _, path := range everyRoute {
+		path = strings.ReplaceAll(path, "+build.5", "") // which the clients' library reads
+		got := testing.AllocsPerRun(100, func() { _, _ = Parse("GET", path) })
+		if _, err := Parse("GET", path); err == nil && got > 0 {
+			t.Errorf("%s: %v allocations", path, got)
+		}
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	for _, path := range everyRoute {
+		if _, err := Parse("GET", path); err != nil {
+			continue // it is for POST
+		}
+		b.Run(strings.ReplaceAll(path[1:], "/", ":"), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Parse("GET", path); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestRoutesFit checks that the limits are those of the routes.
+func TestRoutesFit(t *testing.T) {
+	segments, args := 0, 0
+	for _, r := range routes {
+		found := 0
+		for _, s := range r.segments {
+			if strings.HasPrefix(s, "{") {
+				found++
+			}
+		}
+		segments, args = max(segments, len(r.segments)), max(args, found)
+	}
+	if segments != maxSegments || args != maxArguments {
+		t.Errorf("the routes have %d segments and %d arguments at most, and the limits are %d and %d", segments, args, maxSegments, maxArguments)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, paths := range [][]string{everyRoute, notThere, malformed} {
 		for _, path := range paths {
@@ -109,6 +195,9 @@ func FuzzParse(f *testing.F) {
 	f.Add("POST", "/v1/modules/acme/vpc/aws/versions")
 	f.Fuzz(func(t *testing.T, method, path string) {
 		got, err := Parse(method, path)
+		if want, wantErr := parseSlowly(method, path); got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Errorf("%s %q: %+v, %v; want %+v, %v", method, path, got, err, want, wantErr)
+		}
 		if err != nil {
 			if got != (Request{}) || !errors.Is(err, registry.ErrNotFound) && !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrMethod) {
 				t.Errorf("%s %q: %+v, %v", method, path, got, err)

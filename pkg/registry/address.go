@@ -24,6 +24,9 @@ type ModuleAddress struct {
 // clients' own module sources. The error says what is wrong with it.
 func ParseModuleAddress(namespace, name, system string) (ModuleAddress, error) {
 	a := ModuleAddress{strings.ToLower(namespace), strings.ToLower(name), strings.ToLower(system)}
+	if isPlain(a.Namespace) && isPlain(a.Name) && isPlain(a.System) && !strings.Contains(a.System, "-") && isASCII(namespace) && isASCII(name) && isASCII(system) {
+		return a, nil
+	}
 	if !isASCII(namespace + name + system) { // some other letters are ASCII in lower case
 		return ModuleAddress{}, fmt.Errorf("%q is not a module address: it must be ASCII", a)
 	}
@@ -66,6 +69,9 @@ const maxHostname = 253
 // A hostname with a port is an error: no client can ask a mirror for it, because it
 // takes the hostname for the scheme of a URL.
 func ParseHostname(s string) (string, error) {
+	if isPlainHostname(s) {
+		return s, nil
+	}
 	host, err := svchost.ForComparison(svchost.ForDisplay(s)) // which reads punycode, too
 	switch {
 	case !utf8.ValidString(s):
@@ -94,6 +100,9 @@ func ParseMirroredAddress(hostname, namespace, typ string) (ProviderAddress, err
 // says what is wrong.
 func ParseProviderAddress(namespace, typ string) (ProviderAddress, error) {
 	a := ProviderAddress{Namespace: namespace, Type: typ}
+	if isPlain(namespace) && isPlain(typ) && !strings.HasPrefix(typ, "terraform") {
+		return a, nil
+	}
 	for _, part := range []string{namespace, typ} {
 		if !isASCII(part) || part != strings.ToLower(part) {
 			return ProviderAddress{}, fmt.Errorf("%q is not a provider address: %q must be lower-case ASCII", a, part)
@@ -119,6 +128,35 @@ func (a ProviderAddress) String() string {
 	}
 	return a.Namespace + "/" + a.Type
 }
+
+// isPlain says whether a name has only lower-case letters and digits, and single dashes
+// between them, as most names have. The clients' libraries allow such names of modules and
+// providers; what they say of other names is asked each time, which costs ten times as much.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if isLetterOrDigit(c) || c == '-' && i > 0 && i < len(s)-1 && s[i-1] != '-' {
+			continue
+		}
+		return false
+	}
+	return s != "" && len(s) <= maxProviderPart
+}
+
+// isPlainHostname says whether a hostname has two or more plain labels.
+func isPlainHostname(s string) bool {
+	const maxLabel = 63
+	labels := 0
+	for label := range strings.SplitSeq(s, ".") {
+		if !isPlain(label) || len(label) > maxLabel {
+			return false
+		}
+		labels++
+	}
+	return labels > 1 && len(s) <= maxHostname
+}
+
+func isLetterOrDigit(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII })

@@ -35,6 +35,8 @@ func ParseVersion(s string) (Version, error) {
 		return Version{}, fmt.Errorf("the version has %d characters, %d are allowed", len(s), MaxVersionLength)
 	case strings.HasPrefix(s, "v") || strings.HasPrefix(s, "V"):
 		return Version{}, fmt.Errorf("version %q has a leading v: write %q", s, s[1:])
+	case isRelease(s):
+		return Version{s}, nil
 	case !grammar.MatchString(s):
 		return Version{}, fmt.Errorf("version %q is not a full semantic version such as 1.2.3 or 1.2.3-rc.1, without leading zeros", s)
 	}
@@ -52,6 +54,9 @@ func ParseVersion(s string) (Version, error) {
 func LookupVersion(s string) (Version, error) {
 	if len(s) > MaxVersionLength {
 		return Version{}, ErrNotFound
+	}
+	if isRelease(s) {
+		return Version{s}, nil
 	}
 	lenient, err := goversion.NewVersion(s)
 	if err != nil {
@@ -91,9 +96,29 @@ func (v Version) MarshalText() ([]byte, error) { return []byte(v.text), nil }
 // UnmarshalText reads a stored version. Listings hold thousands, so the
 // grammar is checked as for a published one but nothing more.
 func (v *Version) UnmarshalText(text []byte) error {
-	if !grammar.Match(text) {
-		return fmt.Errorf("stored version %q is not a semantic version", text)
+	s := string(text)
+	if !isRelease(s) && !grammar.MatchString(s) {
+		return fmt.Errorf("stored version %q is not a semantic version", s)
 	}
-	v.text = string(text)
+	v.text = s
 	return nil
+}
+
+// isRelease says whether a text is a version of three numbers alone, as most are. It does
+// not need the grammar and the clients' library, which together cost fifteen allocations.
+// Longer numbers do.
+func isRelease(s string) bool {
+	const maxDigits = 9
+	dots, digits := 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '.' && digits > 0:
+			dots, digits = dots+1, 0
+		case '0' <= c && c <= '9' && digits < maxDigits && !(digits == 1 && s[i-1] == '0'):
+			digits++
+		default:
+			return false
+		}
+	}
+	return dots == 2 && digits > 0
 }
