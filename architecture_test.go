@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"pkg/access/admin":          {"pkg/access"},
 	"pkg/registry":              {},
 	"pkg/catalog":               {"internal/ttlcache", "pkg/registry", "pkg/access"},
-	"pkg/protocol":              {"pkg/registry", "pkg/catalog", "pkg/access"},
+	"pkg/protocol":              {"internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/inbox":                 {"pkg/registry", "pkg/blob", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/versionlog":            {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/shasums", "pkg/signing"},
 	"pkg/authorkeys":            {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/signing"},
@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	"pkg/blob/s3presign":        {"internal/awssignature"},
 	"pkg/blob/blobtest":         {"pkg/registry", "pkg/blob"},
 	"pkg/catalog/internal":      {"pkg/registry", "pkg/catalog", "pkg/access"},
-	"pkg/catalog/boltcatalog":   {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
+	"pkg/catalog/boltcatalog":   {"internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
 	"pkg/catalog/dynamocatalog": {"pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/", "pkg/catalog/dynamocatalog/internal/"},
 	"pkg/catalog/catalogtest":   {"pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/control":               {"pkg/registry", "pkg/inbox", "pkg/authorkeys", "pkg/upkeep", "pkg/signing", "pkg/access", "pkg/access/admin"},
@@ -69,6 +69,7 @@ var mayImport = map[string][]string{
 	"internal/progress":         {"internal/printable"},
 	"internal/shell":            {},
 	"internal/size":             {},
+	"internal/sizedlru":         {},
 	"internal/ttlcache":         {},
 	"internal/node":             {"pkg/", "internal/node/", "internal/assembly/", "internal/awssignature", "internal/contextio", "internal/hostname", "internal/printable", "internal/progress", "internal/shell", "internal/size", "internal/ttlcache"},
 	"internal/reach":            {"pkg/", "internal/node/datadir", "internal/node/socket", "internal/awsconfig", "internal/printable", "internal/progress", "internal/reach", "internal/size"},
@@ -88,7 +89,7 @@ var onlyIn = map[string][]string{
 	"github.com/aws/smithy-go":                        {"pkg/awskms", "internal/awserror", "internal/reach", "internal/transfer/upload"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/klauspost/compress":                   {"pkg/archive"},
-	"github.com/hashicorp/golang-lru":                 {"pkg/protocol"},
+	"github.com/hashicorp/golang-lru":                 {"internal/sizedlru"},
 	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test", "internal/oldertest"},
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
 	"github.com/go-jose/":                             {"pkg/identity"},
@@ -118,7 +119,7 @@ var mayLink = map[string][]string{
 
 // What several functions link.
 const (
-	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol internal/ttlcache"
+	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol internal/sizedlru internal/ttlcache"
 	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
 	links   = "functions/internal/links pkg/blob/s3presign internal/awssignature"
 	bucket  = "functions/internal/bucket pkg/blob pkg/blob/s3blob internal/awserror"

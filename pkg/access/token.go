@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -66,7 +67,7 @@ func checksum(text string) string {
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
 // Short is enough of an ID for people to distinguish tokens.
-func (id ID) Short() string { return id.String()[:8] }
+func (id ID) Short() string { return hex.EncodeToString(id[:4]) }
 
 // MarshalText is String.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
@@ -104,7 +105,9 @@ type Token struct {
 }
 
 // Who is the token as a [Decision] has it.
-func (t Token) Who() string { return fmt.Sprintf("token %q of %s (%s)", t.Name, t.Owner, t.ID.Short()) }
+func (t Token) Who() string {
+	return "token " + strconv.Quote(t.Name) + " of " + t.Owner + " (" + t.ID.Short() + ")"
+}
 
 // Expired says whether a token has expired.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }

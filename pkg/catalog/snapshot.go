@@ -14,7 +14,8 @@ type Snapshot[T any] struct {
 	decode func(stored []byte, into T) error
 }
 
-// NewSnapshot is what a driver has read. Nobody may change the stored bytes any more.
+// NewSnapshot is what a driver has read. Nobody may change the stored bytes any more. They
+// may be kept for long: so they must not be a small part of something large.
 func NewSnapshot[T any](stored []byte, decode func(stored []byte, into T) error) Snapshot[T] {
 	return Snapshot[T]{stored, decode}
 }

@@ -139,9 +139,9 @@ func BenchmarkRoutes(b *testing.B) {
 
 // maxAllocations is how many allocations a hot path may take: a few more than it does.
 var maxAllocations = map[string]float64{
-	"Discovery": 3, "ProviderVersions/10x5": 76, "ProviderVersions/400x12": 76, "ProviderDownload": 100, "ProviderDetails": 94,
-	"ModuleVersions/5": 70, "ModuleVersions/1000": 70, "ModuleDownload": 90, "ModuleDetails": 92, "ModuleNewest": 72,
-	"MirrorVersions/400x12": 78, "MirrorVersion": 114,
+	"Discovery": 2, "ProviderVersions/10x5": 40, "ProviderVersions/400x12": 40, "ProviderDownload": 65, "ProviderDetails": 60,
+	"ModuleVersions/5": 35, "ModuleVersions/1000": 35, "ModuleDownload": 56, "ModuleDetails": 58, "ModuleNewest": 38,
+	"MirrorVersions/400x12": 42, "MirrorVersion": 80,
 }
 
 // The allocations of a hot path do not depend on the machine: more of them make every

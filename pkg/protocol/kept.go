@@ -2,11 +2,9 @@ package protocol
 
 import (
 	"bytes"
-	"math"
 	"strings"
-	"sync"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/larder-registry/larder/internal/sizedlru"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -26,61 +24,36 @@ type answer interface {
 
 // kept has answers, each with the stored bytes that it was made from. The catalog is read
 // for every request. If it returns equal bytes, the answer is still right, and need not be
-// made again. The answers that were not needed for the longest time make room for others.
+// made again.
 type kept struct {
-	room int
-
-	mu      sync.Mutex
-	entries *simplelru.LRU[Request, keptAnswer]
-	used    int
+	answers *sizedlru.Cache[Request, keptAnswer]
 }
 
 type keptAnswer struct {
 	stored []byte
 	answer answer
-	size   int
 }
 
-func newKept(room int) *kept {
-	k := &kept{room: room}
-	// The number of entries has no limit of its own: all of them together have one.
-	k.entries, _ = simplelru.NewLRU(math.MaxInt, func(_ Request, removed keptAnswer) { k.used -= removed.size }) // fails for a size of 0 only
-	return k
-}
+func newKept(room int) kept { return kept{sizedlru.New[Request, keptAnswer](room)} }
 
 // get is the answer to a request that was made from these bytes, or nil.
-func (k *kept) get(request Request, stored []byte) answer {
-	k.mu.Lock()
-	entry, _ := k.entries.Get(request)
-	k.mu.Unlock()
-	if entry.answer == nil || !bytes.Equal(entry.stored, stored) {
-		return nil
+func (k kept) get(request Request, stored []byte) answer {
+	if a, ok := k.answers.Get(request); ok && bytes.Equal(a.stored, stored) {
+		return a.answer
 	}
-	return entry.answer
+	return nil
 }
 
-// put keeps an answer, instead of an older one to the same request. One that would take
-// more than an eighth of the room is not kept, since it would drive out too many others.
-func (k *kept) put(request Request, stored []byte, a answer) {
+// put keeps an answer, instead of an older one to the same request.
+func (k kept) put(request Request, stored []byte, a answer) {
 	size := entryOverhead + request.size() + len(stored) + a.size()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.entries.Remove(request)
-	if size > k.room/8 {
-		return
-	}
-	// What is kept has memory of its own: these bytes may be a part of something larger.
-	entry := keptAnswer{bytes.Clone(stored), a, size}
-	k.entries.Add(request.detached(), entry)
-	for k.used += entry.size; k.used > k.room; {
-		k.entries.RemoveOldest()
-	}
+	k.answers.Put(request.detached(), keptAnswer{stored, a}, size)
 }
 
 // made is the answer to a request that follows from what a reader has found. An error is
 // not kept. What else the answer depends on must be in the request, or be the same for all
 // requests to the handler. Two requests at once may both make it.
-func made[T any, A answer](k *kept, request Request, found catalog.Snapshot[*T], err error, from func(T) (A, error)) (a A, _ error) {
+func made[T any, A answer](k kept, request Request, found catalog.Snapshot[*T], err error, from func(T) (A, error)) (a A, _ error) {
 	if err != nil {
 		return a, err
 	}

@@ -51,8 +51,7 @@ func show(tb testing.TB, h http.Handler, method, path string, headers ...string)
 
 // keeping is how many answers a handler keeps, and in how many bytes.
 func keeping(h http.Handler) (entries, bytes int) {
-	k := h.(*handler).kept
-	return k.entries.Len(), k.used
+	return h.(*handler).kept.answers.Used()
 }
 
 // askings are the ways to ask for a path.
@@ -251,56 +250,26 @@ type blob int
 
 func (b blob) size() int { return int(b) }
 
-// The answers together take no more than the room, and each at most an eighth of it. What
-// was not needed for the longest time goes first.
-func TestKeptRoom(t *testing.T) {
-	request := func(i int) Request {
-		return Request{Route: ModuleVersions, Module: registry.ModuleAddress{Namespace: fmt.Sprintf("n%03d", i)}}
-	}
-	stored := []byte("stored")
-	const answerSize = 100
-	entry := entryOverhead + len("n000") + len(stored) + answerSize
-	for room, want := range map[int]int{8 * entry: 8, 9*entry - 1: 8, 10 * entry: 10, 10*entry - 1: 9, 8*entry - 1: 0} {
-		k := newKept(room)
-		for i := range 20 {
-			k.put(request(i), stored, blob(answerSize))
-			k.get(request(0), stored) // is needed
-			if k.used != k.entries.Len()*entry || k.used > room {
-				t.Fatalf("a room of %d bytes has %d, in %d answers", room, k.used, k.entries.Len())
-			}
-		}
-		var has []int
-		for i := range 20 {
-			if k.get(request(i), stored) != nil {
-				has = append(has, i)
-			}
-		}
-		all := make([]int, 0, want)
-		for i := range 20 {
-			if want > 0 && (i == 0 || i > 20-want) {
-				all = append(all, i)
-			}
-		}
-		if !slices.Equal(has, all) {
-			t.Errorf("a room of %d bytes has the answers %v, want %v", room, has, all)
+// What an answer takes is its own bytes, the stored bytes, and the request.
+func TestKeptSize(t *testing.T) {
+	request := Request{Route: ModuleVersions, Module: registry.ModuleAddress{Namespace: "acme"}}
+	k := newKept(1 << 20)
+	for _, tt := range []struct {
+		stored string
+		answer blob
+	}{{"first", 100}, {"second", 1}} {
+		k.put(request, []byte(tt.stored), tt.answer)
+		entries, used := k.answers.Used()
+		if k.get(request, []byte(tt.stored)) != tt.answer || k.get(request, nil) != nil || entries != 1 || used != entryOverhead+len("acme")+len(tt.stored)+int(tt.answer) {
+			t.Errorf("%s: %d answers in %d bytes", tt.stored, entries, used)
 		}
 	}
-}
-
-// An answer takes the place of the older one to the same request, also if it is too large
-// to be kept.
-func TestKeptAnswersAreReplaced(t *testing.T) {
-	k, request := newKept(8*(entryOverhead+20)), Request{Route: Discovery}
-	for i := range 100 {
-		stored := []byte{byte(i)}
-		k.put(request, stored, blob(10))
-		if k.get(request, stored) != blob(10) || k.get(request, []byte{byte(i + 1)}) != nil || k.entries.Len() != 1 || k.used != entryOverhead+11 {
-			t.Fatalf("%d: %d answers in %d bytes", i, k.entries.Len(), k.used)
+	large := newDocument([]byte(strings.Repeat("x", 1<<20)))
+	for _, a := range []answer{large, newDocument([]byte("small")), redirect{http.Header{"Location": {"/v1"}}}, moduleArchive{"key", "query"},
+		&template{pieces: [][]byte{[]byte("one"), []byte("two")}, keys: []string{"key"}}} {
+		if size := a.size(); size < 3 || size > 1<<12 {
+			t.Errorf("%T has %d bytes", a, size)
 		}
-	}
-	k.put(request, []byte{0}, blob(20))
-	if k.get(request, []byte{99}) != nil || k.entries.Len() != 0 || k.used != 0 {
-		t.Errorf("%d answers in %d bytes", k.entries.Len(), k.used)
 	}
 }
 

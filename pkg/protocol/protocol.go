@@ -72,7 +72,7 @@ type Config struct {
 type handler struct {
 	Config
 	discovery *document
-	kept      *kept
+	kept      kept
 }
 
 // New is the handler of the protocols.

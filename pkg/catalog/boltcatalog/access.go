@@ -43,6 +43,7 @@ var (
 // Access is an [access.Store] in a file. Nothing else has its contents.
 type Access struct {
 	db         *bbolt.DB
+	recent     recent[access.Token]
 	now        func() time.Time
 	page       int       // see pageSize
 	maxTickets int       // see the constant
@@ -58,7 +59,7 @@ func OpenAccess(path string) (*Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Access{db: db, now: time.Now, page: pageSize, maxTickets: maxTickets}, nil
+	return &Access{db: db, recent: newRecent[access.Token](recentTokens), now: time.Now, page: pageSize, maxTickets: maxTickets}, nil
 }
 
 // Close waits for transactions and closes the file.
@@ -86,15 +87,16 @@ func (a *Access) CreateToken(ctx context.Context, t access.Token) error {
 
 // Token implements [access.Tokens].
 func (a *Access) Token(ctx context.Context, id access.ID) (token access.Token, err error) {
-	err = a.view(ctx, "read token "+id.Short(), func(tx *bbolt.Tx) error {
-		value := tx.Bucket(tokensBucket).Get([]byte(id.String()))
-		if value == nil {
-			return access.ErrNotFound
-		}
-		token, err = decodeAccess[access.Token](value)
-		return err
-	})
-	return token, err
+	if err = ctx.Err(); err == nil {
+		err = a.db.View(func(tx *bbolt.Tx) (err error) {
+			token, err = a.recent.get(tx, tokensBucket, id.String(), decodeAccess[access.Token], access.ErrNotFound)
+			return err
+		})
+	}
+	if err != nil {
+		return access.Token{}, fmt.Errorf("read token %s: %w", id.Short(), err)
+	}
+	return token, nil
 }
 
 // Tokens implements [access.Tokens].

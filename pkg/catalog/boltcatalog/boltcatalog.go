@@ -66,12 +66,13 @@ var (
 type Catalog struct {
 	db     *bbolt.DB
 	tokens *Access // or nil
+	recent recent[[]byte]
 }
 
 var _ catalog.Index = (*Catalog)(nil)
 
 // WithTokens is the same catalog, where lookups find the tokens of a.
-func (c *Catalog) WithTokens(a *Access) *Catalog { return &Catalog{c.db, a} }
+func (c *Catalog) WithTokens(a *Access) *Catalog { return &Catalog{c.db, a, c.recent} }
 
 // Listing implements [catalog.Catalog].
 func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (catalog.Snapshot[*registry.Listing], error) {
@@ -88,7 +89,7 @@ func (c *Catalog) State(ctx context.Context, version registry.Subject, lookup *a
 
 // read looks a token up, if there is a lookup, and reads one item if the lookup wants
 // that.
-func read[T any](ctx context.Context, c *Catalog, key []byte, lookup *access.Lookup, decode func(value []byte, into T) error) (catalog.Snapshot[T], error) {
+func read[T any](ctx context.Context, c *Catalog, key string, lookup *access.Lookup, decode func(value []byte, into T) error) (catalog.Snapshot[T], error) {
 	var none catalog.Snapshot[T]
 	if wanted, err := c.lookUp(ctx, lookup); err != nil || !wanted {
 		return none, cmp.Or(err, registry.ErrNotFound)
@@ -105,25 +106,23 @@ func read[T any](ctx context.Context, c *Catalog, key []byte, lookup *access.Loo
 	}), nil
 }
 
-func readFailed(key []byte, err error) error {
+func readFailed(key string, err error) error {
 	return fmt.Errorf("read %q in the catalog: %w", key, err)
 }
 
 // value is a copy of an item's value, which may be kept for longer than the transaction.
-func (c *Catalog) value(ctx context.Context, key []byte) (value []byte, err error) {
+func (c *Catalog) value(ctx context.Context, key string) (value []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	err = c.db.View(func(tx *bbolt.Tx) error {
-		stored := tx.Bucket(itemsBucket).Get(key)
-		if stored == nil {
-			return registry.ErrNotFound
-		}
-		value = bytes.Clone(stored)
-		return nil
+	err = c.db.View(func(tx *bbolt.Tx) (err error) {
+		value, err = c.recent.get(tx, itemsBucket, key, copied, registry.ErrNotFound)
+		return err
 	})
 	return value, err
 }
+
+func copied(stored []byte) ([]byte, error) { return bytes.Clone(stored), nil }
 
 // lookUp fills a lookup, if there is one, and says whether it wants anything else.
 func (c *Catalog) lookUp(ctx context.Context, lookup *access.Lookup) (wanted bool, err error) {
@@ -161,7 +160,7 @@ func (c *Catalog) Put(ctx context.Context, s registry.State) error {
 // store puts a state and its entry in the listing, or returns errUpToDate: then the
 // listing is up to date, too.
 func store(items *bbolt.Bucket, s registry.State) error {
-	key, entry := versionKey(s.Subject()), s.Listed()
+	key, entry := []byte(versionKey(s.Subject())), s.Listed()
 	stored, err := revisionOf(items.Get(key))
 	if err != nil {
 		return err
@@ -176,7 +175,7 @@ func store(items *bbolt.Bucket, s registry.State) error {
 	if err := items.Put(key, state); err != nil || !s.Listable() {
 		return err
 	}
-	return addEntry(items, listingKey(s.Subject().Address), entry)
+	return addEntry(items, []byte(listingKey(s.Subject().Address)), entry)
 }
 
 // addEntry adds an entry to a listing, which may not exist yet.

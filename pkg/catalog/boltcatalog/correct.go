@@ -54,7 +54,7 @@ func (c *Catalog) correct(ctx context.Context, fix correction) error {
 }
 
 func (fix correction) apply(items *bbolt.Bucket) error {
-	listingKey, key := listingKey(fix.version.Address), versionKey(fix.version)
+	listingKey, key := []byte(listingKey(fix.version.Address)), []byte(versionKey(fix.version))
 	revision, err := revisionOf(items.Get(key))
 	if err != nil {
 		return err

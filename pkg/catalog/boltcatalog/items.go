@@ -9,12 +9,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-func listingKey(a registry.Address) []byte {
-	return []byte(layout.Partition(a) + " " + layout.Listing)
+func listingKey(a registry.Address) string {
+	return layout.Partition(a) + " " + layout.Listing
 }
 
-func versionKey(version registry.Subject) []byte {
-	return []byte(layout.Partition(version.Address) + " " + layout.Version(version.Version))
+func versionKey(version registry.Subject) string {
+	return layout.Partition(version.Address) + " " + layout.Version(version.Version)
 }
 
 func decodeListing(value []byte) (registry.Listing, error) {

@@ -43,7 +43,7 @@ func Open(path string) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Catalog{db: db}, nil
+	return &Catalog{db: db, recent: newRecent[[]byte](recentItems)}, nil
 }
 
 // Close waits for transactions and closes the file.
