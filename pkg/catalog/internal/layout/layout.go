@@ -81,9 +81,12 @@ func EncodeListing(listing registry.Listing) ([]byte, error) {
 // DecodeListing reads the stored form. Entries share slices, but their capacity is
 // their length, so that append copies them.
 func DecodeListing(value []byte) (registry.Listing, error) {
-	var stored storedListing
-	if err := json.Unmarshal(value, &stored); err != nil {
-		return nil, err
+	stored, ok := scanListing(value)
+	if !ok {
+		stored = storedListing{}
+		if err := json.Unmarshal(value, &stored); err != nil {
+			return nil, err
+		}
 	}
 	listing := make(registry.Listing, 0, len(stored.Versions))
 	for _, v := range stored.Versions {
