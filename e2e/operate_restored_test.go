@@ -18,7 +18,7 @@ func TestRestoredTokensAreCopied(t *testing.T) {
 	only(t, deployed)
 	engine := dynamotest.Start(t)
 	open := func() (string, *dynamocatalog.Access) {
-		name := engine.CreateTable(t, dynamocatalog.TableSchema)
+		name := engine.CreateTable(t)
 		catalog, err := dynamocatalog.New(dynamocatalog.Config{Table: name, Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint})
 		if err != nil {
 			t.Fatal(err)

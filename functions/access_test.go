@@ -137,7 +137,7 @@ type walk struct {
 // token on a day takes one more.
 func TestEveryRoute(t *testing.T) {
 	w := &walk{T: t, dynamo: watchDynamo(t), functions: map[string]*lambdatest.Function{}}
-	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
+	table := dynamotest.Start(t).CreateTable(t)
 	fill(t, table)
 	w.access = newCatalog(t, table).Access()
 	parameters := map[string]string{

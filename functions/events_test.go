@@ -20,7 +20,6 @@ import (
 	"github.com/larder-registry/larder/internal/lambdatest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
-	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/registry/registrytest"
@@ -208,7 +207,7 @@ func plain(t *testing.T, got events.APIGatewayV2HTTPResponse) string {
 
 // TestRequests replays the gateway's events through the functions' binaries.
 func TestRequests(t *testing.T) {
-	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
+	table := dynamotest.Start(t).CreateTable(t)
 	fill(t, table)
 	for function, want := range answers {
 		f := reader(t, function, table, "LARDER_AUTH=open", "LARDER_HOSTNAME=registry.example.com")
@@ -235,7 +234,7 @@ func TestRequests(t *testing.T) {
 
 // TestRequestsAreClosed checks that reading wants a token unless it was opened.
 func TestRequestsAreClosed(t *testing.T) {
-	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
+	table := dynamotest.Start(t).CreateTable(t)
 	fill(t, table)
 	for function, names := range map[string][]string{
 		"discovery": {"get"}, "versions": {"module", "module-missing", "module-newest", "provider", "mirror", "mirror-own", "mirror-missing"},

@@ -27,7 +27,6 @@ import (
 	"github.com/larder-registry/larder/internal/templatetest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/access/admin"
-	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 )
 
 const (
@@ -191,7 +190,7 @@ var accesses = []struct{ event, words string }{
 // TestLoginEvents replays the events of the function for tokens.
 func TestLoginEvents(t *testing.T) {
 	p := startProvider(t)
-	f := loginFunction(t, p, dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema))
+	f := loginFunction(t, p, dynamotest.Start(t).CreateTable(t))
 	var replayed []string
 	for name, want := range logins {
 		got := ask(t, f, "login/"+name)
@@ -278,7 +277,7 @@ var ticketInPage = regexp.MustCompile(`name="ticket" value="([^"]+)"`)
 // it reads, and to a pipeline's. Each request comes to another instance of the
 // function than the one before.
 func TestLogin(t *testing.T) {
-	table := dynamotest.Start(t).CreateTable(t, dynamocatalog.TableSchema)
+	table := dynamotest.Start(t).CreateTable(t)
 	fill(t, table)
 	p := startProvider(t)
 	one, other := loginFunction(t, p, table), loginFunction(t, p, table)

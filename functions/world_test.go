@@ -116,7 +116,7 @@ func newWorldIn(t *testing.T, bucket *s3test.Server) *world {
 func newWorldWith(t *testing.T, bucket *s3test.Server, key *rsa.PrivateKey) *world {
 	t.Helper()
 	dynamo := dynamotest.Start(t)
-	table := dynamo.CreateTable(t, dynamocatalog.TableSchema)
+	table := dynamo.CreateTable(t)
 	kms := kmstest.StartWith(t, key)
 	w := &world{
 		T: t, s3: bucket, table: table, catalog: newCatalog(t, table),

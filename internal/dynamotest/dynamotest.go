@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 const (
@@ -82,9 +83,9 @@ func (e *Engine) Client() *dynamodb.Client {
 	})
 }
 
-// CreateTable creates a table with a schema, under a unique name, which it returns. The table is
-// deleted when the test ends.
-func (e *Engine) CreateTable(t testing.TB, schema func(name string) *dynamodb.CreateTableInput) string {
+// CreateTable creates a table with the keys of the registry's, under a unique name, which it
+// returns. The table is deleted when the test ends.
+func (e *Engine) CreateTable(t testing.TB) string {
 	t.Helper()
 	name := "larder-test-" + rand.Text()
 	client := e.Client()
@@ -103,4 +104,21 @@ func (e *Engine) CreateTable(t testing.TB, schema func(name string) *dynamodb.Cr
 		t.Fatal(err)
 	}
 	return name
+}
+
+// schema is the registry's table, as template.yaml has it.
+func schema(name string) *dynamodb.CreateTableInput {
+	partition, sort := "PK", "SK"
+	return &dynamodb.CreateTableInput{
+		TableName:   &name,
+		BillingMode: types.BillingModePayPerRequest,
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: &partition, KeyType: types.KeyTypeHash},
+			{AttributeName: &sort, KeyType: types.KeyTypeRange},
+		},
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: &partition, AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: &sort, AttributeType: types.ScalarAttributeTypeS},
+		},
+	}
 }

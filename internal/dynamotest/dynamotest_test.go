@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // onlyStart makes this test binary start an engine, say where and hang.
@@ -29,16 +28,6 @@ func TestMain(m *testing.M) {
 	os.Exit(Run(m))
 }
 
-func schema(name string) *dynamodb.CreateTableInput {
-	key := "key"
-	return &dynamodb.CreateTableInput{
-		TableName:            &name,
-		BillingMode:          types.BillingModePayPerRequest,
-		KeySchema:            []types.KeySchemaElement{{AttributeName: &key, KeyType: types.KeyTypeHash}},
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &key, AttributeType: types.ScalarAttributeTypeS}},
-	}
-}
-
 // TestStart holds that there is one engine, with a table for each test that is
 // gone afterwards.
 func TestStart(t *testing.T) {
@@ -49,7 +38,7 @@ func TestStart(t *testing.T) {
 			if again := Start(t); again != engine {
 				t.Errorf("another engine: %+v, %+v", again, engine)
 			}
-			names = append(names, engine.CreateTable(t, schema))
+			names = append(names, engine.CreateTable(t))
 		})
 	}
 	if len(names) != 2 || names[0] == names[1] {

@@ -98,7 +98,7 @@ func OnDynamoDB(t *testing.T) EmptyCatalog {
 	t.Helper()
 	engine := dynamotest.Start(t)
 	cfg := dynamocatalog.Config{
-		Table: engine.CreateTable(t, dynamocatalog.TableSchema), Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint,
+		Table: engine.CreateTable(t), Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint,
 	}
 	open := func(transport http.RoundTripper) catalog.Index {
 		cfg := cfg

@@ -16,7 +16,8 @@ import (
 )
 
 // Catalog answers from an index over all records. Implementations are safe for
-// concurrent use. Each call sends one request to the store. What it read is decoded by
+// concurrent use. Each call sends one request to the store, or two for
+// a very long listing with a lookup. What it read is decoded by
 // [Snapshot.Decode]; [Listing] and [Load] do both.
 //
 // A lookup, which may be nil, looks a token up in the same request. After the call it

@@ -4,14 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 )
 
@@ -37,7 +34,7 @@ const (
 type Access struct {
 	table
 	now  func() time.Time
-	page int32 // see pageSize
+	page int // see pageSize
 }
 
 var _ access.Store = (*Access)(nil)
@@ -56,13 +53,13 @@ func (a *Access) CreateToken(ctx context.Context, t access.Token) error {
 
 // Token implements [access.Tokens].
 func (a *Access) Token(ctx context.Context, id access.ID) (access.Token, error) {
-	out, err := a.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &a.name, Key: tokenKey(id), ConsistentRead: aws.Bool(true)})
-	if err == nil && out.Item == nil {
+	i, err := a.client.GetItem(ctx, wire.Get{Table: a.name, Key: tokenKey(id), Consistent: true})
+	if err == nil && i == nil {
 		err = access.ErrNotFound
 	}
 	var token access.Token
 	if err == nil {
-		token, err = decodeToken(out.Item)
+		token, err = decodeToken(i)
 	}
 	return token, a.failed(err, "read token "+id.Short())
 }
@@ -79,12 +76,12 @@ func (a *Access) tokens(ctx context.Context, after string) (page []access.Token,
 	if err := layout.CheckAfter(after); err != nil {
 		return nil, "", err
 	}
-	input := a.wholePartition(tokenPartition)
-	input.Limit = &a.page
+	query := a.wholePartition(tokenPartition)
+	query.Limit = a.page
 	if after != "" {
-		input.ExclusiveStartKey = key(tokenPartition, after)
+		query.After = key(tokenPartition, after)
 	}
-	out, err := a.client.Query(ctx, input)
+	out, err := a.client.Query(ctx, query)
 	if err != nil {
 		return nil, "", err
 	}
@@ -95,7 +92,7 @@ func (a *Access) tokens(ctx context.Context, after string) (page []access.Token,
 		}
 		page = append(page, token)
 	}
-	return page, textOf(out.LastEvaluatedKey, SortKey), nil
+	return page, out.Last.Text(SortKey), nil
 }
 
 // RevokeToken implements [access.Tokens].
@@ -105,13 +102,12 @@ func (a *Access) RevokeToken(ctx context.Context, id access.ID) error {
 
 // NoteUse implements [access.Tokens].
 func (a *Access) NoteUse(ctx context.Context, id access.ID, day access.Day) error {
-	_, err := a.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName:                 &a.name,
-		Key:                       tokenKey(id),
-		UpdateExpression:          aws.String("SET " + usedAttribute + " = :day"),
-		ConditionExpression:       aws.String("attribute_exists(" + PartitionKey + ") AND (attribute_not_exists(" + usedAttribute + ") OR " + usedAttribute + " < :day)"),
-		ExpressionAttributeValues: item{":day": text(string(day))},
-		ReturnValues:              types.ReturnValueNone,
+	err := a.client.UpdateItem(ctx, wire.Update{
+		Table:     a.name,
+		Key:       tokenKey(id),
+		Update:    "SET " + usedAttribute + " = :day",
+		Condition: "attribute_exists(" + PartitionKey + ") AND (attribute_not_exists(" + usedAttribute + ") OR " + usedAttribute + " < :day)",
+		Values:    wire.Item{wire.Text(":day", string(day))},
 	})
 	if conditionFailed(err) {
 		return nil
@@ -119,65 +115,63 @@ func (a *Access) NoteUse(ctx context.Context, id access.ID, day access.Day) erro
 	return a.failed(err, "note the use of token "+id.Short())
 }
 
-func tokenKey(id access.ID) item { return key(tokenPartition, id.String()) }
+func tokenKey(id access.ID) wire.Item { return key(tokenPartition, id.String()) }
 
-func tokenItem(t access.Token) (item, error) {
+func tokenItem(t access.Token) (wire.Item, error) {
 	i := tokenKey(t.ID)
 	if t.Used != "" {
-		i[usedAttribute] = text(string(t.Used))
+		i = append(i, wire.Text(usedAttribute, string(t.Used)))
 		t.Used = ""
 	}
 	if until := t.ListedUntil(); !until.IsZero() {
-		i[ExpiresAttribute] = ttl(until)
+		i = append(i, ttl(until))
 	}
-	return i, setJSON(i, t)
+	return withJSON(i, t)
 }
 
-func decodeToken(i item) (access.Token, error) {
+func decodeToken(i wire.Item) (access.Token, error) {
 	token, err := decodeJSON[access.Token](i)
-	if err == nil && textOf(i, SortKey) != token.ID.String() {
+	if err == nil && i.Text(SortKey) != token.ID.String() {
 		err = fmt.Errorf("%w: it has the ID of another", errNotOurs)
 	}
 	if err != nil {
-		return access.Token{}, fmt.Errorf("token %s: %w", textOf(i, SortKey), err)
+		return access.Token{}, fmt.Errorf("token %s: %w", i.Text(SortKey), err)
 	}
-	token.Used = access.Day(textOf(i, usedAttribute))
+	token.Used = access.Day(i.Text(usedAttribute))
 	return token, nil
 }
 
 // ttl is when an item may be deleted that nobody needs from a time on.
-func ttl(t time.Time) types.AttributeValue { return number(int(t.Unix()) + 1) }
+func ttl(t time.Time) wire.Attribute { return wire.Number(ExpiresAttribute, int(t.Unix())+1) }
 
-func setJSON(i item, value any) error {
+func withJSON(i wire.Item, value any) (wire.Item, error) {
 	document, err := json.Marshal(value)
-	i[dataAttribute] = text(string(document))
-	return err
+	return append(i, wire.Text(dataAttribute, string(document))), err
 }
 
-func decodeJSON[T any](i item) (T, error) {
+func decodeJSON[T any](i wire.Item) (T, error) {
 	var value T
-	if err := json.Unmarshal([]byte(textOf(i, dataAttribute)), &value); err != nil {
+	if err := json.Unmarshal([]byte(i.Text(dataAttribute)), &value); err != nil {
 		return value, fmt.Errorf("%w: %w", errNotOurs, err)
 	}
 	return value, nil
 }
 
-// create puts an item if it does not exist. When an answer is lost, the SDK sends the
-// put again, although it may have succeeded: then the item has this request's text.
-func (a *Access) create(ctx context.Context, i item) error {
+// create puts an item if it does not exist. When an answer is lost, the put is sent again,
+// although it may have succeeded: then the item has this request's text.
+func (a *Access) create(ctx context.Context, i wire.Item) error {
 	request := rand.Text()
-	i[requestAttribute] = text(request)
-	_, err := a.client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                           &a.name,
-		Item:                                i,
-		ConditionExpression:                 aws.String("attribute_not_exists(" + PartitionKey + ")"),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	err := a.client.PutItem(ctx, wire.Put{
+		Table:     a.name,
+		Item:      append(i, wire.Text(requestAttribute, request)),
+		Condition: "attribute_not_exists(" + PartitionKey + ")",
+		ReturnOld: true,
 	})
-	var exists *types.ConditionalCheckFailedException
+	exists, ok := refusedAs(err, "ConditionalCheckFailedException")
 	switch {
-	case !errors.As(err, &exists):
+	case !ok:
 		return err
-	case textOf(exists.Item, requestAttribute) == request:
+	case exists.Item.Text(requestAttribute) == request:
 		return nil
 	default:
 		return access.ErrExists
@@ -185,28 +179,26 @@ func (a *Access) create(ctx context.Context, i item) error {
 }
 
 // deleteExisting deletes an item that must exist. It reads the item first: when an answer
-// is lost, the SDK sends the delete again, and that finds nothing.
-func (a *Access) deleteExisting(ctx context.Context, key item) error {
-	out, err := a.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &a.name, Key: key, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String(PartitionKey),
-	})
+// is lost, the delete is sent again, and then it finds nothing.
+func (a *Access) deleteExisting(ctx context.Context, key wire.Item) error {
+	i, err := a.client.GetItem(ctx, wire.Get{Table: a.name, Key: key, Consistent: true, Projection: PartitionKey})
 	if err != nil {
 		return err
 	}
-	if out.Item == nil {
+	if i == nil {
 		return access.ErrNotFound
 	}
-	_, err = a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &a.name, Key: key})
+	_, err = a.client.DeleteItem(ctx, wire.Delete{Table: a.name, Key: key})
 	return err
 }
 
 // wholePartition asks for all items of a partition, in the order of SK.
-func (a *Access) wholePartition(partition string) *dynamodb.QueryInput {
-	return &dynamodb.QueryInput{
-		TableName:                 &a.name,
-		ConsistentRead:            aws.Bool(true),
-		KeyConditionExpression:    aws.String(PartitionKey + " = :partition"),
-		ExpressionAttributeValues: item{":partition": text(partition)},
+func (a *Access) wholePartition(partition string) wire.Query {
+	return wire.Query{
+		Table:      a.name,
+		Condition:  PartitionKey + " = :partition",
+		Values:     wire.Item{wire.Text(":partition", partition)},
+		Consistent: true,
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
@@ -203,8 +202,7 @@ func TestAccessAgainAfterFault(t *testing.T) {
 				}
 				what := fmt.Sprintf("%s, %s, request %d", step.name, f.name, at)
 				err := step.do(t, b.openAccess(t, &transport{pick: f.only(at)}))
-				var api smithy.APIError
-				if !errors.As(err, &api) || api.ErrorCode() != f.code || errors.Is(err, access.ErrNotFound) {
+				if codeOf(err) != f.code || errors.Is(err, access.ErrNotFound) {
 					t.Errorf("%s: %v, want %s", what, err, f.code)
 				}
 				var want error

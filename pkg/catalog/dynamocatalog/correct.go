@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -19,9 +18,9 @@ func (c *Catalog) Replace(ctx context.Context, s registry.State, seen catalog.Se
 	if err != nil {
 		return fix.failed(err)
 	}
-	put := types.Put{TableName: &c.name, Item: i}
-	put.ConditionExpression, put.ExpressionAttributeValues = revisionIs(seen.State)
-	fix.state = types.TransactWriteItem{Put: &put}
+	put := wire.Put{Table: c.name, Item: i}
+	put.Condition, put.Values = revisionIs(seen.State)
+	fix.state = wire.Write{Put: &put}
 	if s.Listable() {
 		entry := s.Listed()
 		fix.entry = &entry
@@ -32,17 +31,17 @@ func (c *Catalog) Replace(ctx context.Context, s registry.State, seen catalog.Se
 // Remove implements [catalog.Index]. It sends a delete also where there is no state: the
 // delete has the condition.
 func (c *Catalog) Remove(ctx context.Context, version registry.Subject, seen catalog.Seen) error {
-	del := types.Delete{TableName: &c.name, Key: key(layout.Partition(version.Address), layout.Version(version.Version))}
-	del.ConditionExpression, del.ExpressionAttributeValues = revisionIs(seen.State)
-	return c.correct(ctx, correction{version, seen, types.TransactWriteItem{Delete: &del}, nil})
+	del := wire.Delete{Table: c.name, Key: key(layout.Partition(version.Address), layout.Version(version.Version))}
+	del.Condition, del.Values = revisionIs(seen.State)
+	return c.correct(ctx, correction{version, seen, wire.Write{Delete: &del}, nil})
 }
 
 // correction is what a version shall be, if it is still as it was seen.
 type correction struct {
 	version registry.Subject
 	seen    catalog.Seen
-	state   types.TransactWriteItem // on the condition that the state has the revision that was seen
-	entry   *registry.Listed        // nil for none
+	state   wire.Write       // on the condition that the state has the revision that was seen
+	entry   *registry.Listed // nil for none
 }
 
 func (fix correction) failed(err error) error {
@@ -52,7 +51,7 @@ func (fix correction) failed(err error) error {
 func (c *Catalog) correct(ctx context.Context, fix correction) error {
 	err := errBusy
 	for failures := 0; failures < maxMerges && errors.Is(err, errBusy); failures++ {
-		if err = pause(ctx, failures); err == nil {
+		if err = wire.Pause(ctx, failures); err == nil {
 			err = c.tryCorrect(ctx, fix)
 		}
 	}
@@ -78,13 +77,13 @@ func (c *Catalog) tryCorrect(ctx context.Context, fix correction) error {
 	if fix.entry != nil {
 		listing, changed = listing.With(*fix.entry)
 	}
-	var puts []types.Put
+	var puts []wire.Put
 	if changed {
 		if puts, err = c.listingPuts(partition, revision, listing); err != nil {
 			return err
 		}
 	}
-	err = c.transact(ctx, []types.TransactWriteItem{fix.state}, puts)
+	err = c.transact(ctx, []wire.Write{fix.state}, puts)
 	switch {
 	case firstConditionFailed(err):
 		return catalog.ErrChanged
@@ -97,7 +96,6 @@ func (c *Catalog) tryCorrect(ctx context.Context, fix correction) error {
 
 // firstConditionFailed says whether the condition of a transaction's first item failed.
 func firstConditionFailed(err error) bool {
-	var cancelled *types.TransactionCanceledException
-	return errors.As(err, &cancelled) && len(cancelled.CancellationReasons) > 0 &&
-		aws.ToString(cancelled.CancellationReasons[0].Code) == "ConditionalCheckFailed"
+	cancelled, ok := refusedAs(err, "TransactionCanceledException")
+	return ok && len(cancelled.Reasons) > 0 && cancelled.Reasons[0] == "ConditionalCheckFailed"
 }

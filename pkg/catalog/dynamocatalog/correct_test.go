@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
@@ -100,8 +99,7 @@ func TestCorrectAgainAfterFault(t *testing.T) {
 				t.Run(fmt.Sprintf("%s: %s, request %d", name, f.name, at), func(t *testing.T) {
 					b := mistaken(t, states)
 					err := correct(t, b.open(t, &transport{pick: f.only(at)}), states)
-					var api smithy.APIError
-					if !errors.As(err, &api) || api.ErrorCode() != f.code {
+					if codeOf(err) != f.code {
 						t.Errorf("the correction that failed = %v, want %s", err, f.code)
 					}
 					written := f.done && at == requestsPerCorrection

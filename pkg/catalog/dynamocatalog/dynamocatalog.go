@@ -26,8 +26,8 @@
 //	C#<ticket's id>      C              data (bytes), until (milliseconds since 1970), expires
 //
 // The ids are lower-case hex. The attribute request is a random text, by which a
-// request that is sent again knows the item that it has made. [TableSchema] is the
-// table. Its TTL attribute is expires: from then on nobody needs the item. Deletion by
+// request that is sent again knows the item that it has made. The table's key is PK and
+// SK. Its TTL attribute is expires: from then on nobody needs the item. Deletion by
 // TTL may be days late, so nothing depends on it.
 //
 // # Reading
@@ -41,11 +41,14 @@
 // old state adds the later records to it from their log. Only a listing that is about to
 // be replaced must not be old: that read is consistent.
 //
-// A token is looked up in the same request (BatchGetItem), with the version, or with all
-// the chunks that a listing can have. That read is consistent, so that a token is good
-// as soon as its owner has it. A missing item costs as much as a small one: the request
-// costs 2 read units for a version, and 4 for a listing of one chunk. Without a token
-// each costs half a unit.
+// A token is looked up in the same request (BatchGetItem), with the version, or with the
+// first chunk of the listing. If the listing has more chunks, a Query reads all of them.
+// The batch is consistent, so that a token is good as soon as its owner has it. It costs
+// 2 read units for a version or a listing of up to 4 KiB, also for one that is missing.
+// Without a token each costs half a unit.
+//
+// What was read is given to callers as DynamoDB sends it, in base64. It is decoded only if
+// they ask for that.
 //
 // A walk through all versions takes one Scan for each MiB of the table, and a Query for
 // each listing. A Scan returns the items of a partition one after the other, in the order
@@ -97,7 +100,7 @@
 //	                         DeleteItem
 //	                         PutItem, DeleteItem                C#*
 //
-// A listing that is replaced while it is read with a token takes a Query, too.
+// A listing of several chunks takes a Query, too, if it is read with a token.
 //
 // The Scan has no leading keys. It can be limited to the attributes PK, SK and revision
 // by dynamodb:Attributes, with SPECIFIC_ATTRIBUTES for dynamodb:Select. The UpdateItem
@@ -110,24 +113,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
-)
-
-const (
-	// maxAttempts is how often a request is sent, the first time included.
-	maxAttempts = 6
-
-	// requestTimeout is for one attempt, including its answer.
-	requestTimeout = 5 * time.Second
 )
 
 // Config says which table, where it is, and as whom to use it.
@@ -145,7 +137,7 @@ type Config struct {
 	// for the region.
 	Endpoint string
 
-	// Transport carries the requests. Nil: the AWS SDK's own.
+	// Transport carries the requests. Nil: net/http's.
 	Transport http.RoundTripper
 }
 
@@ -176,30 +168,11 @@ func New(cfg Config) (*Catalog, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("table %q: %w", cfg.Table, err)
 	}
-	return &Catalog{table{dynamodb.New(cfg.options()), cfg.Table}}, nil
-}
-
-func (c Config) options() dynamodb.Options {
-	if c.Transport == nil {
-		c.Transport = awshttp.NewBuildableClient().GetTransport()
+	client, err := wire.New(wire.Config{Region: cfg.Region, Credentials: cfg.Credentials, Endpoint: cfg.Endpoint, Transport: cfg.Transport})
+	if err != nil {
+		return nil, fmt.Errorf("table %q: %w", cfg.Table, err)
 	}
-	options := dynamodb.Options{
-		Region:      c.Region,
-		Credentials: c.Credentials,
-		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
-			o.MaxAttempts = maxAttempts
-			o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return backoff(attempt), nil })
-		}),
-		HTTPClient: &http.Client{
-			Transport:     c.Transport,
-			Timeout:       requestTimeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}
-	if c.Endpoint != "" {
-		options.BaseEndpoint = &c.Endpoint
-	}
-	return options
+	return &Catalog{table{client, cfg.Table, cfg.Region}}, nil
 }
 
 // Listing implements [catalog.Catalog].
@@ -242,7 +215,7 @@ func (c *Catalog) State(ctx context.Context, version registry.Subject, lookup *a
 	if err != nil {
 		return catalog.Snapshot[registry.State]{}, failed(err)
 	}
-	return catalog.NewSnapshot(dataOf(i), func(data []byte, into registry.State) error {
+	return catalog.NewSnapshot([]byte(i.Base64(dataAttribute)), func(data []byte, into registry.State) error {
 		if err := decodeState(data, into); err != nil {
 			return failed(err)
 		}

@@ -41,7 +41,7 @@ type table struct {
 func newTable(t testing.TB) table {
 	t.Helper()
 	engine := dynamotest.Start(t)
-	return table{engine.CreateTable(t, dynamocatalog.TableSchema), engine}
+	return table{engine.CreateTable(t), engine}
 }
 
 // open is the catalog in the table, as a process of its own would have it.

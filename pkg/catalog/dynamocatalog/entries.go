@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 )
 
@@ -63,13 +61,13 @@ func (c *Catalog) partitions(ctx context.Context, after string) iter.Seq2[layout
 				yield(layout.Contents{}, err)
 				return
 			}
-			if partition := textOf(i, PartitionKey); partition != current.Partition {
+			if partition := i.Text(PartitionKey); partition != current.Partition {
 				if current.Partition != "" && !yield(current, nil) {
 					return
 				}
 				current = newContents(partition, "")
 			}
-			current.States[textOf(i, SortKey)] = stateOf(i)
+			current.States[i.Text(SortKey)] = stateOf(i)
 		}
 		if current.Partition != "" {
 			yield(current, nil)
@@ -81,34 +79,38 @@ func newContents(partition, after string) layout.Contents {
 	return layout.Contents{Partition: partition, After: after, States: map[string]layout.State{}}
 }
 
-func stateOf(i item) layout.State {
-	revision := numberOf(i, revisionAttribute)
+func stateOf(i wire.Item) layout.State {
+	revision := i.Number(revisionAttribute)
 	if revision < 1 {
-		return layout.State{Err: fmt.Errorf("read %s of %s in the catalog: %w", textOf(i, SortKey), textOf(i, PartitionKey), errForeign)}
+		return layout.State{Err: fmt.Errorf("read %s of %s in the catalog: %w", i.Text(SortKey), i.Text(PartitionKey), errForeign)}
 	}
 	return layout.State{Revision: revision}
 }
 
 // scan is the keys and revisions of all items of modules and providers. It asks for no
 // other attributes, since the table also holds tokens.
-func (c *Catalog) scan(ctx context.Context, after layout.Cursor) iter.Seq2[item, error] {
-	input := &dynamodb.ScanInput{
-		TableName:            &c.name,
-		Select:               types.SelectSpecificAttributes,
-		ProjectionExpression: aws.String(PartitionKey + ", " + SortKey + ", " + revisionAttribute),
-		FilterExpression:     aws.String("begins_with(" + PartitionKey + ", :module) OR begins_with(" + PartitionKey + ", :provider) OR begins_with(" + PartitionKey + ", :mirror)"),
-		ExpressionAttributeValues: item{
-			":module":   text(layout.Modules),
-			":provider": text(layout.Providers),
-			":mirror":   text(layout.Mirror),
-		},
+func (c *Catalog) scan(ctx context.Context, after layout.Cursor) iter.Seq2[wire.Item, error] {
+	scan := wire.Scan{
+		Table:      c.name,
+		Projection: PartitionKey + ", " + SortKey + ", " + revisionAttribute,
+		Filter:     "begins_with(" + PartitionKey + ", :module) OR begins_with(" + PartitionKey + ", :provider) OR begins_with(" + PartitionKey + ", :mirror)",
+		Values:     wire.Item{wire.Text(":module", layout.Modules), wire.Text(":provider", layout.Providers), wire.Text(":mirror", layout.Mirror)},
 	}
 	if after.Partition != "" {
-		input.ExclusiveStartKey = key(after.Partition, after.Name)
+		scan.After = key(after.Partition, after.Name)
 	}
-	return func(yield func(item, error) bool) {
-		for pages := dynamodb.NewScanPaginator(c.client, input); pages.HasMorePages(); {
-			page, err := pages.NextPage(ctx)
+	return pages(scan.After, func(after wire.Item) (wire.Page, error) {
+		scan.After = after
+		return c.client.Scan(ctx, scan)
+	})
+}
+
+// pages is the items of all pages, each of which begins after a key; the first one after
+// the key that is given.
+func pages(after wire.Item, read func(after wire.Item) (wire.Page, error)) iter.Seq2[wire.Item, error] {
+	return func(yield func(wire.Item, error) bool) {
+		for after, more := after, true; more; {
+			page, err := read(after)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -118,6 +120,7 @@ func (c *Catalog) scan(ctx context.Context, after layout.Cursor) iter.Seq2[item,
 					return
 				}
 			}
+			after, more = page.Last, page.Last != nil
 		}
 	}
 }

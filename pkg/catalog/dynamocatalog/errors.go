@@ -1,13 +1,9 @@
 package dynamocatalog
 
 import (
-	"context"
 	"errors"
-	"math/rand/v2"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
 )
 
 var (
@@ -17,60 +13,35 @@ var (
 	errPartial = errors.New("DynamoDB has too much to do to read all that was asked for: try again")
 )
 
+// refusedAs is DynamoDB's refusal by an exception, if the error is that.
+func refusedAs(err error, exception string) (*wire.Error, bool) {
+	refusal, ok := errors.AsType[*wire.Error](err)
+	return refusal, ok && refusal.Code == exception
+}
+
 // conditionFailed says whether the condition of a write failed.
 func conditionFailed(err error) bool {
-	var condition *types.ConditionalCheckFailedException
-	return errors.As(err, &condition)
+	_, failed := refusedAs(err, "ConditionalCheckFailedException")
+	return failed
 }
 
 // conflicted says whether a listing has changed since it was read, or is changing now. A
 // transaction has a reason for each of its items. A throttled transaction counts, too,
-// since the SDK does not send it again.
+// since it is not sent again.
 func conflicted(err error) bool {
-	var conflict *types.TransactionConflictException
-	if conditionFailed(err) || errors.As(err, &conflict) {
+	if _, conflict := refusedAs(err, "TransactionConflictException"); conflict || conditionFailed(err) {
 		return true
 	}
-	var cancelled *types.TransactionCanceledException
-	if !errors.As(err, &cancelled) {
+	cancelled, ok := refusedAs(err, "TransactionCanceledException")
+	if !ok {
 		return false
 	}
-	for _, reason := range cancelled.CancellationReasons {
-		switch aws.ToString(reason.Code) {
+	for _, reason := range cancelled.Reasons {
+		switch reason {
 		case "", "None", "ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
 		default:
 			return false
 		}
 	}
 	return true
-}
-
-const (
-	firstBackoff = 50 * time.Millisecond
-	maxBackoff   = time.Second
-)
-
-// backoff is how long to wait after a number of failures: a random time, so that writers
-// who failed together do not try again together.
-func backoff(failures int) time.Duration {
-	longest := maxBackoff
-	if failures < 5 {
-		longest = min(longest, firstBackoff<<failures)
-	}
-	return rand.N(longest)
-}
-
-// pause waits before another attempt, after a number of failures.
-func pause(ctx context.Context, failures int) error {
-	if failures == 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(backoff(failures - 1))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
@@ -67,8 +65,7 @@ func TestPutAgainAfterFault(t *testing.T) {
 				seed(t, b)
 				p := catalogtest.Provider(widget, 2, 3)[1]
 				err := catalogtest.Put(t.Context(), b.open(t, &transport{pick: f.only(at)}), p)
-				var api smithy.APIError
-				if !errors.As(err, &api) || api.ErrorCode() != f.code {
+				if codeOf(err) != f.code {
 					t.Errorf("the put that failed = %v, want %s", err, f.code)
 				}
 				c := b.open(t, nil)
@@ -89,8 +86,7 @@ func TestThrottledForLong(t *testing.T) {
 	count := &transport{pick: func(int) (fault, bool) { return passing[0], true }}
 	c := newTable(t).open(t, count)
 	_, err := catalog.Listing(t.Context(), c, widget)
-	var api smithy.APIError
-	if !errors.As(err, &api) || api.ErrorCode() != passing[0].code || errors.Is(err, registry.ErrNotFound) {
+	if codeOf(err) != passing[0].code || errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("ProviderVersions = %v, want %s", err, passing[0].code)
 	}
 	if got := len(count.take()); got != dynamocatalog.MaxAttempts {
@@ -100,27 +96,23 @@ func TestThrottledForLong(t *testing.T) {
 
 // TestConflicted has the errors after which a listing is read and put again.
 func TestConflicted(t *testing.T) {
-	cancelled := func(codes ...string) error {
-		var reasons []types.CancellationReason
-		for _, code := range codes {
-			reasons = append(reasons, types.CancellationReason{Code: &code})
-		}
-		return fmt.Errorf("wrapped: %w", &types.TransactionCanceledException{CancellationReasons: reasons})
+	cancelled := func(reasons ...string) error {
+		return fmt.Errorf("wrapped: %w", dynamocatalog.Refusal("TransactionCanceledException", reasons...))
 	}
 	for _, tt := range []struct {
 		err  error
 		want bool
 	}{
-		{&types.ConditionalCheckFailedException{}, true},
-		{&types.TransactionConflictException{}, true},
+		{dynamocatalog.Refusal("ConditionalCheckFailedException"), true},
+		{dynamocatalog.Refusal("TransactionConflictException"), true},
 		{cancelled("ConditionalCheckFailed", "None"), true},
 		{cancelled("None", "TransactionConflict"), true},
 		{cancelled("ThrottlingError", "None"), true},
 		{cancelled("ProvisionedThroughputExceeded"), true},
 		{cancelled("ConditionalCheckFailed", "ValidationError"), false},
 		{cancelled("ItemCollectionSizeLimitExceeded"), false},
-		{&types.ResourceNotFoundException{}, false},
-		{&types.ProvisionedThroughputExceededException{}, false},
+		{dynamocatalog.Refusal("ResourceNotFoundException"), false},
+		{dynamocatalog.Refusal("ProvisionedThroughputExceededException"), false},
 		{errors.New("another"), false},
 		{nil, false},
 	} {
@@ -163,4 +155,16 @@ func readable(t *testing.T, b table) {
 			t.Errorf("%s is listed, and is %+v, %v", entry.Version, p, err)
 		}
 	}
+}
+
+// codeOf is the exception that an error is, or empty.
+func codeOf(err error) string {
+	refusal, ok := errors.AsType[interface {
+		error
+		ErrorCode() string
+	}](err)
+	if !ok {
+		return ""
+	}
+	return refusal.ErrorCode()
 }

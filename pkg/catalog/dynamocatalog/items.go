@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -31,60 +29,20 @@ const (
 	maxDocument = 64 << 20
 )
 
-type item = map[string]types.AttributeValue
-
-func key(partition, name string) item {
-	return item{
-		PartitionKey: text(partition),
-		SortKey:      text(name),
-	}
+func key(partition, name string) wire.Item {
+	return wire.Item{wire.Text(PartitionKey, partition), wire.Text(SortKey, name)}
 }
 
-func number(n int) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.Itoa(n)}
-}
-
-func newItem(partition, name string, revision int, data []byte) item {
-	i := key(partition, name)
-	i[revisionAttribute] = number(revision)
-	i[dataAttribute] = &types.AttributeValueMemberB{Value: data}
-	return i
+func newItem(partition, name string, revision int, data []byte) wire.Item {
+	return append(key(partition, name), wire.Number(revisionAttribute, revision), wire.Bytes(dataAttribute, data))
 }
 
 // revisionIs is the condition that an item has a revision; for 0, that it does not exist.
-func revisionIs(revision int) (condition *string, values item) {
+func revisionIs(revision int) (condition string, values wire.Item) {
 	if revision == 0 {
-		return aws.String("attribute_not_exists(" + PartitionKey + ")"), nil
+		return "attribute_not_exists(" + PartitionKey + ")", nil
 	}
-	return aws.String(revisionAttribute + " = :read"), item{":read": number(revision)}
-}
-
-func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func textOf(i item, attribute string) string {
-	s, _ := i[attribute].(*types.AttributeValueMemberS)
-	if s == nil {
-		return ""
-	}
-	return s.Value
-}
-
-// numberOf is 0 where an item has no such number.
-func numberOf(i item, attribute string) int {
-	n, _ := i[attribute].(*types.AttributeValueMemberN)
-	if n == nil {
-		return 0
-	}
-	value, _ := strconv.Atoi(n.Value)
-	return value
-}
-
-func dataOf(i item) []byte {
-	b, _ := i[dataAttribute].(*types.AttributeValueMemberB)
-	if b == nil {
-		return nil
-	}
-	return b.Value
+	return revisionAttribute + " = :read", wire.Item{wire.Number(":read", revision)}
 }
 
 func compress(document []byte) ([]byte, error) {
@@ -102,8 +60,17 @@ func compress(document []byte) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
+// decompress reads the data of an item, or of a listing's chunks, one in each line. It is
+// base64, as DynamoDB sends it.
 func decompress(data []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
+	var compressed []byte
+	for chunk := range bytes.SplitSeq(data, newline) {
+		var err error
+		if compressed, err = base64.StdEncoding.AppendDecode(compressed, chunk); err != nil {
+			return nil, fmt.Errorf("%w: %w", errForeign, err)
+		}
+	}
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
@@ -117,20 +84,15 @@ func decompress(data []byte) ([]byte, error) {
 	return document, nil
 }
 
+// newline separates the chunks of a listing.
+var newline = []byte("\n")
+
 // getItem is nil if there is no such item, or if the lookup does not want it.
-func (c *Catalog) getItem(ctx context.Context, key item, lookup *access.Lookup) (item, error) {
-	if lookup != nil {
-		items, err := c.getWithToken(ctx, lookup, key)
-		if err != nil || len(items) == 0 {
-			return nil, err
-		}
-		return items[0], nil
+func (c *Catalog) getItem(ctx context.Context, key wire.Item, lookup *access.Lookup) (wire.Item, error) {
+	if lookup == nil {
+		return c.client.GetItem(ctx, wire.Get{Table: c.name, Key: key})
 	}
-	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.name, Key: key})
-	if err != nil {
-		return nil, err
-	}
-	return out.Item, nil
+	return c.getWithToken(ctx, lookup, key)
 }
 
 func decodeState(data []byte, s registry.State) error {
@@ -145,7 +107,7 @@ func decodeState(data []byte, s registry.State) error {
 }
 
 // stateItem is the item of a state, or an error if the state does not fit.
-func stateItem(s registry.State) (item, error) {
+func stateItem(s registry.State) (wire.Item, error) {
 	document, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
@@ -166,11 +128,11 @@ func (c *Catalog) putState(ctx context.Context, s registry.State) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                 &c.name,
-		Item:                      i,
-		ConditionExpression:       aws.String("attribute_not_exists(" + PartitionKey + ") OR " + revisionAttribute + " < :revision"),
-		ExpressionAttributeValues: item{":revision": number(s.Listed().Revision)},
+	err = c.client.PutItem(ctx, wire.Put{
+		Table:     c.name,
+		Item:      i,
+		Condition: "attribute_not_exists(" + PartitionKey + ") OR " + revisionAttribute + " < :revision",
+		Values:    wire.Item{wire.Number(":revision", s.Listed().Revision)},
 	})
 	if conditionFailed(err) {
 		return nil

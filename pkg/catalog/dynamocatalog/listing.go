@@ -1,16 +1,13 @@
 package dynamocatalog
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -32,7 +29,7 @@ const (
 
 // stored is a listing as it is stored, with its revision, which counts from 1.
 type stored struct {
-	data     []byte // of all chunks
+	data     []byte // of all chunks, see decompress
 	revision int
 }
 
@@ -53,7 +50,7 @@ func (c *Catalog) decodedListing(ctx context.Context, partition string, consiste
 // chunks and is being replaced at that moment.
 func (c *Catalog) readListing(ctx context.Context, partition string, consistent bool) (stored, error) {
 	for failures := range maxReads {
-		if err := pause(ctx, failures); err != nil {
+		if err := wire.Pause(ctx, failures); err != nil {
 			return stored{}, err
 		}
 		items, err := c.queryListing(ctx, partition, consistent || failures > 0)
@@ -67,20 +64,14 @@ func (c *Catalog) readListing(ctx context.Context, partition string, consistent 
 	return stored{}, fmt.Errorf("%w, %d times: %w", errMixed, maxReads, errForeign)
 }
 
-func (c *Catalog) queryListing(ctx context.Context, partition string, consistent bool) ([]item, error) {
-	out, err := c.client.Query(ctx, &dynamodb.QueryInput{
-		TableName:              &c.name,
-		ConsistentRead:         &consistent,
-		KeyConditionExpression: aws.String(PartitionKey + " = :partition AND begins_with(" + SortKey + ", :list)"),
-		ExpressionAttributeValues: item{
-			":partition": text(partition),
-			":list":      text(layout.Listing),
-		},
+func (c *Catalog) queryListing(ctx context.Context, partition string, consistent bool) ([]wire.Item, error) {
+	page, err := c.client.Query(ctx, wire.Query{
+		Table:      c.name,
+		Condition:  PartitionKey + " = :partition AND begins_with(" + SortKey + ", :list)",
+		Values:     wire.Item{wire.Text(":partition", partition), wire.Text(":list", layout.Listing)},
+		Consistent: consistent,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out.Items, nil
+	return page.Items, err
 }
 
 // errMixed says that a listing was read while it was being replaced.
@@ -88,25 +79,28 @@ var errMixed = errors.New("the chunks of the listing are of different revisions"
 
 // join puts the chunks of a listing together, in the order of SK, or returns errMixed.
 // There may be more items than chunks, from when the listing was longer.
-func join(items []item) (stored, error) {
+func join(items []wire.Item) (stored, error) {
 	if len(items) == 0 {
 		return stored{}, registry.ErrNotFound
 	}
-	count, revision := numberOf(items[0], chunksAttribute), numberOf(items[0], revisionAttribute)
-	if textOf(items[0], SortKey) != chunkName(0) || count < 1 || revision < 1 {
+	count, revision := items[0].Number(chunksAttribute), items[0].Number(revisionAttribute)
+	if items[0].Text(SortKey) != chunkName(0) || count < 1 || revision < 1 {
 		return stored{}, errForeign
 	}
 	if count > len(items) {
 		return stored{}, errMixed
 	}
-	var chunks [][]byte
+	var data []byte
 	for n, i := range items[:count] {
-		if textOf(i, SortKey) != chunkName(n) || numberOf(i, revisionAttribute) != revision {
+		if i.Text(SortKey) != chunkName(n) || i.Number(revisionAttribute) != revision {
 			return stored{}, errMixed
 		}
-		chunks = append(chunks, dataOf(i))
+		if n > 0 {
+			data = append(data, newline...)
+		}
+		data = append(data, i.Base64(dataAttribute)...)
 	}
-	return stored{bytes.Join(chunks, nil), revision}, nil
+	return stored{data, revision}, nil
 }
 
 // chunkName names the item of a chunk. Names sort as their numbers do.
@@ -132,7 +126,7 @@ func decodeListing(data []byte) (registry.Listing, error) {
 // addEntry adds an entry to a listing, which may not exist yet.
 func (c *Catalog) addEntry(ctx context.Context, partition string, entry registry.Listed) error {
 	for failures := range maxMerges {
-		if err := pause(ctx, failures); err != nil {
+		if err := wire.Pause(ctx, failures); err != nil {
 			return err
 		}
 		listing, revision, err := c.decodedListing(ctx, partition, true)
@@ -162,7 +156,7 @@ func (c *Catalog) replaceListing(ctx context.Context, partition string, revision
 
 // listingPuts are the puts of a listing's chunks that replace the listing of a revision,
 // or create it if that is 0.
-func (c *Catalog) listingPuts(partition string, revision int, listing registry.Listing) ([]types.Put, error) {
+func (c *Catalog) listingPuts(partition string, revision int, listing registry.Listing) ([]wire.Put, error) {
 	document, err := layout.EncodeListing(listing)
 	if err != nil {
 		return nil, err
@@ -175,35 +169,28 @@ func (c *Catalog) listingPuts(partition string, revision int, listing registry.L
 		return nil, fmt.Errorf("%w: the listing of %d versions is too long: it has %d bytes, and there is room for %d", catalog.ErrNoRoom, len(listing), len(data), maxChunks*chunkSize)
 	}
 	chunks := slices.Collect(slices.Chunk(data, chunkSize))
-	puts := make([]types.Put, len(chunks))
+	puts := make([]wire.Put, len(chunks))
 	for n, chunk := range chunks {
-		puts[n] = types.Put{TableName: &c.name, Item: newItem(partition, chunkName(n), revision+1, chunk)}
+		puts[n] = wire.Put{Table: c.name, Item: newItem(partition, chunkName(n), revision+1, chunk)}
 	}
 	first := &puts[0]
-	first.Item[chunksAttribute] = number(len(chunks))
-	first.ConditionExpression, first.ExpressionAttributeValues = revisionIs(revision)
+	first.Item = append(first.Item, wire.Number(chunksAttribute, len(chunks)))
+	first.Condition, first.Values = revisionIs(revision)
 	return puts, nil
 }
 
 // putAll sends one put as a plain request, since a transaction costs twice as much.
-func (c *Catalog) putAll(ctx context.Context, puts []types.Put) error {
+func (c *Catalog) putAll(ctx context.Context, puts []wire.Put) error {
 	if len(puts) == 1 {
-		_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName:                 puts[0].TableName,
-			Item:                      puts[0].Item,
-			ConditionExpression:       puts[0].ConditionExpression,
-			ExpressionAttributeValues: puts[0].ExpressionAttributeValues,
-		})
-		return err
+		return c.client.PutItem(ctx, puts[0])
 	}
 	return c.transact(ctx, nil, puts)
 }
 
 // transact makes all of some writes and puts, or nothing.
-func (c *Catalog) transact(ctx context.Context, writes []types.TransactWriteItem, puts []types.Put) error {
+func (c *Catalog) transact(ctx context.Context, writes []wire.Write, puts []wire.Put) error {
 	for _, put := range puts {
-		writes = append(writes, types.TransactWriteItem{Put: &put})
+		writes = append(writes, wire.Write{Put: &put})
 	}
-	_, err := c.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
-	return err
+	return c.client.TransactWriteItems(ctx, writes)
 }

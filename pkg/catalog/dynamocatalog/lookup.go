@@ -1,67 +1,60 @@
 package dynamocatalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// listingWithToken reads a token, and with it all the chunks that a listing can have. If
-// the listing is being replaced at that moment, it is read again without the token.
+// listingWithToken reads a token, and with it the first chunk of a listing. That is most
+// often the only one. If it is not, the whole listing is read without the token.
 func (c *Catalog) listingWithToken(ctx context.Context, partition string, lookup *access.Lookup) (stored, error) {
-	var keys []item
-	for n := range maxChunks {
-		keys = append(keys, key(partition, chunkName(n)))
-	}
-	items, err := c.getWithToken(ctx, lookup, keys...)
+	i, err := c.getWithToken(ctx, lookup, key(partition, chunkName(0)))
 	if err != nil {
 		return stored{}, err
 	}
-	slices.SortFunc(items, func(i, j item) int { return cmp.Compare(textOf(i, SortKey), textOf(j, SortKey)) })
-	s, err := join(items)
+	if i == nil {
+		return stored{}, registry.ErrNotFound
+	}
+	s, err := join([]wire.Item{i})
 	if errors.Is(err, errMixed) {
 		return c.readListing(ctx, partition, true)
 	}
 	return s, err
 }
 
-// getWithToken fills the lookup and, if it wants them, returns the items that exist, in
-// any order. That takes one request, unless DynamoDB leaves some keys unprocessed.
-func (c *Catalog) getWithToken(ctx context.Context, lookup *access.Lookup, keys ...item) ([]item, error) {
+// getWithToken fills the lookup and, if it wants that, returns an item, which is nil if it
+// does not exist. That takes one request, unless DynamoDB leaves a key unprocessed.
+func (c *Catalog) getWithToken(ctx context.Context, lookup *access.Lookup, key wire.Item) (wire.Item, error) {
 	lookup.Token = nil
-	rest := map[string]types.KeysAndAttributes{
-		c.name: {Keys: append(keys, tokenKey(lookup.ID)), ConsistentRead: aws.Bool(true)},
-	}
-	var found []item
+	rest := []wire.Item{key, tokenKey(lookup.ID)}
+	var found []wire.Item
 	for failures := range maxReads {
-		if err := pause(ctx, failures); err != nil {
+		if err := wire.Pause(ctx, failures); err != nil {
 			return nil, err
 		}
-		out, err := c.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: rest})
-		if err != nil {
+		var items []wire.Item
+		var err error
+		if items, rest, err = c.client.BatchGetItem(ctx, wire.Batch{Table: c.name, Keys: rest, Consistent: true}); err != nil {
 			return nil, err
 		}
-		for _, items := range out.Responses {
-			found = append(found, items...)
-		}
-		if rest = out.UnprocessedKeys; len(rest) == 0 {
+		found = append(found, items...)
+		if len(rest) == 0 {
 			return takeToken(lookup, found)
 		}
 	}
 	return nil, fmt.Errorf("%w (it was asked %d times)", errPartial, maxReads)
 }
 
-// takeToken fills a lookup from items, and returns the others if it wants them.
-func takeToken(lookup *access.Lookup, items []item) ([]item, error) {
+// takeToken fills a lookup from items, and returns the other one if it wants that.
+func takeToken(lookup *access.Lookup, items []wire.Item) (wire.Item, error) {
 	var token *access.Token
-	isToken := func(i item) bool { return textOf(i, PartitionKey) == tokenPartition }
+	isToken := func(i wire.Item) bool { return i.Text(PartitionKey) == tokenPartition }
 	if n := slices.IndexFunc(items, isToken); n >= 0 {
 		found, err := decodeToken(items[n])
 		if err != nil {
@@ -72,5 +65,8 @@ func takeToken(lookup *access.Lookup, items []item) ([]item, error) {
 	if !lookup.Found(token) {
 		return nil, nil
 	}
-	return slices.DeleteFunc(items, isToken), nil
+	if n := slices.IndexFunc(items, func(i wire.Item) bool { return !isToken(i) }); n >= 0 {
+		return items[n], nil
+	}
+	return nil, nil
 }

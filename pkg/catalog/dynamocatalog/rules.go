@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 )
 
@@ -32,7 +31,7 @@ func (a *Access) rules(ctx context.Context) ([]access.Rule, error) {
 	for _, i := range items {
 		rule, err := decodeJSON[access.Rule](i)
 		if err != nil {
-			return nil, fmt.Errorf("rule %q: %w", textOf(i, SortKey), err)
+			return nil, fmt.Errorf("rule %q: %w", i.Text(SortKey), err)
 		}
 		rules = append(rules, rule)
 	}
@@ -47,19 +46,19 @@ func (a *Access) AddRule(ctx context.Context, r access.Rule) error {
 
 func (a *Access) addRule(ctx context.Context, r access.Rule) error {
 	names := a.wholePartition(rulePartition)
-	names.ProjectionExpression = aws.String(SortKey)
+	names.Projection = SortKey
 	items, err := a.queryAll(ctx, names)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(items, func(i item) bool { return textOf(i, SortKey) == r.Name }) {
+	if slices.ContainsFunc(items, func(i wire.Item) bool { return i.Text(SortKey) == r.Name }) {
 		return access.ErrExists
 	}
 	if err := layout.CheckRules(len(items)); err != nil {
 		return err
 	}
-	i := key(rulePartition, r.Name)
-	if err := setJSON(i, r); err != nil {
+	i, err := withJSON(key(rulePartition, r.Name), r)
+	if err != nil {
 		return err
 	}
 	return a.create(ctx, i)
@@ -79,14 +78,16 @@ func (a *Access) RemoveRule(ctx context.Context, name string) error {
 }
 
 // queryAll sends one request for each MiB.
-func (a *Access) queryAll(ctx context.Context, input *dynamodb.QueryInput) ([]item, error) {
-	var items []item
-	for pages := dynamodb.NewQueryPaginator(a.client, input); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
+func (a *Access) queryAll(ctx context.Context, query wire.Query) ([]wire.Item, error) {
+	var items []wire.Item
+	for i, err := range pages(nil, func(after wire.Item) (wire.Page, error) {
+		query.After = after
+		return a.client.Query(ctx, query)
+	}) {
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, page.Items...)
+		items = append(items, i)
 	}
 	return items, nil
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog/internal/wire"
 	"github.com/larder-registry/larder/pkg/catalog/internal/layout"
 )
 
@@ -22,31 +20,27 @@ func (a *Access) KeepTicket(ctx context.Context, id access.ID, data []byte, expi
 }
 
 func (a *Access) putTicket(ctx context.Context, id access.ID, data []byte, expires time.Time) error {
-	i := ticketKey(id)
-	i[dataAttribute] = &types.AttributeValueMemberB{Value: append([]byte{}, data...)} // nil would be no value
-	i[untilAttribute] = number(int(expires.UnixMilli()))
-	i[ExpiresAttribute] = ttl(expires)
-	_, err := a.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &a.name, Item: i})
-	return err
+	i := append(ticketKey(id), wire.Bytes(dataAttribute, data), wire.Number(untilAttribute, int(expires.UnixMilli())), ttl(expires))
+	return a.client.PutItem(ctx, wire.Put{Table: a.name, Item: i})
 }
 
 // TakeTicket implements [access.Tickets]. Only one delete of an item finds it. If its
-// answer is lost, and the SDK sends it again, it finds nothing: then nobody gets the
+// answer is lost, and it is sent again, it finds nothing: then nobody gets the
 // ticket, and the login begins again. That is better than if two got it.
 func (a *Access) TakeTicket(ctx context.Context, id access.ID) ([]byte, error) {
-	out, err := a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName:           &a.name,
-		Key:                 ticketKey(id),
-		ConditionExpression: aws.String("attribute_exists(" + PartitionKey + ")"),
-		ReturnValues:        types.ReturnValueAllOld,
+	i, err := a.client.DeleteItem(ctx, wire.Delete{
+		Table:     a.name,
+		Key:       ticketKey(id),
+		Condition: "attribute_exists(" + PartitionKey + ")",
+		ReturnOld: true,
 	})
-	if conditionFailed(err) || err == nil && a.now().UnixMilli() >= int64(numberOf(out.Attributes, untilAttribute)) {
+	if conditionFailed(err) || err == nil && a.now().UnixMilli() >= int64(i.Number(untilAttribute)) {
 		err = access.ErrNotFound
 	}
 	if err != nil {
 		return nil, a.failed(err, "take a ticket")
 	}
-	return dataOf(out.Attributes), nil
+	return i.Bytes(dataAttribute), nil
 }
 
-func ticketKey(id access.ID) item { return key(ticketPrefix+id.String(), ticketName) }
+func ticketKey(id access.ID) wire.Item { return key(ticketPrefix+id.String(), ticketName) }

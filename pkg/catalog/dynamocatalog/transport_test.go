@@ -2,6 +2,7 @@ package dynamocatalog_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -17,7 +18,7 @@ type fault struct {
 	done   bool // whether DynamoDB did what the request asks for
 }
 
-// These faults make the SDK send the request again.
+// After these faults a request is sent again.
 var passing = []fault{
 	{name: "throttled", code: "ThrottlingException", status: http.StatusBadRequest},
 	{name: "throughput", code: "ProvisionedThroughputExceededException", status: http.StatusBadRequest},
@@ -68,7 +69,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// operationOf is the name of an operation, and whether it is a consistent read.
+// operationOf is the name of an operation, how many keys a batch has, and whether it is a
+// consistent read.
 func operationOf(r *http.Request) (string, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
@@ -76,6 +78,9 @@ func operationOf(r *http.Request) (string, error) {
 		return "", err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	if operation == "BatchGetItem" {
+		operation += fmt.Sprintf(" of %d", bytes.Count(body, []byte(`"SK":`)))
+	}
 	if bytes.Contains(body, []byte(`"ConsistentRead":true`)) {
 		operation += ", consistent"
 	}

@@ -280,18 +280,11 @@ func sdkAttributes(i Item) attributes {
 // TestSameResults asks DynamoDB Local, in a table for each client.
 func TestSameResults(t *testing.T) {
 	engine := dynamotest.Start(t)
-	schema := func(name string) *dynamodb.CreateTableInput {
-		return &dynamodb.CreateTableInput{
-			TableName: &name, BillingMode: types.BillingModePayPerRequest,
-			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("PK"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("SK"), KeyType: types.KeyTypeRange}},
-			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("PK"), AttributeType: types.ScalarAttributeTypeS}, {AttributeName: aws.String("SK"), AttributeType: types.ScalarAttributeTypeS}},
-		}
-	}
 	client, err := New(Config{Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint})
 	if err != nil {
 		t.Fatal(err)
 	}
-	byWire, bySDK := operations(engine.CreateTable(t, schema)), operations(engine.CreateTable(t, schema))
+	byWire, bySDK := operations(engine.CreateTable(t)), operations(engine.CreateTable(t))
 	codes := map[string]int{}
 	for n, o := range byWire {
 		got, want := o.byWire(t.Context(), client), bySDK[n].bySDK(t.Context(), engine.Client())
