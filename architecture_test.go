@@ -86,6 +86,7 @@ var mayImport = map[string][]string{
 var onlyIn = map[string][]string{
 	"github.com/aws/aws-lambda-go":                    {"functions"},
 	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/blob/s3presign", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "internal/awsconfig", "internal/awserror", "internal/check/preflight", "internal/node", "internal/reach", "internal/transfer/upload", "internal/s3test", "internal/dynamotest", "internal/awstest"},
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb":   {"internal/dynamotest", "internal/awstest"},
 	"github.com/aws/smithy-go":                        {"pkg/awskms", "internal/awserror", "internal/reach", "internal/transfer/upload"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/klauspost/compress":                   {"pkg/archive"},
@@ -120,7 +121,7 @@ var mayLink = map[string][]string{
 // What several functions link.
 const (
 	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol internal/sizedlru internal/ttlcache"
-	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
+	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/dynamocatalog/internal/wire pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
 	links   = "functions/internal/links pkg/blob/s3presign internal/awssignature"
 	bucket  = "functions/internal/bucket pkg/blob pkg/blob/s3blob internal/awserror"
 )

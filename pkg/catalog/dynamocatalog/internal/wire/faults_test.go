@@ -238,8 +238,13 @@ func faults() []fault {
 	for code := range retriedCodes {
 		all = append(all, fault{name: code, answer: exceptionOf(400, code), passes: true, same: true, says: code + ": as the test says"})
 	}
-	for code := range retry.DefaultThrottleErrorCodes {
-		all = append(all, fault{name: "the SDK's " + code, answer: exceptionOf(400, code), passes: true, same: true, says: code})
+	for _, codes := range []map[string]struct{}{retry.DefaultThrottleErrorCodes, retry.DefaultRetryableErrorCodes} {
+		for code := range codes {
+			all = append(all, fault{name: "the SDK's " + code, answer: exceptionOf(400, code), passes: true, same: true, says: code})
+		}
+	}
+	for status := range retry.DefaultRetryableHTTPStatusCodes {
+		all = append(all, fault{name: fmt.Sprint("the SDK's ", status), answer: page(status), passes: true, same: true, says: fmt.Sprint("status ", status)})
 	}
 	for _, code := range []string{"AccessDeniedException", "ConditionalCheckFailedException", "ResourceNotFoundException", "TransactionCanceledException", "TransactionConflictException", "UnrecognizedClientException", "ValidationException"} {
 		all = append(all, fault{name: code, answer: exceptionOf(400, code), same: true, says: code + ": as the test says"})
