@@ -20,7 +20,7 @@ const (
 	// maxStart is how much a function that reads may allocate before its main
 	// begins, which is in every cold start. Half of it is the clients of AWS and
 	// what Lambda and Go take; the parsers and keys of what publishes come on top.
-	maxStart = 16_000
+	maxStart = 13_000
 
 	startTimeout = time.Minute
 )

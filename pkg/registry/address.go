@@ -2,7 +2,6 @@ package registry
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -186,14 +185,17 @@ func (a ProviderAddress) filePrefix(v Version) string {
 // Platform is an operating system and an architecture, as Go names them.
 type Platform struct{ OS, Arch string }
 
-var platformPart = regexp.MustCompile(`^[a-z0-9]{1,32}$`)
-
 // ParsePlatform reads the two parts of a platform, which are lower case.
 func ParsePlatform(os, arch string) (Platform, error) {
-	if !platformPart.MatchString(os) || !platformPart.MatchString(arch) {
+	if !isPlatformPart(os) || !isPlatformPart(arch) {
 		return Platform{}, fmt.Errorf("%q is not a platform such as linux_amd64, in lower case", os+"_"+arch)
 	}
 	return Platform{os, arch}, nil
+}
+
+func isPlatformPart(s string) bool {
+	const most = 32
+	return isPlain(s) && !strings.Contains(s, "-") && len(s) <= most
 }
 
 // String is os_arch, as in file names and mirror documents.

@@ -42,7 +42,7 @@ func checkPlain(t *testing.T, s string) {
 		}
 	}
 	if isRelease(s) {
-		if v, err := goversion.NewVersion(s); err != nil || v.String() != s || !grammar.MatchString(s) || len(s) > MaxVersionLength {
+		if v, err := goversion.NewVersion(s); err != nil || v.String() != s || !grammar().MatchString(s) || len(s) > MaxVersionLength {
 			t.Errorf("versions: %q is %v, %v", s, v, err)
 		}
 	}

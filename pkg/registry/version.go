@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	goversion "github.com/hashicorp/go-version"
 	"golang.org/x/mod/semver"
@@ -13,10 +14,13 @@ import (
 // MaxVersionLength is the longest version that can be published, in bytes.
 const MaxVersionLength = 128
 
-// grammar is that of https://semver.org/spec/v2.0.0.html.
-var grammar = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)` +
-	`(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?` +
-	`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
+// grammar is that of https://semver.org/spec/v2.0.0.html. It is compiled when it is first
+// needed, and not in every cold start of a function.
+var grammar = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)` +
+		`(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?` +
+		`(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`)
+})
 
 // Version is a full semantic version as its publisher wrote it, without a
 // leading v. The zero Version is not a version.
@@ -37,7 +41,7 @@ func ParseVersion(s string) (Version, error) {
 		return Version{}, fmt.Errorf("version %q has a leading v: write %q", s, s[1:])
 	case isRelease(s):
 		return Version{s}, nil
-	case !grammar.MatchString(s):
+	case !grammar().MatchString(s):
 		return Version{}, fmt.Errorf("version %q is not a full semantic version such as 1.2.3 or 1.2.3-rc.1, without leading zeros", s)
 	}
 	// Clients ask for a version as their own library writes it, so it must
@@ -97,7 +101,7 @@ func (v Version) MarshalText() ([]byte, error) { return []byte(v.text), nil }
 // grammar is checked as for a published one but nothing more.
 func (v *Version) UnmarshalText(text []byte) error {
 	s := string(text)
-	if !isRelease(s) && !grammar.MatchString(s) {
+	if !isRelease(s) && !grammar().MatchString(s) {
 		return fmt.Errorf("stored version %q is not a semantic version", s)
 	}
 	v.text = s
