@@ -77,7 +77,7 @@ func errorResponse(err error) response {
 		}
 		answer.status, message = candidate.status, candidate.kind.Error()
 		if candidate.header != "" {
-			answer.header = http.Header{candidate.header: {candidate.value}}
+			answer.header[0] = field{candidate.header, []string{candidate.value}}
 		}
 		var refused *refusal
 		if errors.As(err, &refused) {
@@ -86,7 +86,7 @@ func errorResponse(err error) response {
 		var method *methodError
 		if errors.As(err, &method) {
 			message = method.Error()
-			answer.header = http.Header{"Allow": {strings.Join(method.allowed, ", ")}}
+			answer.header[0] = field{"Allow", []string{strings.Join(method.allowed, ", ")}}
 		}
 		break
 	}

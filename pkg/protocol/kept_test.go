@@ -265,7 +265,7 @@ func TestKeptSize(t *testing.T) {
 		}
 	}
 	large := newDocument([]byte(strings.Repeat("x", 1<<20)))
-	for _, a := range []answer{large, newDocument([]byte("small")), redirect{http.Header{"Location": {"/v1"}}}, moduleArchive{"key", "query"},
+	for _, a := range []answer{large, newDocument([]byte("small")), redirect{field{"Location", []string{"/v1"}}}, moduleArchive{"key", "query"},
 		&template{pieces: [][]byte{[]byte("one"), []byte("two")}, keys: []string{"key"}}} {
 		if size := a.size(); size < 3 || size > 1<<12 {
 			t.Errorf("%T has %d bytes", a, size)

@@ -55,19 +55,19 @@ func (h *handler) moduleNewest(ctx context.Context, caller access.Caller, reques
 		}
 		// A plus is valid in a path, but some read it as a space.
 		version := url.QueryEscape(newest.Version.String())
-		return redirect{http.Header{"Location": {modulesPath + request.Module.String() + "/" + version + "/download"}}}, nil
+		return redirect{field{"Location", []string{modulesPath + request.Module.String() + "/" + version + "/download"}}}, nil
 	})
 	if err != nil {
 		return response{}, orMissing(err, "there is no module %s", request.Module)
 	}
-	return response{status: http.StatusFound, cache: revalidate, header: to.header}, nil
+	return response{status: http.StatusFound, cache: revalidate, header: [2]field{to.location}}, nil
 }
 
 // redirect is an answer with a Location and nothing else.
-type redirect struct{ header http.Header }
+type redirect struct{ location field }
 
 // size implements [answer].
-func (r redirect) size() int { return len(r.header.Get("Location")) }
+func (r redirect) size() int { return len(r.location.values[0]) }
 
 // moduleDownload answers 204 with the archive's URL in a header, which every
 // client of either kind follows.
@@ -89,7 +89,7 @@ func (h *handler) moduleDownload(ctx context.Context, caller access.Caller, requ
 	return response{
 		status: http.StatusNoContent,
 		cache:  noStore,
-		header: http.Header{"X-Terraform-Get": {signed}, "Vary": varyVersion},
+		header: [2]field{{"X-Terraform-Get", []string{signed}}, {"Vary", varyVersion}},
 	}, nil
 }
 

@@ -773,9 +773,9 @@ func TestErrorStatuses(t *testing.T) {
 	} {
 		got := errorResponse(tt.err)
 		want := string(encode(errorDocument{[]string{tt.message}}))
-		var header http.Header
+		var header [2]field
 		if tt.status == 401 {
-			header = http.Header{"Www-Authenticate": {"Bearer"}}
+			header[0] = field{"Www-Authenticate", []string{"Bearer"}}
 		}
 		if got.status != tt.status || string(got.body) != want || got.cache != "no-store" || tt.status != 405 && !reflect.DeepEqual(got.header, header) {
 			t.Errorf("%v: %d %s, want %d %s", tt.err, got.status, got.body, tt.status, want)

@@ -45,9 +45,15 @@ var (
 type response struct {
 	status   int
 	cache    string
-	header   http.Header // beside the headers of every response
-	body     []byte      // a JSON document that was made for this request, or nil
-	document *document   // one that was not, instead of body; for status 200
+	header   [2]field  // beside the headers of every response
+	body     []byte    // a JSON document that was made for this request, or nil
+	document *document // one that was not, instead of body; for status 200
+}
+
+// field is a header in the form of [http.Header]; the zero one is no header.
+type field struct {
+	name   string
+	values []string
 }
 
 // write sends the response, to HEAD without its body. It returns the status, and how many
@@ -56,8 +62,10 @@ func (res response) write(w http.ResponseWriter, r *http.Request) (status, writt
 	h := w.Header()
 	h["Cache-Control"] = caches[res.cache]
 	h["X-Content-Type-Options"] = noSniff
-	for name, values := range res.header {
-		h[name] = values
+	for _, f := range res.header {
+		if f.name != "" {
+			h[f.name] = f.values
+		}
 	}
 	if res.document != nil {
 		return res.document.writeTo(w, r)
