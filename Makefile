@@ -135,6 +135,17 @@ mutants: need-go ## break the code of ROOM=pkg/... in small ways, and print what
 	@go build -C tools/mutants -o $(abspath $(CACHE))/bin/mutants .
 	@$(CACHE)/bin/mutants $(MUTANTS) $(ROOM)
 
+# All settings are flags of the command, for example: make bench BENCH="-doors node -clients 1".
+.PHONY: bench
+bench: need-go bench-binaries ## measure requests by all doors, beside the machine's limits; CELLS='download*' for some of them, PEER= for another registry beside it
+	@$(CACHE)/bin/bench -cells '$(CELLS)' $(BENCH)
+
+.PHONY: bench-binaries
+bench-binaries: larder
+	@scripts/build-functions $(CACHE)/functions
+	@scripts/build-functions $(CACHE)/functions ./bench/echo ./functions/testdata/empty
+	@go build -o $(CACHE)/bin/bench ./bench
+
 .PHONY: older
 older: need-go dynamodb ## keep what this version writes, for tests of later ones, in a new folder of internal/oldertest/testdata
 	@LARDER_WRITE_OLDER=$$(date -u +%F) go test -count=1 -run '^TestWriteOlder' ./internal/node/serve ./functions

@@ -54,7 +54,8 @@ var mayImport = map[string][]string{
 	"internal/dynamotest":       {"internal/enginetest"},
 	"internal/keycloaktest":     {"internal/keycloaktest", "internal/enginetest"},
 	"internal/kmstest":          {},
-	"internal/lambdatest":       {"internal/logtest"},
+	"internal/lambdaenv":        {},
+	"internal/lambdatest":       {"internal/lambdaenv", "internal/logtest"},
 	"internal/logtest":          {},
 	"internal/publishtest":      {"pkg/", "internal/assembly/publishing", "internal/dynamotest", "internal/logtest", "internal/s3test"},
 	"internal/oldertest":        {"pkg/", "internal/archivetest"},
@@ -76,6 +77,7 @@ var mayImport = map[string][]string{
 	"internal/check":            {"pkg/", "internal/check/", "internal/awsconfig", "internal/awserror", "internal/hostname", "internal/printable", "internal/size"},
 	"internal/transfer":         {"pkg/", "internal/transfer/", "internal/awsconfig", "internal/contextio", "internal/printable", "internal/progress", "internal/size"},
 	"cmd/larder":                {"pkg/", "internal/"},
+	"bench":                     {"pkg/", "bench/internal/", "internal/assembly/clients", "internal/lambdaenv"},
 	"e2e":                       {},
 
 	// What a driver has for itself.
@@ -84,15 +86,15 @@ var mayImport = map[string][]string{
 
 // onlyIn says which rooms may import what of others, directly.
 var onlyIn = map[string][]string{
-	"github.com/aws/aws-lambda-go":                    {"functions"},
-	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/blob/s3presign", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "internal/awsconfig", "internal/awserror", "internal/check/preflight", "internal/node", "internal/reach", "internal/transfer/upload", "internal/s3test", "internal/dynamotest", "internal/awstest"},
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb":   {"internal/dynamotest", "internal/awstest"},
+	"github.com/aws/aws-lambda-go":                    {"functions", "bench/echo"},
+	"github.com/aws/aws-sdk-go-v2":                    {"pkg/blob/s3blob", "pkg/blob/s3presign", "pkg/catalog/dynamocatalog", "pkg/awskms", "functions/internal", "internal/awsconfig", "internal/awserror", "internal/check/preflight", "internal/node", "internal/reach", "internal/transfer/upload", "internal/s3test", "internal/dynamotest", "internal/awstest", "bench"},
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb":   {"internal/dynamotest", "internal/awstest", "bench"},
 	"github.com/aws/smithy-go":                        {"pkg/awskms", "internal/awserror", "internal/reach", "internal/transfer/upload"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/klauspost/compress":                   {"pkg/archive"},
 	"github.com/hashicorp/golang-lru":                 {"internal/sizedlru"},
 	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test", "internal/oldertest"},
-	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog"},
+	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog", "bench/internal/dataset"},
 	"github.com/go-jose/":                             {"pkg/identity"},
 	"golang.org/x/oauth2":                             {"pkg/identity"},
 	"golang.org/x/time":                               {"internal/node/front", "internal/node/serve"},

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/lambdaenv"
 	"github.com/larder-registry/larder/internal/logtest"
 )
 
@@ -29,20 +30,15 @@ type Function struct {
 	env    []string
 
 	mu      sync.Mutex
-	current *environment // nil: the next invocation starts one
+	current *lambdaenv.Environment // nil: the next invocation starts one
 	logs    logtest.Log
 }
 
 // Error is the error that a function reported.
-type Error struct {
-	Type    string `json:"errorType"`
-	Message string `json:"errorMessage"`
-}
-
-func (e *Error) Error() string { return "the function failed: " + e.Type + ": " + e.Message }
+type Error = lambdaenv.Error
 
 // ErrExited says that the function's process ended during an invocation.
-var ErrExited = errors.New("the function exited")
+var ErrExited = lambdaenv.ErrExited
 
 // Start deploys a function until the test ends, with env ("NAME=value") as the
 // whole of its environment beside what Lambda itself sets. TMPDIR is a folder
@@ -79,14 +75,14 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		defer cancel()
 	}
 	response, err := f.invoke(ctx, payload)
-	if errors.Is(err, errIdle) { // a new one does
+	if errors.Is(err, lambdaenv.ErrIdle) { // a new one does
 		response, err = f.invoke(ctx, payload)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(response) > MaxResponse {
-		return nil, &Error{"Function.ResponseSizeTooLarge", fmt.Sprintf("the response has %d bytes, and may have %d", len(response), MaxResponse)}
+		return nil, &Error{Type: "Function.ResponseSizeTooLarge", Message: fmt.Sprintf("the response has %d bytes, and may have %d", len(response), MaxResponse)}
 	}
 	return response, nil
 }
@@ -99,8 +95,11 @@ func (f *Function) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	response, err := f.current.invoke(ctx, payload)
-	if errors.Is(err, ErrExited) || errors.Is(err, errIdle) || ctx.Err() != nil {
+	response, err := f.current.Invoke(ctx, payload)
+	if errors.Is(err, ErrExited) {
+		err = fmt.Errorf("%w\n%s", err, f.Logs())
+	}
+	if errors.Is(err, ErrExited) || errors.Is(err, lambdaenv.ErrIdle) || ctx.Err() != nil {
 		f.retire()
 	}
 	return response, err
@@ -127,20 +126,21 @@ func ColdStart(ctx context.Context, binary string, env []string) (time.Duration,
 		return 0, err
 	}
 	defer f.retire()
-	select {
-	case asked := <-f.current.asked:
-		return asked.Sub(f.current.started), nil
-	case <-f.current.exited:
-		return 0, f.current.exitError()
-	case <-ctx.Done():
-		return 0, fmt.Errorf("%s did not ask for an invocation: %w\n%s", binary, ctx.Err(), f.Logs())
+	took, err := f.current.Asked(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w\n%s", binary, err, f.Logs())
 	}
+	return took, nil
+}
+
+func (f *Function) start() (*lambdaenv.Environment, error) {
+	return lambdaenv.Start(f.binary, f.env, &f.logs)
 }
 
 // retire ends the current environment.
 func (f *Function) retire() {
 	if f.current != nil {
-		f.current.stop()
+		f.current.Stop()
 		f.current = nil
 	}
 }

@@ -1,4 +1,6 @@
-package lambdatest
+// Package lambdaenv is an execution environment of Lambda: one process of a function, and the
+// Runtime API that it talks to. See https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
+package lambdaenv
 
 import (
 	"context"
@@ -14,16 +16,12 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/larder-registry/larder/internal/logtest"
 )
 
-// environment is one process of a function and the Runtime API that it talks
-// to. See https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
-type environment struct {
+// Environment is a running process of a function.
+type Environment struct {
 	command *exec.Cmd
 	api     *httptest.Server
-	logs    *logtest.Log
 
 	pending chan *invocation
 
@@ -52,21 +50,36 @@ type result struct {
 	err      error
 }
 
-func (f *Function) start() (*environment, error) {
-	e := &environment{
-		logs:    &f.logs,
+// Error is the error that a function reported.
+type Error struct {
+	Type    string `json:"errorType"`
+	Message string `json:"errorMessage"`
+}
+
+func (e *Error) Error() string { return "the function failed: " + e.Type + ": " + e.Message }
+
+// ErrExited says that the function's process ended during an invocation.
+var ErrExited = errors.New("the function exited")
+
+// ErrIdle says that the function's process ended between two invocations.
+var ErrIdle = errors.New("the function exited before it asked for the invocation")
+
+// Start starts a process of a binary, with env ("NAME=value") as the whole of its environment
+// beside what Lambda itself sets. Its output goes to log.
+func Start(binary string, env []string, log io.Writer) (*Environment, error) {
+	e := &Environment{
 		pending: make(chan *invocation),
 		asked:   make(chan time.Time, 1),
 		exited:  make(chan struct{}),
 	}
 	e.api = httptest.NewServer(e.routes())
-	e.command = exec.Command(f.binary)
+	e.command = exec.Command(binary)
 	e.command.Env = append([]string{
 		"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(e.api.URL, "http://"),
 		"AWS_LAMBDA_FUNCTION_NAME=larder-test",
 		"AWS_LAMBDA_FUNCTION_VERSION=$LATEST",
-	}, f.env...)
-	e.command.Stdout, e.command.Stderr = e.logs, e.logs
+	}, env...)
+	e.command.Stdout, e.command.Stderr = log, log
 	e.started = time.Now()
 	if err := e.command.Start(); err != nil {
 		e.api.Close()
@@ -79,15 +92,42 @@ func (f *Function) start() (*environment, error) {
 	return e, nil
 }
 
-// stop ends the process, and returns when it has ended.
-func (e *environment) stop() {
+// PID is the ID of the process.
+func (e *Environment) PID() int { return e.command.Process.Pid }
+
+// Stop ends the process, and returns when it has ended.
+func (e *Environment) Stop() {
 	_ = e.command.Process.Kill() // fails if it has ended by itself
 	<-e.exited
 	e.api.CloseClientConnections()
 	e.api.Close()
 }
 
-func (e *environment) invoke(ctx context.Context, payload []byte) ([]byte, error) {
+// CPU is the processor's time that the process took. It is known once Stop has returned.
+func (e *Environment) CPU() time.Duration {
+	return e.command.ProcessState.UserTime() + e.command.ProcessState.SystemTime()
+}
+
+// Asked waits for the process's first request for an invocation, and returns how long that
+// took from its start.
+//
+// Errors: [ErrExited], the context's.
+func (e *Environment) Asked(ctx context.Context) (time.Duration, error) {
+	select {
+	case asked := <-e.asked:
+		return asked.Sub(e.started), nil
+	case <-e.exited:
+		return 0, e.exitError()
+	case <-ctx.Done():
+		return 0, fmt.Errorf("it did not ask for an invocation: %w", ctx.Err())
+	}
+}
+
+// Invoke hands an event to the function and returns its response. The context must have a
+// deadline, which is the function's timeout. One invocation runs at a time.
+//
+// Errors: [*Error], [ErrExited], [ErrIdle], the context's.
+func (e *Environment) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	deadline, _ := ctx.Deadline()
 	i := &invocation{id: rand.Text(), deadline: deadline, payload: payload, result: make(chan result, 1)}
 	pending := e.pending
@@ -104,7 +144,7 @@ func (e *environment) invoke(ctx context.Context, payload []byte) ([]byte, error
 			default:
 			}
 			if pending != nil && e.hasServed() {
-				return nil, errIdle
+				return nil, ErrIdle
 			}
 			return nil, e.exitError()
 		case <-ctx.Done():
@@ -113,26 +153,23 @@ func (e *environment) invoke(ctx context.Context, payload []byte) ([]byte, error
 	}
 }
 
-// errIdle says that a process ended between two invocations.
-var errIdle = errors.New("the function exited before it asked for the invocation")
-
-func (e *environment) hasServed() bool {
+func (e *Environment) hasServed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.served
 }
 
 // exitError says how the process has ended.
-func (e *environment) exitError() error {
+func (e *Environment) exitError() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.initError != nil {
 		return fmt.Errorf("%w: %w", ErrExited, e.initError)
 	}
-	return fmt.Errorf("%w: %v\n%s", ErrExited, e.status, e.logs)
+	return fmt.Errorf("%w: %v", ErrExited, e.status)
 }
 
-func (e *environment) routes() http.Handler {
+func (e *Environment) routes() http.Handler {
 	const version = "/2018-06-01/runtime/"
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+version+"invocation/next", e.next)
@@ -142,7 +179,7 @@ func (e *environment) routes() http.Handler {
 	return mux
 }
 
-func (e *environment) next(w http.ResponseWriter, r *http.Request) {
+func (e *Environment) next(w http.ResponseWriter, r *http.Request) {
 	e.once.Do(func() { e.asked <- time.Now() })
 	select {
 	case i := <-e.pending:
@@ -159,16 +196,16 @@ func (e *environment) next(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (e *environment) respond(w http.ResponseWriter, r *http.Request) {
+func (e *Environment) respond(w http.ResponseWriter, r *http.Request) {
 	e.finish(w, r, func(body []byte) result { return result{response: body} })
 }
 
-func (e *environment) fail(w http.ResponseWriter, r *http.Request) {
+func (e *Environment) fail(w http.ResponseWriter, r *http.Request) {
 	e.finish(w, r, func(body []byte) result { return result{err: readError(body)} })
 }
 
 // finish ends the running invocation, which must be the one that is named.
-func (e *environment) finish(w http.ResponseWriter, r *http.Request, read func(body []byte) result) {
+func (e *Environment) finish(w http.ResponseWriter, r *http.Request, read func(body []byte) result) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -185,7 +222,7 @@ func (e *environment) finish(w http.ResponseWriter, r *http.Request, read func(b
 	w.WriteHeader(http.StatusAccepted)
 }
 
-func (e *environment) failInit(w http.ResponseWriter, r *http.Request) {
+func (e *Environment) failInit(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

@@ -1,0 +1,184 @@
+// Package lambdadoor asks functions through Lambda's Runtime API, with the events of an API
+// Gateway.
+package lambdadoor
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/larder-registry/larder/bench/internal/load"
+	"github.com/larder-registry/larder/bench/internal/measure"
+	"github.com/larder-registry/larder/internal/lambdaenv"
+)
+
+// timeout bounds an invocation.
+const timeout = 30 * time.Second
+
+// Function is a running function.
+type Function struct {
+	environment *lambdaenv.Environment
+	log         *os.File
+}
+
+// Start starts a function whose log goes to a file.
+func Start(binary, log string, env []string) (*Function, error) {
+	file, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	environment, err := lambdaenv.Start(binary, env, file)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &Function{environment, file}, nil
+}
+
+// Stop ends the function.
+func (f *Function) Stop() {
+	f.environment.Stop()
+	f.log.Close()
+}
+
+// Load is one client that asks a function for some paths in turn. It is a [measure.Subject].
+type Load struct {
+	Function *Function
+	Paths    []string
+	Headers  map[string]string // in lower case
+	Status   int               // of every answer
+	Correct  func(path string, a load.Answer) error
+
+	next   int
+	events map[string][]byte
+}
+
+// event is what the gateway makes of a request.
+func (l *Load) event(path string) []byte {
+	if l.events[path] != nil {
+		return l.events[path]
+	}
+	headers := map[string]string{
+		"accept-encoding": "gzip", "user-agent": "OpenTofu/1.12.6", "x-terraform-version": "1.12.6", "host": "registry.example.com",
+		"content-length": "0", "x-amzn-trace-id": "Root=1-00000000-000000000000000000000000",
+		"x-forwarded-for": "192.0.2.1", "x-forwarded-port": "443", "x-forwarded-proto": "https",
+	}
+	for name, value := range l.Headers {
+		headers[name] = value
+	}
+	event, err := json.Marshal(map[string]any{
+		"version": "2.0", "routeKey": "GET /v1/{proxy+}", "rawPath": path, "rawQueryString": "", "headers": headers, "isBase64Encoded": false,
+		"requestContext": map[string]any{
+			"accountId": "111122223333", "apiId": "bench", "domainName": "registry.example.com", "domainPrefix": "registry",
+			"requestId": "bench", "routeKey": "GET /v1/{proxy+}", "stage": "$default", "time": "01/Jan/2026:00:00:00 +0000", "timeEpoch": 1767225600000,
+			"http": map[string]any{"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "OpenTofu/1.12.6"},
+		},
+	})
+	if err != nil {
+		panic(err) // it is made of texts
+	}
+	if l.events == nil {
+		l.events = map[string][]byte{}
+	}
+	l.events[path] = event
+	return event
+}
+
+func (l *Load) invoke(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return l.Function.environment.Invoke(ctx, l.event(path))
+}
+
+// maxChecked is how many of the paths are asked for before the load begins.
+const maxChecked = 20
+
+// Check implements [measure.Subject].
+func (l *Load) Check(ctx context.Context) error {
+	for _, path := range l.Paths[:min(len(l.Paths), maxChecked)] {
+		response, err := l.invoke(ctx, path)
+		if err != nil {
+			return err
+		}
+		answer, err := parse(response)
+		if err == nil && answer.Status != l.Status {
+			err = fmt.Errorf("status %d: %.100q", answer.Status, answer.Body)
+		}
+		if err == nil {
+			err = l.Correct(path, answer)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// parse reads a function's response as the gateway does.
+func parse(response []byte) (load.Answer, error) {
+	var r struct {
+		StatusCode        int
+		Headers           map[string]string
+		MultiValueHeaders map[string][]string
+		Body              string
+		IsBase64Encoded   bool
+	}
+	if err := json.Unmarshal(response, &r); err != nil {
+		return load.Answer{}, err
+	}
+	answer := load.Answer{Status: r.StatusCode, Header: http.Header{}, Body: []byte(r.Body)}
+	for name, values := range r.MultiValueHeaders {
+		for _, value := range values {
+			answer.Header.Add(name, value)
+		}
+	}
+	for name, value := range r.Headers {
+		answer.Header.Set(name, value)
+	}
+	var err error
+	if r.IsBase64Encoded {
+		if answer.Body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
+			return load.Answer{}, err
+		}
+	}
+	if answer.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(bytes.NewReader(answer.Body))
+		if err != nil {
+			return load.Answer{}, err
+		}
+		if answer.Body, err = io.ReadAll(unpacked); err != nil {
+			return load.Answer{}, err
+		}
+	}
+	return answer, nil
+}
+
+// Turn implements [measure.Subject].
+func (l *Load) Turn(ctx context.Context, requests int) (measure.Turn, error) {
+	pid := l.Function.environment.PID()
+	turn := measure.Turn{Requests: requests}
+	want := fmt.Appendf(nil, `"statusCode":%d`, l.Status)
+	cpu, start := measure.CPU(pid), time.Now()
+	for range requests {
+		path := l.Paths[l.next%len(l.Paths)]
+		l.next++
+		sent := time.Now()
+		response, err := l.invoke(ctx, path)
+		turn.Latencies, turn.Bytes = append(turn.Latencies, time.Since(sent)), turn.Bytes+int64(len(response))
+		if err == nil && !bytes.Contains(response, want) {
+			err = fmt.Errorf("%.100q", response)
+		}
+		if err != nil {
+			return turn, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	turn.Took, turn.CPU = time.Since(start), measure.CPU(pid)-cpu
+	return turn, nil
+}

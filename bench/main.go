@@ -1,0 +1,139 @@
+// Command bench measures how fast a registry answers, publishes and starts, beside the
+// machine's own limits and, if one is named, beside another registry. CONTRIBUTING.md says how
+// to use it.
+//
+// It starts all that it measures, on the loopback interface, and ends it again. It needs Linux
+// for the processor's time and the memory that others take.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/larder-registry/larder/bench/internal/dataset"
+	"github.com/larder-registry/larder/bench/internal/measure"
+	"github.com/larder-registry/larder/bench/internal/rows"
+	"github.com/larder-registry/larder/bench/internal/servers"
+)
+
+// settings is what is measured, and how.
+type settings struct {
+	cells     string // patterns of the rows
+	doors     []string
+	clients   []int
+	delays    []time.Duration
+	plan      measure.Plan
+	packages  int    // how many there are beside those that are measured one by one
+	cache     string // the folder for everything that is written
+	larder    string // the binary of the node
+	functions string // the folder of the functions' binaries
+	peer      peer
+}
+
+// The doors by which the registry is asked.
+const (
+	doorNode      = "node"
+	doorBolt      = "bolt"
+	doorFunctions = "functions"
+	doorLambda    = "lambda"
+)
+
+var allDoors = []string{doorNode, doorBolt, doorFunctions, doorLambda}
+
+// wants says whether a door is measured.
+func (s settings) wants(door string) bool { return slices.Contains(s.doors, door) }
+
+func main() {
+	if servers.Run(os.Getenv) {
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run measures what the arguments say, and prints it.
+func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
+	s, err := parse(args, getenv)
+	if err != nil {
+		return err
+	}
+	debug.SetGCPercent(400) // the clients' own garbage takes time from the servers
+	w, err := open(ctx, s)
+	if err == nil {
+		err = w.measure(ctx, out)
+	}
+	return errors.Join(err, w.close())
+}
+
+// parse reads the flags, and the variables of the peer.
+func parse(args []string, getenv func(string) string) (settings, error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	var s settings
+	flags.StringVar(&s.cells, "cells", "", "`patterns` of the rows to measure, such as 'download* discovery'; all without it")
+	doors := flags.String("doors", strings.Join(allDoors, " "), "`doors` to ask by")
+	clients := flags.String("clients", "1 16", "`numbers` of clients")
+	delays := flags.String("delays", "0s 5ms", "`delays` of a call to the store")
+	flags.IntVar(&s.plan.Rounds, "rounds", 5, "`number` of turns that each has")
+	flags.DurationVar(&s.plan.Turn, "turn", 200*time.Millisecond, "how `long` a turn takes, about")
+	flags.IntVar(&s.packages, "packages", dataset.Packages, "`number` of packages in the catalog beside the large ones")
+	flags.StringVar(&s.cache, "cache", ".cache/bench", "`folder` for everything that is written")
+	flags.StringVar(&s.larder, "larder", ".cache/bin/larder", "the larder `binary`")
+	flags.StringVar(&s.functions, "functions", ".cache/functions", "`folder` of the functions, and of the echo beside them")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	var errs []error
+	s.doors = strings.Fields(*doors)
+	for _, door := range s.doors {
+		if !slices.Contains(allDoors, door) {
+			errs = append(errs, fmt.Errorf("-doors: there is no door %q", door))
+		}
+	}
+	for text := range strings.FieldsSeq(*clients) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			errs = append(errs, fmt.Errorf("-clients: %q is not a number of clients", text))
+		}
+		s.clients = append(s.clients, n)
+	}
+	for text := range strings.FieldsSeq(*delays) {
+		delay, err := time.ParseDuration(text)
+		if err != nil || delay < 0 {
+			errs = append(errs, fmt.Errorf("-delays: %q is not a delay", text))
+		}
+		s.delays = append(s.delays, delay)
+	}
+	if s.plan.Rounds < 1 || s.plan.Turn <= 0 || s.packages < 2 {
+		errs = append(errs, errors.New("-rounds and -turn must be more than 0, and -packages more than 1"))
+	}
+	if err := rows.CheckPatterns(s.cells); err != nil {
+		errs = append(errs, fmt.Errorf("-cells: %w", err))
+	}
+	for _, binary := range []*string{&s.larder, &s.functions} {
+		var err error
+		if *binary, err = filepath.Abs(*binary); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	var err error
+	if s.peer, err = parsePeer(getenv); err != nil {
+		errs = append(errs, err)
+	}
+	return s, errors.Join(errs...)
+}
