@@ -31,7 +31,7 @@ run: need-go larder ## build and serve the registry in the foreground; state goe
 
 .PHONY: larder
 larder: ## build the larder command
-	@go build -trimpath -o $(LARDER) ./cmd/larder
+	@go build -trimpath -ldflags="-s -w" -o $(LARDER) ./cmd/larder
 
 .PHONY: build
 build: need-go larder ## build the functions: build/<function>/bootstrap and build/<function>.zip for Lambda, and bootstrap for this machine

@@ -3,18 +3,21 @@ package locals3
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/larder-registry/larder/internal/node/datadir"
 	"github.com/larder-registry/larder/internal/node/front"
 	"github.com/larder-registry/larder/internal/node/socket"
 	"github.com/versity/versitygw/backend"
-	"github.com/versity/versitygw/embedgw"
 	"github.com/versity/versitygw/s3api"
+	"github.com/versity/versitygw/s3api/middlewares"
+	"github.com/versity/versitygw/s3api/utils"
 )
 
 // Start starts the endpoint and returns when the bucket exists and answers. The endpoint
@@ -76,7 +79,11 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 	if s.release, err = captureErrors(opts.Logger); err != nil {
 		return nil, err
 	}
-	listening := s.run(notifying{Backend: roomy{guarded{storage, keys}, opts.Room}, notify: opts.Notify}, to.address)
+	listening, err := s.run(notifying{Backend: roomy{guarded{storage, keys}, opts.Room}, notify: opts.Notify}, to.address)
+	if err != nil {
+		s.release()
+		return nil, err
+	}
 	if err := s.prepare(ctx, listening, storage); err != nil {
 		s.cancel()
 		<-s.ended // could only repeat err
@@ -93,34 +100,57 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 	return s, nil
 }
 
+// running says that this process has an endpoint. It cannot have two: the storage needs its
+// own working directory.
+var running atomic.Bool
+
 // run starts the endpoint's goroutine. It returns a channel that is closed when the
 // endpoint listens.
-func (s *Server) run(storage backend.Backend, address string) <-chan struct{} {
+func (s *Server) run(storage backend.Backend, address string) (<-chan struct{}, error) {
+	if !running.CompareAndSwap(false, true) {
+		return nil, errors.New("start the S3 endpoint: this process has one already")
+	}
 	listening := make(chan struct{})
-	config := &embedgw.Config{
-		RootUserAccess:    s.Node.AccessKeyID,
-		RootUserSecret:    s.Node.SecretAccessKey,
-		Region:            Region,
-		Ports:             []string{address},
-		SocketPerm:        "0600",
-		MaxConnections:    maxConnections,
-		MaxRequests:       maxRequests,
-		MultipartMaxParts: maxParts,
-		Quiet:             true,
-		// One request per connection: the endpoint does not read the body of a refused
-		// or conditional upload, and would take it for the next request.
-		KeepAlive:  false,
-		IAMService: accounts{s.Keys},
-		S3Options:  []s3api.Option{s3api.WithOnListen(func() { close(listening) })},
+	utils.SetBucketNameValidationStrict(true)
+	gateway, err := s3api.New(storage, middlewares.RootUserConfig{Access: s.Node.AccessKeyID, Secret: s.Node.SecretAccessKey},
+		Region, accounts{s.Keys}, nil, nil, nil, nil,
+		s3api.WithConcurrencyLimiter(maxConnections, maxRequests),
+		s3api.WithMpMaxParts(maxParts),
+		s3api.WithSocketPerm(0o600),
+		s3api.WithQuiet(),
+		// No option for keep-alive: the endpoint does not read the body of a refused or
+		// conditional upload, and would take it for the next request.
+		s3api.WithOnListen(func() { close(listening) }),
+	)
+	if err != nil {
+		running.Store(false)
+		return nil, fmt.Errorf("start the S3 endpoint: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	go func() {
 		defer close(s.ended)
+		defer running.Store(false)
 		defer s.release()
-		s.endedErr = embedgw.RunVersityGW(ctx, storage, config)
+		s.endedErr = serve(ctx, gateway, storage, address)
 	}()
-	return listening
+	return listening, nil
+}
+
+// serve runs the endpoint at an address until ctx ends, or until it fails. Package embedgw
+// does that, too, but links clients of message queues, directories and vaults.
+func serve(ctx context.Context, gateway *s3api.S3ApiServer, storage backend.Backend, address string) (err error) {
+	defer storage.Shutdown()
+	failed := make(chan error, 1)
+	go func() { failed <- gateway.ServeMultiPort([]string{address}) }()
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	if stopped := gateway.ShutDown(); stopped != nil {
+		fmt.Fprintf(os.Stderr, "shutdown api server: %v\n", stopped)
+	}
+	return err
 }
 
 func (s *Server) prepare(ctx context.Context, listening <-chan struct{}, storage ownership) error {
