@@ -32,9 +32,24 @@ const (
 // If a version cannot be recovered, that is logged, and the others go on. Errors are those of
 // the whole walk.
 func (w *Walks) Recover(ctx context.Context) error {
-	_, err := w.recoverUntil(ctx, "", time.Now().Add(math.MaxInt64))
+	_, err := w.recoverUntil(ctx, "", forever(), never)
 	return err
 }
+
+// RecoverSlowly is Recover for a registry that answers clients meanwhile: it rests as long
+// as it works.
+func (w *Walks) RecoverSlowly(ctx context.Context) error {
+	_, err := w.recoverUntil(ctx, "", forever(), maxWork)
+	return err
+}
+
+// maxWork is how long a slow recovery works before it rests.
+const maxWork = 20 * time.Millisecond
+
+// never is the work of a recovery that does not rest.
+const never = time.Duration(math.MaxInt64)
+
+func forever() time.Time { return time.Now().Add(math.MaxInt64) }
 
 // Reconcile does in parts what [Walks.Recover] and a walk over [inbox.Inbox.Uploads] do: it
 // brings the catalog up to the records, and hands the uploads that no event reported to
@@ -47,7 +62,7 @@ func (w *Walks) Recover(ctx context.Context) error {
 // and of missed, and too many failures in a row.
 func (w *Walks) Reconcile(ctx context.Context, after string, until time.Time, missed func(context.Context, blob.Object) error) (next string, err error) {
 	if after == "" || strings.HasPrefix(after, registry.RecordsPrefix) {
-		if next, err = w.recoverUntil(ctx, after, until); next != "" || err != nil {
+		if next, err = w.recoverUntil(ctx, after, until, never); next != "" || err != nil {
 			return next, err
 		}
 		after = ""
@@ -76,8 +91,11 @@ func (w *Walks) Reconcile(ctx context.Context, after string, until time.Time, mi
 	return "", nil
 }
 
-func (w *Walks) recoverUntil(ctx context.Context, after string, until time.Time) (next string, err error) {
+// recoverUntil recovers the versions after a cursor. It rests whenever it has worked for as
+// long as work says.
+func (w *Walks) recoverUntil(ctx context.Context, after string, until time.Time, work time.Duration) (next string, err error) {
 	var failed failures
+	began := time.Now()
 	versions, changed, broken := 0, 0, 0
 	for step, err := range w.bringUp(ctx, after) {
 		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
@@ -98,6 +116,12 @@ func (w *Walks) recoverUntil(ctx context.Context, after string, until time.Time)
 		}
 		if time.Now().After(until) {
 			return step.After, nil
+		}
+		if worked := time.Since(began); worked >= work {
+			if err := sleep(ctx, worked); err != nil {
+				return "", fmt.Errorf("recover: %w", err)
+			}
+			began = time.Now()
 		}
 	}
 	w.logger.InfoContext(ctx, "the catalog was compared with the records", "versions", versions, "updated", changed, "broken", broken)

@@ -293,3 +293,37 @@ func TestAReconcileThatCannotHandOnFails(t *testing.T) {
 		}
 	}
 }
+
+// A slow recovery does all of it, rests as long as it works, and ends while it rests.
+func TestASlowRecoveryRests(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"a", "b", "c"} {
+		w.Upload("modules/acme/"+name+"/aws/1.0.0.zip", publishtest.ZipOf(map[string]string{"main.tf": "# " + name + "\n"}))
+	}
+	w.Empty()
+	const call = 30 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	worked := time.Duration(0)
+	p := w.PartsOn(w.Bucket, publishtest.FaultyIndex{Index: w.Index, Caller: publishtest.CallFunc(func(_ string, do func() error) error {
+		worked += call
+		time.Sleep(call)
+		return do()
+	})}, w.Key)
+	began := time.Now()
+	if err := p.RecoverSlowly(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 2*worked || worked == 0 {
+		t.Errorf("it took %v for %v of work", took, worked)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if got := w.Listed("acme/" + name + "/aws"); len(got) != 1 {
+			t.Errorf("of %s, %q is listed", name, got)
+		}
+	}
+	time.AfterFunc(2*call, cancel)
+	if err := p.RecoverSlowly(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cut off: %v", err)
+	}
+}

@@ -19,11 +19,6 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 	if err := r.open(ctx); err != nil { // no file has opened it, if nothing was published
 		return err
 	}
-	catalog, err := boltcatalog.Open(r.dir.Path(datadir.Catalog))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, catalog.Close()) }()
 	access, err := boltcatalog.OpenAccess(r.dir.Path(datadir.Access)) // this reads the whole file
 	if err != nil {
 		return err
@@ -39,14 +34,23 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	publisher := publishing.New(publishing.Config{
-		Bucket: r.bucket, Index: catalog, Signer: signer, Scratch: scratch, Logger: r.Logger, KeysAreFiles: true,
-	})
-	if err := runWalk(ctx, publisher.Reindex(ctx, "")); err != nil {
+	walks := func(index *boltcatalog.Catalog) publishing.Registry {
+		return publishing.New(publishing.Config{
+			Bucket: r.bucket, Index: index, Signer: signer, Scratch: scratch, Logger: r.Logger, KeysAreFiles: true,
+		})
+	}
+	path := r.dir.Path(datadir.Catalog)
+	err = boltcatalog.Build(path, func(index *boltcatalog.Catalog) error { return runWalk(ctx, walks(index).Reindex(ctx, "")) })
+	if err != nil {
 		return err
 	}
+	catalog, err := boltcatalog.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, catalog.Close()) }()
 	r.Progress.Say("verifying what is restored")
-	return runWalk(ctx, publisher.Verify(ctx, "", false))
+	return runWalk(ctx, walks(catalog).Verify(ctx, "", false))
 }
 
 // runWalk runs a walk to its end, but for the inbox: the next start publishes the uploads. Its

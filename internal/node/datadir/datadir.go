@@ -45,6 +45,9 @@ const (
 	S3Socket = "s3.sock"
 	// Catalog is the database file; it can be rebuilt from the bucket.
 	Catalog = "catalog.db"
+	// LastRun is the ID of the last run. The catalog has the same one, unless it is older
+	// or of another bucket.
+	LastRun = "s3/last-run"
 	// Access is the database file of tokens and rules of trust. They are nowhere else.
 	Access = "access.db"
 	// Lock is the file that a process locks while it holds the folder.
@@ -132,14 +135,16 @@ func note(f *os.File, data []byte) error {
 }
 
 func (d *Dir) removeLeftovers() error {
-	entries, err := os.ReadDir(d.path)
-	if err != nil {
-		return fmt.Errorf("read the data folder: %w", err)
-	}
-	for _, e := range entries {
-		if slices.ContainsFunc(leftovers, func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) }) {
-			if err := os.Remove(d.Path(e.Name())); err != nil {
-				return fmt.Errorf("remove a leftover from the data folder: %w", err)
+	for _, folder := range []string{"", filepath.Dir(LastRun)} {
+		entries, err := os.ReadDir(d.Path(folder))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read the data folder: %w", err)
+		}
+		for _, e := range entries {
+			if slices.ContainsFunc(leftovers, func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) }) {
+				if err := os.Remove(filepath.Join(d.Path(folder), e.Name())); err != nil {
+					return fmt.Errorf("remove a leftover from the data folder: %w", err)
+				}
 			}
 		}
 	}
@@ -169,7 +174,7 @@ func (d *Dir) Folder(name string) (string, error) {
 func (d *Dir) WriteFile(name string, data []byte) error {
 	write := d.replace
 	if old, err := os.ReadFile(d.Path(name)); err == nil && bytes.Equal(old, data) {
-		write = func(string, []byte) error { return d.sync() }
+		write = func(string, []byte) error { return sync(filepath.Dir(d.Path(name))) }
 	}
 	if err := write(name, data); err != nil {
 		return fmt.Errorf("write %s: %w", d.Path(name), Hint(err))
@@ -186,7 +191,8 @@ func Hint(err error) error {
 }
 
 func (d *Dir) replace(name string, data []byte) (err error) {
-	temp, err := os.CreateTemp(d.path, tempPrefix+name+"-") // mode 0600
+	folder, base := filepath.Split(d.Path(name))
+	temp, err := os.CreateTemp(folder, tempPrefix+base+"-") // mode 0600
 	if err != nil {
 		return err
 	}
@@ -208,7 +214,7 @@ func (d *Dir) replace(name string, data []byte) (err error) {
 	if err := os.Rename(temp.Name(), d.Path(name)); err != nil {
 		return err
 	}
-	return d.sync()
+	return sync(folder)
 }
 
 // Supersede durably replaces the file name by the file next, and keeps the old one as the
@@ -221,12 +227,12 @@ func (d *Dir) Supersede(name, next, kept string) error {
 	if err := os.Rename(d.Path(next), d.Path(name)); err != nil {
 		return fmt.Errorf("replace %s: %w", d.Path(name), err)
 	}
-	return d.sync()
+	return sync(d.path)
 }
 
-// sync makes a rename in the folder durable.
-func (d *Dir) sync() error {
-	f, err := os.Open(d.path)
+// sync makes a rename in a folder durable.
+func sync(folder string) error {
+	f, err := os.Open(folder)
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,7 @@ import (
 // which are downloaded one after another.
 const urlLifetime = 15 * time.Minute
 
-// openRegistry opens the parts between the bucket and the clients, and brings the catalog up
-// to date with the bucket before the first request.
+// openRegistry opens the parts between the bucket and the clients.
 func (n *node) openRegistry(ctx context.Context) error {
 	var err error
 	if n.blobs, err = n.bucket.Connection().Bucket(); err != nil {
@@ -36,9 +35,6 @@ func (n *node) openRegistry(ctx context.Context) error {
 		return err
 	}
 	if err := n.warnOfLostFiles(ctx); err != nil {
-		return err
-	}
-	if n.catalog, err = boltcatalog.Open(n.dir.Path(datadir.Catalog)); err != nil {
 		return err
 	}
 	if n.access, err = boltcatalog.OpenAccess(n.dir.Path(datadir.Access)); err != nil {
@@ -56,13 +52,16 @@ func (n *node) openRegistry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.publisher = publishing.New(publishing.Config{
-		Bucket: n.blobs, Index: n.catalog, Signer: signer, Scratch: scratch, Logger: n.logger,
+	err = n.openPublisher(ctx, publishing.Config{
+		Bucket: n.blobs, Signer: signer, Scratch: scratch, Logger: n.logger,
 		Hostname: n.mirrorHostname(), KeysAreFiles: true, WrittenBy: n.bucket.WrittenBy,
 		Operators: control.Config{Rotate: n.rotate, Access: n.tokens.Operators, AccessKeys: accessKeys{n}},
 	})
+	if err != nil {
+		return err
+	}
 	n.mirror = n.openMirror(scratch)
-	return n.publisher.Recover(ctx)
+	return nil
 }
 
 // lostFiles are files that a start makes anew with another content, if they are missing.
@@ -120,6 +119,9 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 	running.Go(func() { n.pruneDaily(ctx) })
 	if n.mirror != nil {
 		running.Go(func() { n.mirror.worker.Run(ctx) })
+	}
+	if n.compareLater {
+		running.Go(func() { n.compare(ctx) })
 	}
 	running.Go(func() {
 		for key, err := range n.publisher.Inbox.Uploads(ctx, "") {

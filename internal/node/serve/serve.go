@@ -51,7 +51,11 @@ type node struct {
 	publisher publishing.Registry
 	tokens    tokens.Tokens
 	uploads   *uploadqueue.Queue
-	mirror    *mirror // nil if the node does not pull through
+
+	compareLater bool       // the catalog is compared with the records beside serving
+	unreadable   chan error // why the catalog cannot be used any more
+
+	mirror *mirror // nil if the node does not pull through
 
 	// toOrigins sends requests to other registries. Nil: over the network, to public
 	// addresses only.
@@ -85,6 +89,7 @@ func (n *node) run(ctx context.Context, out io.Writer) (err error) {
 	n.hangups = make(chan os.Signal, 1)
 	signal.Notify(n.hangups, syscall.SIGHUP) // without this, SIGHUP ends the process
 	defer signal.Stop(n.hangups)
+	n.unreadable = make(chan error, 1)
 	n.uploads = n.newUploadQueue()
 	defer func() { err = errors.Join(err, n.close()) }()
 	if err := n.open(ctx); err != nil {
@@ -189,6 +194,8 @@ func (n *node) wait(ctx context.Context, web *front.Server) error {
 			return fmt.Errorf("the registry stopped: %w", web.Err())
 		case <-n.bucket.Done():
 			return errors.New("the S3 endpoint stopped") // n.close adds why
+		case err := <-n.unreadable:
+			return err
 		case now := <-check.C:
 			n.refreshCertificates(now)
 		case <-n.hangups:

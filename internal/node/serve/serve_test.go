@@ -214,7 +214,7 @@ func TestStopAndStartAgain(t *testing.T) {
 	again := start(t, set)
 	for name, was := range before {
 		is, err := os.Stat(filepath.Join(set.Data, name))
-		if err != nil || !os.SameFile(is, was) || !is.ModTime().Equal(was.ModTime()) && name != "lock" {
+		if err != nil || !os.SameFile(is, was) || !is.ModTime().Equal(was.ModTime()) && name != "lock" && name != datadir.Catalog {
 			t.Errorf("%s was written anew, for which there may be no room (%v)", name, err)
 		}
 	}

@@ -55,7 +55,7 @@ var _ access.Store = (*Access)(nil)
 // OpenAccess opens the tokens, rules and tickets in a file, as [Open] does a
 // catalog. A file that is created is for its owner alone.
 func OpenAccess(path string) (*Access, error) {
-	db, err := accessFile.open(path)
+	db, err := accessFile.open(path, nil, accessFile.verify)
 	if err != nil {
 		return nil, err
 	}

@@ -115,9 +115,11 @@ func (c *Catalog) value(ctx context.Context, key string) (value []byte, err erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	err = c.db.View(func(tx *bbolt.Tx) (err error) {
-		value, err = c.recent.get(tx, itemsBucket, key, copied, registry.ErrNotFound)
-		return err
+	err = catalogFile.guard(func() error {
+		return c.db.View(func(tx *bbolt.Tx) (err error) {
+			value, err = c.recent.get(tx, itemsBucket, key, copied, registry.ErrNotFound)
+			return err
+		})
 	})
 	return value, err
 }

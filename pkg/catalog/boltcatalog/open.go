@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
+	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -38,34 +40,49 @@ type bucket struct {
 // Open opens the catalog in a file, or creates it, and reads it once to check that all
 // of it is readable. Nobody else can open it until Close. The error says if somebody
 // else has it open, and what to do about a file that is damaged or has another format.
-func Open(path string) (*Catalog, error) {
-	db, err := catalogFile.open(path)
+func Open(path string) (*Catalog, error) { return open(path, catalogFile.verify) }
+
+// OpenUnread is Open, but does not read the items. So it takes the same time for every
+// catalog, and [Catalog.Check] must follow.
+func OpenUnread(path string) (*Catalog, error) { return open(path, catalogFile.verifyForm) }
+
+func open(path string, verify func(*bbolt.Tx) error) (*Catalog, error) {
+	db, err := catalogFile.open(path, nil, verify)
 	if err != nil {
 		return nil, err
 	}
-	return &Catalog{db: db, recent: newRecent[[]byte](recentItems)}, nil
+	return newCatalog(db), nil
+}
+
+func newCatalog(db *bbolt.DB) *Catalog {
+	return &Catalog{db: db, recent: newRecent[[]byte](recentItems)}
 }
 
 // Close waits for transactions and closes the file.
 func (c *Catalog) Close() error { return c.db.Close() }
 
-func (k kind) open(path string) (*bbolt.DB, error) {
-	db, err := k.openDB(path)
+// open opens a file, or makes an empty one, and verifies a file that is not empty.
+func (k kind) open(path string, set func(*bbolt.Options), verify func(*bbolt.Tx) error) (*bbolt.DB, error) {
+	db, err := k.openDB(path, set)
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("%s %s: another larder has it open: stop that one first, or use another data folder", k.name, path)
 	case err != nil:
 		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
 	}
-	if err := k.guard(func() error { return k.prepare(db) }); err != nil {
+	if err := k.guard(func() error { return k.prepare(db, verify) }); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", k.name, path, errors.Join(err, db.Close()))
 	}
 	return db, nil
 }
 
-func (k kind) openDB(path string) (db *bbolt.DB, err error) {
+func (k kind) openDB(path string, set func(*bbolt.Options)) (db *bbolt.DB, err error) {
+	options := bbolt.Options{Timeout: lockTimeout}
+	if set != nil {
+		set(&options)
+	}
 	err = k.guard(func() error {
-		db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout})
+		db, err = bbolt.Open(path, 0o600, &options)
 		return err
 	})
 	if isDamage(err) {
@@ -97,7 +114,7 @@ func (k kind) guard(call func() error) (err error) {
 }
 
 // prepare makes an empty file one of this kind, and checks every other file.
-func (k kind) prepare(db *bbolt.DB) error {
+func (k kind) prepare(db *bbolt.DB, verify func(*bbolt.Tx) error) error {
 	empty, err := isEmpty(db)
 	if err != nil {
 		return err
@@ -105,7 +122,7 @@ func (k kind) prepare(db *bbolt.DB) error {
 	if empty {
 		return db.Update(k.initialize)
 	}
-	return db.View(k.verify)
+	return db.View(verify)
 }
 
 func isEmpty(db *bbolt.DB) (empty bool, err error) {
@@ -130,30 +147,58 @@ func (k kind) initialize(tx *bbolt.Tx) error {
 	return meta.Put(formatKey, []byte(k.format))
 }
 
+// verify reads the whole file.
 func (k kind) verify(tx *bbolt.Tx) error {
-	meta := tx.Bucket(metaBucket)
-	if meta == nil || string(meta.Get(formatKey)) != k.format {
-		return k.foreign
+	if err := k.verifyForm(tx); err != nil {
+		return err
 	}
 	for _, b := range k.buckets {
-		items := tx.Bucket(b.name)
-		if items == nil {
-			return k.foreign
-		}
-		if err := k.verifyBucket(items, b.valid); err != nil {
+		if _, err := k.verifyItems(tx.Bucket(b.name), b.valid, nil, math.MaxInt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (k kind) verifyBucket(items *bbolt.Bucket, valid func(value []byte) bool) error {
-	var last []byte
-	return items.ForEach(func(key, value []byte) error {
+// verifyForm checks that the file has this layout, and that its end is not missing: bolt
+// maps it into memory, and to read there would end the process.
+func (k kind) verifyForm(tx *bbolt.Tx) error {
+	file, err := os.Stat(tx.DB().Path())
+	if err != nil {
+		return err
+	}
+	if file.Size() < tx.Size() {
+		return k.damaged
+	}
+	meta := tx.Bucket(metaBucket)
+	if meta == nil || string(meta.Get(formatKey)) != k.format {
+		return k.foreign
+	}
+	for _, b := range k.buckets {
+		if tx.Bucket(b.name) == nil {
+			return k.foreign
+		}
+	}
+	return nil
+}
+
+// verifyItems reads up to limit items after a key, and returns the key of the last one. It
+// is nil when there are no more.
+func (k kind) verifyItems(items *bbolt.Bucket, valid func(value []byte) bool, after []byte, limit int) (last []byte, err error) {
+	cursor := items.Cursor()
+	last = bytes.Clone(after)
+	key, value := cursor.Seek(after)
+	if after != nil && bytes.Equal(key, after) {
+		key, value = cursor.Next()
+	}
+	for ; key != nil; key, value = cursor.Next() {
+		if limit--; limit < 0 {
+			return bytes.Clone(last), nil
+		}
 		if bytes.Compare(last, key) >= 0 || !valid(value) {
-			return fmt.Errorf("%w (item %q)", k.damaged, key)
+			return nil, fmt.Errorf("%w (item %q)", k.damaged, key)
 		}
 		last = key
-		return nil
-	})
+	}
+	return nil, nil
 }

@@ -1,0 +1,89 @@
+package boltcatalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// checkedAtOnce is how many items [Catalog.Check] reads in a transaction. A write that
+// makes the file grow waits for the end of it.
+const checkedAtOnce = 1000
+
+// Check reads all of the catalog, as [Open] does, while others use it.
+func (c *Catalog) Check(ctx context.Context) error {
+	for _, b := range catalogFile.buckets {
+		for last := []byte(nil); ; {
+			err := catalogFile.guard(func() error {
+				return c.db.View(func(tx *bbolt.Tx) (err error) {
+					last, err = catalogFile.verifyItems(tx.Bucket(b.name), b.valid, last, checkedAtOnce)
+					return err
+				})
+			})
+			if err != nil {
+				return fmt.Errorf("catalog %s: %w", c.db.Path(), err)
+			}
+			if last == nil {
+				break
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// runKey is the key of the last run in the bolt bucket "meta".
+var runKey = []byte("last run")
+
+// LastRun is the ID of the last run that used the catalog, or "".
+func (c *Catalog) LastRun() (id string, err error) {
+	err = c.db.View(func(tx *bbolt.Tx) error {
+		id = string(tx.Bucket(metaBucket).Get(runKey))
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("read the last run in the catalog: %w", err)
+	}
+	return id, nil
+}
+
+// SetLastRun sets the ID of the last run.
+func (c *Catalog) SetLastRun(id string) error {
+	err := c.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(runKey, []byte(id)) })
+	if err != nil {
+		return fmt.Errorf("write the last run to the catalog: %w", err)
+	}
+	return nil
+}
+
+// Build makes a catalog in a new file. The file appears when fill returns: whole, durable
+// and closed, or not at all. Until then no write is synchronized with the disk, which takes
+// most of the time of a write.
+func Build(path string, fill func(*Catalog) error) (err error) {
+	unfinished := path + ".part"
+	if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("build the catalog: %w", err)
+	}
+	db, err := catalogFile.open(unfinished, func(o *bbolt.Options) { o.NoSync = true }, catalogFile.verify)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fill(newCatalog(db)), db.Sync(), db.Close()); err != nil {
+		return errors.Join(err, os.Remove(unfinished))
+	}
+	if err := os.Rename(unfinished, path); err != nil {
+		return fmt.Errorf("build the catalog: %w", err)
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("build the catalog: %w", err)
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
