@@ -78,6 +78,7 @@ var mayImport = map[string][]string{
 	"internal/transfer":         {"pkg/", "internal/transfer/", "internal/awsconfig", "internal/contextio", "internal/printable", "internal/progress", "internal/size"},
 	"cmd/larder":                {"pkg/", "internal/"},
 	"bench":                     {"pkg/", "bench/internal/", "internal/assembly/clients", "internal/lambdaenv"},
+	"bench/internal/scale":      {"bench/internal/scale"},
 	"e2e":                       {},
 
 	// What a driver has for itself.
