@@ -85,25 +85,22 @@ func (d *document) unpackTo(w io.Writer) int {
 
 // matches says whether one of the tags that a client has is this one. Both may be weak.
 func matches(fields []string, etag string) bool {
-	tag := strings.TrimPrefix(etag, "W/")
+	want := strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	for _, field := range fields {
 		for {
 			field = strings.TrimLeft(field, " \t,")
 			if strings.HasPrefix(field, "*") {
 				return true
 			}
-			field = strings.TrimPrefix(field, "W/")
-			if !strings.HasPrefix(field, `"`) {
-				break // the end, or no tag
+			quoted, isTag := strings.CutPrefix(strings.TrimPrefix(field, "W/"), `"`)
+			tag, rest, isWhole := strings.Cut(quoted, `"`)
+			if !isTag || !isWhole {
+				break // the end, or something else
 			}
-			end := strings.IndexByte(field[1:], '"') + 2
-			if end < 2 {
-				break
-			}
-			if field[:end] == tag {
+			if tag == want {
 				return true
 			}
-			field = field[end:]
+			field = rest
 		}
 	}
 	return false

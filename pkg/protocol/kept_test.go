@@ -218,12 +218,13 @@ func TestErrorsAreNotKept(t *testing.T) {
 			t.Errorf("%s is answered %+v, want %+v", path, got, want)
 		}
 	}
-	failing := &failing{n: 1}
-	config := open(newMemory(t))
-	config.Presigner = failing
-	h := New(config)
-	if first, second := show(t, h, "GET", everyRoute[4]), show(t, h, "GET", everyRoute[4]); first.status != 500 || second.status != 200 {
-		t.Errorf("with a URL that could not be made, the answers are %d and %d", first.status, second.status)
+	for _, path := range []string{everyRoute[2], everyRoute[4], everyRoute[6]} {
+		config := open(newMemory(t))
+		config.Presigner = &failing{n: 1}
+		h := New(config)
+		if first, second := show(t, h, "GET", path), show(t, h, "GET", path); first.status != 500 || second.status >= 300 {
+			t.Errorf("%s: with a URL that could not be made, the answers are %d and %d", path, first.status, second.status)
+		}
 	}
 }
 
@@ -242,6 +243,22 @@ func TestAnswersOfOriginsAreNotKept(t *testing.T) {
 	}
 	if entries, _ := keeping(h); entries > 0 || o.asked != 4 {
 		t.Errorf("%d answers are kept, and the origin was asked %d times", entries, o.asked)
+	}
+}
+
+// A list that is empty since all versions are withdrawn is no missing provider, also where
+// the origin has nothing.
+func TestAllMirroredVersionsWithdrawn(t *testing.T) {
+	index := newMemory(t)
+	for i := range index.providerVersions {
+		index.providerVersions[i].Standing.State = registry.Withdrawn
+	}
+	for _, o := range []Origins{nil, &origins{}} {
+		config := open(index)
+		config.Origins = o
+		if got := show(t, New(config), "GET", everyRoute[5]); got.status != 200 || got.body != `{"versions":{}}`+"\n" {
+			t.Errorf("with %v: %+v", o, got)
+		}
 	}
 }
 
@@ -265,10 +282,12 @@ func TestKeptSize(t *testing.T) {
 		}
 	}
 	large := newDocument([]byte(strings.Repeat("x", 1<<20)))
-	for _, a := range []answer{large, newDocument([]byte("small")), redirect{field{"Location", []string{"/v1"}}}, moduleArchive{"key", "query"},
-		&template{pieces: [][]byte{[]byte("one"), []byte("two")}, keys: []string{"key"}}} {
-		if size := a.size(); size < 3 || size > 1<<12 {
-			t.Errorf("%T has %d bytes", a, size)
+	for a, want := range map[answer]int{
+		large: len(large.packed), newDocument([]byte("small")): 5, moduleArchive{"key", "query"}: 8,
+		&template{pieces: [][]byte{[]byte("one"), []byte("two")[:3:3]}, keys: []string{"key"}}: 3 + 24 + 3 + 24 + 3 + 16,
+	} {
+		if size := a.size(); size > want+want/8+32 || size < want {
+			t.Errorf("%T has %d bytes, want %d", a, size, want)
 		}
 	}
 }
@@ -404,7 +423,7 @@ func FuzzMatches(f *testing.F) {
 
 // The documents that are written by hand are as encoding/json writes them.
 func TestWrittenByHand(t *testing.T) {
-	nasty := []string{"", "plain", `"quoted" \ back`, "<a href='x'>&amp;", "é\u2028\u2029\u0000\x1f\x7f\t\n\r\b\f", "\xff\xfe bad", "日本語 🙂", "/+=?&%"}
+	nasty := []string{"", "plain", `"quoted" \ back`, "<a href='x'>&amp;", "é\u2028\u2029\u0000\x1f\x7f\t\n\r\b\f", "\xff\xfe bad", "日本語 🙂", "/+=?&%", "\x01", `\`, "~"}
 	for i, s := range nasty {
 		checkByHand(t, s, nasty[(i+1)%len(nasty)], i)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -139,7 +138,6 @@ func mirrorTemplate(a registry.ProviderAddress, p registry.ProviderVersion) (*te
 	if len(served) == 0 {
 		return nil, registry.ErrNotFound
 	}
-	slices.SortFunc(served, func(a, b registry.Package) int { return strings.Compare(a.Platform.String(), b.Platform.String()) })
 	var t template
 	piece := []byte(`{"archives":{`)
 	for _, pkg := range served {
