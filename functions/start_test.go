@@ -18,9 +18,9 @@ import (
 
 const (
 	// maxStart is how much a function that reads may allocate before its main
-	// begins, which is in every cold start. Half of it is the clients of AWS and
-	// what Lambda and Go take; the parsers and keys of what publishes come on top.
-	maxStart = 13_000
+	// begins, which is in every cold start. The function fetch has the most, for it
+	// has an S3 client and the parsers of OpenPGP.
+	maxStart = 9_500
 
 	startTimeout = time.Minute
 )
