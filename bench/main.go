@@ -40,6 +40,8 @@ type settings struct {
 	larder    string // the binary of the node
 	functions string // the folder of the functions' binaries
 	peer      peer
+	scale     bool // compute what it costs on AWS and how far it goes, instead of measuring
+	write     bool // and renew the docs
 }
 
 // The doors by which the registry is asked.
@@ -73,6 +75,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if err != nil {
 		return err
 	}
+	if s.scale {
+		return printScale(s, out)
+	}
 	debug.SetGCPercent(400) // the clients' own garbage takes time from the servers
 	w, err := open(ctx, s)
 	if err == nil {
@@ -95,6 +100,8 @@ func parse(args []string, getenv func(string) string) (settings, error) {
 	flags.StringVar(&s.cache, "cache", ".cache/bench", "`folder` for everything that is written")
 	flags.StringVar(&s.larder, "larder", ".cache/bin/larder", "the larder `binary`")
 	flags.StringVar(&s.functions, "functions", ".cache/functions", "`folder` of the functions, and of the echo beside them")
+	flags.BoolVar(&s.scale, "scale", false, "measure nothing: print what it costs on AWS and how far it goes, computed from the last report")
+	flags.BoolVar(&s.write, "write", false, "with -scale: make the last report the one of the docs, and renew their tables")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}

@@ -1,6 +1,9 @@
 package scale
 
 import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
 	"math"
 	"time"
 )
@@ -8,14 +11,62 @@ import (
 // Times is the processor's time that answers take, by what is asked.
 type Times map[Kind]time.Duration
 
-// Measured is what `make bench` measured of the functions' binaries through the Lambda Runtime
-// API, without a delay of the table: on two shared cores of an AMD EPYC, on 22 November 2026.
-var Measured = Times{
-	Discovery:        128 * time.Microsecond,
-	ModuleVersions:   264 * time.Microsecond, // 100 versions
-	ModuleDownload:   228 * time.Microsecond,
-	ProviderVersions: 268 * time.Microsecond, // 400 versions, 12 platforms
-	ProviderDownload: 286 * time.Microsecond, // 12 platforms
+// Measurement is what `make bench` measured, with one client and without a delay of the table.
+type Measurement struct {
+	Machine   string
+	Commit    string
+	Functions Times // the binaries, through the Lambda Runtime API
+	Node      Times // one machine, through TLS
+}
+
+// MeasuredFile is the file that has the measurement from which the docs are computed.
+const MeasuredFile = "bench/internal/scale/measured.json"
+
+//go:embed measured.json
+var measured []byte
+
+// Measured is the measurement from which the docs are computed.
+func Measured() (Measurement, error) {
+	var m Measurement
+	if err := json.Unmarshal(measured, &m); err != nil {
+		return m, fmt.Errorf("%s: %w", MeasuredFile, err)
+	}
+	return m, m.Check()
+}
+
+// Answers are the kinds of requests that a registry answers.
+var Answers = []Kind{Discovery, ModuleVersions, ModuleDownload, ProviderVersions, ProviderDownload}
+
+// Check says which time is missing.
+func (m Measurement) Check() error {
+	for _, kind := range Answers {
+		if m.Functions[kind] <= 0 || m.Node[kind] <= 0 {
+			return fmt.Errorf("there is no time of %q", kind)
+		}
+	}
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler: the times are in microseconds.
+func (t Times) MarshalJSON() ([]byte, error) {
+	microseconds := map[Kind]int64{}
+	for kind, took := range t {
+		microseconds[kind] = took.Microseconds()
+	}
+	return json.Marshal(microseconds)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Times) UnmarshalJSON(text []byte) error {
+	var microseconds map[Kind]int64
+	if err := json.Unmarshal(text, &microseconds); err != nil {
+		return err
+	}
+	*t = Times{}
+	for kind, n := range microseconds {
+		(*t)[kind] = time.Duration(n) * time.Microsecond
+	}
+	return nil
 }
 
 // What is assumed, since nothing of it was measured on AWS.

@@ -27,7 +27,7 @@ func RenewAll(page string, tables map[string]string) (string, error) {
 	return page, nil
 }
 
-// Pages are the computed tables of the docs, by page and by name.
+// Pages are the computed tables of costs and limits in the docs, by page and by name.
 func Pages(counted Counted, cpu Times) (map[string]map[string]string, error) {
 	costs, err := Costs(counted, cpu)
 	if err != nil {

@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -105,6 +106,27 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestMeasurement(t *testing.T) {
+	times := Times{}
+	for n, kind := range Answers {
+		times[kind] = time.Duration(n+1) * time.Microsecond
+	}
+	m := Measurement{"a machine", "a commit", times, times}
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Measurement
+	if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, m) || m.Check() != nil {
+		t.Errorf("%s is read as %v, %v, %v", text, got, err, m.Check())
+	}
+	for _, missing := range []Measurement{{Functions: times}, {Node: times}, {Functions: times, Node: Times{Discovery: 1}}} {
+		if missing.Check() == nil {
+			t.Errorf("nothing is missing in %v", missing)
+		}
+	}
+}
+
 func TestInitBill(t *testing.T) {
 	cpu := Times{}
 	init := Init{Client: Terraform, Providers: 1, Modules: 1}
@@ -189,7 +211,11 @@ func TestRenew(t *testing.T) {
 
 // The pages have the tables that are computed.
 func TestTablesAreDocumented(t *testing.T) {
-	pages, err := Pages(counted(t), Measured)
+	m, err := Measured()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := Pages(counted(t), m.Functions)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,7 @@ import (
 
 // deployed is a deployment whose answers take 1 ms of computing and 5 of waiting.
 func deployed(change func(*Config)) (*world, *deployment) {
-	c := Nine
-	c.AWS.CPU = scale.Times{}
+	c := nine()
 	if change != nil {
 		change(&c)
 	}

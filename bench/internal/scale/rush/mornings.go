@@ -2,22 +2,16 @@ package rush
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	"github.com/larder-registry/larder/bench/internal/scale"
 )
 
-// onNode is the processor's time of one machine, as `make bench` measured it through TLS, where
-// and when scale.Measured was measured.
-var onNode = scale.Times{
-	scale.Discovery:        34 * time.Microsecond,
-	scale.ModuleVersions:   46 * time.Microsecond, // 100 versions
-	scale.ModuleDownload:   48 * time.Microsecond,
-	scale.ProviderVersions: 49 * time.Microsecond, // 400 versions, 12 platforms
-	scale.ProviderDownload: 87 * time.Microsecond, // 12 platforms
-
-	// Measured by hand, of `larder serve` on the same machine:
+// bucketOfNode is the processor's time that the bucket of one machine takes for an answer. It was
+// measured by hand, of `larder serve` on the machine of scale.Measured.
+var bucketOfNode = scale.Times{
 	scale.Sums:      460 * time.Microsecond,
 	scale.Sig:       460 * time.Microsecond,
 	scale.HeadFirst: 460 * time.Microsecond,
@@ -27,16 +21,21 @@ var onNode = scale.Times{
 
 // Nine is nine o'clock: 10,000 pipelines start within a minute. On AWS it is a deployment with
 // the settings of the templates, in an account with AWS's quotas.
-var Nine = Config{
-	Seed: 1, Pipelines: 10_000, Sources: 1, Within: time.Minute,
-	Travel: 10 * time.Millisecond, RunnerRate: 100e6, ArchiveSize: 50_000, PackageSize: 20_000_000,
-	AWS: AWS{
-		RequestRate: scale.RequestRate, RequestBurst: scale.RequestBurst, Concurrency: scale.Concurrency, Prefixes: 1,
-		ColdStart: 300 * time.Millisecond, FirstByte: 100 * time.Millisecond, CPU: scale.Measured,
-	},
-	Node: Node{
-		Cores: 2, CPU: onNode, Handshake: 480 * time.Microsecond, PerMegabyte: 1400 * time.Microsecond, LineRate: 1.25e9,
-	},
+func Nine(m scale.Measurement) Config {
+	onNode := scale.Times{}
+	maps.Copy(onNode, m.Node)
+	maps.Copy(onNode, bucketOfNode)
+	return Config{
+		Seed: 1, Pipelines: 10_000, Sources: 1, Within: time.Minute,
+		Travel: 10 * time.Millisecond, RunnerRate: 100e6, ArchiveSize: 50_000, PackageSize: 20_000_000,
+		AWS: AWS{
+			RequestRate: scale.RequestRate, RequestBurst: scale.RequestBurst, Concurrency: scale.Concurrency, Prefixes: 1,
+			ColdStart: 300 * time.Millisecond, FirstByte: 100 * time.Millisecond, CPU: m.Functions,
+		},
+		Node: Node{
+			Cores: 2, CPU: onNode, Handshake: 480 * time.Microsecond, PerMegabyte: 1400 * time.Microsecond, LineRate: 1.25e9,
+		},
+	}
 }
 
 // Morning is a simulation that is published.
@@ -46,9 +45,9 @@ type Morning struct {
 }
 
 // Mornings are those that docs/performance.md has.
-func Mornings() []Morning {
+func Mornings(m scale.Measurement) []Morning {
 	change := func(changes ...func(*Config)) Config {
-		c := Nine
+		c := Nine(m)
 		for _, change := range changes {
 			change(&c)
 		}
@@ -101,15 +100,15 @@ func Table(mornings []Morning) string {
 
 // Inputs are what the mornings are computed from, as rows of Markdown: each with where it is
 // from.
-func Inputs() string {
+func Inputs(m scale.Measurement) string {
 	times := func(t scale.Times) string {
 		var all []string
-		for _, kind := range []scale.Kind{scale.Discovery, scale.ModuleVersions, scale.ModuleDownload, scale.ProviderVersions, scale.ProviderDownload} {
+		for _, kind := range scale.Answers {
 			all = append(all, fmt.Sprint(t[kind].Microseconds()))
 		}
 		return strings.Join(all, ", ") + " µs"
 	}
-	c := Nine
+	c := Nine(m)
 	var b strings.Builder
 	b.WriteString("| what | figure | from |\n|---|---|---|\n")
 	for _, row := range [][3]string{
@@ -136,3 +135,14 @@ func Inputs() string {
 func part(some, all int) string { return fmt.Sprintf("%.3g %%", 100*float64(some)/float64(all)) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// Pages are all computed tables of the docs, by page and by name.
+func Pages(counted scale.Counted, m scale.Measurement) (map[string]map[string]string, error) {
+	pages, err := scale.Pages(counted, m.Functions)
+	if err != nil {
+		return nil, err
+	}
+	page := pages["docs/performance.md"]
+	page["mornings"], page["inputs"] = Table(Mornings(m)), Inputs(m)
+	return pages, nil
+}

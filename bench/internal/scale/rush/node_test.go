@@ -32,7 +32,7 @@ func TestShares(t *testing.T) {
 
 // oneMachine has one processor and answers in a millisecond.
 func oneMachine() (*world, *node) {
-	c := Nine
+	c := nine()
 	c.OneNode = true
 	c.Node = Node{
 		Cores: 1, Handshake: 2 * time.Millisecond, PerMegabyte: time.Millisecond, LineRate: 50e6,

@@ -9,11 +9,13 @@ import (
 	"github.com/larder-registry/larder/bench/internal/scale"
 )
 
+// nine is nine o'clock, if no answer takes time to compute.
+func nine() Config { return Nine(scale.Measurement{}) }
+
 // One pipeline alone waits only for what it asks.
 func TestOnePipeline(t *testing.T) {
-	c := Nine
+	c := nine()
 	c.Pipelines = 1
-	c.AWS.CPU = scale.Times{}
 	const (
 		asked   = 17 * 20 * time.Millisecond  // there and back
 		tables  = 16 * 5 * time.Millisecond   // all but discovery wait for the table
@@ -34,7 +36,7 @@ func TestOnePipeline(t *testing.T) {
 }
 
 func TestTheSameSeedGivesTheSame(t *testing.T) {
-	c := Nine
+	c := nine()
 	c.Pipelines = 500
 	one := c
 	one.OneNode, one.Sources = true, 7
@@ -75,9 +77,13 @@ func TestMorningsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := map[string]string{"inputs": Inputs()}
+	m, err := scale.Measured()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]string{"inputs": Inputs(m)}
 	if !testing.Short() {
-		tables["mornings"] = Table(Mornings())
+		tables["mornings"] = Table(Mornings(m))
 	}
 	if renewed, err := scale.RenewAll(string(text), tables); err != nil {
 		t.Errorf("%s: %v", page, err)
