@@ -15,7 +15,7 @@ func storedForm(tb testing.TB) []byte {
 	set := []registry.Platform{{OS: "linux", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"}}
 	data, err := EncodeListing(registry.Listing{
 		{Version: registrytest.Version(tb, "0.9.0-rc.1+b"), Revision: 123456789, Protocols: []string{"5.0"}, Platforms: set, Source: `https://example.com/,"versions":[`},
-		{Version: registrytest.Version(tb, "1.0.0"), Revision: 1, Standing: registry.Standing{State: registry.Deprecated, Message: `} use "2.0.0" \ é <b>`}},
+		{Version: registrytest.Version(tb, "1.0.0"), Revision: 1, Standing: registry.Standing{State: registry.Deprecated, Message: `use " or } and \ é <b>`}},
 		{Version: registrytest.Version(tb, "1.1.0"), Revision: 2, Platforms: set, Standing: registry.Standing{State: registry.Withdrawn}, Source: "https://example.com/b"},
 	})
 	if err != nil {
@@ -32,6 +32,7 @@ func TestScanListing(t *testing.T) {
 	}
 	for i := range len(whole) {
 		checkScan(t, []byte(whole[:i]))
+		checkScan(t, []byte(whole[:i]+whole[i+1:]))
 		for _, c := range `{}[]",:\0 x` {
 			checkScan(t, []byte(whole[:i]+string(c)+whole[i:]))
 			checkScan(t, []byte(whole[:i]+string(c)+whole[i+1:]))
