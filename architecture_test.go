@@ -82,7 +82,7 @@ var mayImport = map[string][]string{
 	"e2e":                       {},
 
 	// What a driver has for itself.
-	"pkg/catalog/dynamocatalog/internal": {},
+	"pkg/catalog/dynamocatalog/internal": {"internal/awssignature"},
 }
 
 // onlyIn says which rooms may import what of others, directly.
@@ -124,7 +124,7 @@ var mayLink = map[string][]string{
 // What several functions link.
 const (
 	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol internal/sizedlru internal/ttlcache"
-	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/dynamocatalog/internal/wire pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
+	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/dynamocatalog/internal/wire internal/awssignature pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
 	links   = "functions/internal/links pkg/blob/s3presign internal/awssignature"
 	bucket  = "functions/internal/bucket pkg/blob pkg/blob/s3blob internal/awserror"
 )

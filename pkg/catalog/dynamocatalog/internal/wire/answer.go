@@ -79,7 +79,7 @@ func (s *scanner) atEnd() bool { return s.space() == 0 && s.at == len(s.text) }
 
 // take skips a byte that is expected.
 func (s *scanner) take(c byte) bool {
-	if s.space() != c || s.at == len(s.text) {
+	if s.space() != c {
 		return false
 	}
 	s.at++

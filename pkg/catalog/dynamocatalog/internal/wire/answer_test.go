@@ -16,11 +16,13 @@ func TestDecode(t *testing.T) {
 	one := Item{Text("PK", "A"), Number("revision", 12), Bytes("data", []byte("larder"))}
 	const oneJSON = `{"PK":{"S":"A"},"revision":{"N":"12"},"data":{"B":"bGFyZGVy"}}`
 	for text, want := range map[string]answer{
-		`{}`:                       {},
-		` { } `:                    {},
-		`{"Item":` + oneJSON + `}`: {item: one},
-		`{"Item":null}`:            {},
-		`{"Item":{}}`:              {item: Item{}},
+		`{}`:                                  {},
+		` { } `:                               {},
+		`{"Item":` + oneJSON + `}`:            {item: one},
+		`{"Item":null}`:                       {},
+		`{"Count":9e+90}`:                     {},
+		"{\"Item\":{\"a\":{\"S\":\"\xff\"}}}": {item: Item{Text("a", "\ufffd")}},
+		`{"Item":{}}`:                         {item: Item{}},
 		`{"Attributes":` + oneJSON + `,"ConsumedCapacity":{"TableName":"t","CapacityUnits":0.5}}`:        {item: one},
 		`{"Count":1,"Items":[` + oneJSON + `],"ScannedCount":20}`:                                        {items: []Item{one}},
 		`{"Count":0,"Items":[],"ScannedCount":0,"LastEvaluatedKey":` + oneJSON + `}`:                     {last: one},
@@ -44,7 +46,8 @@ func TestDecode(t *testing.T) {
 	for _, text := range []string{
 		``, `null x`, `[]`, `"Item"`, `{`, `{}{}`, `{} x`, `{}` + "\x00", `{"Item"}`, `{"Item":}`, `{"Item":{}`, `{"Item":{},}`, `{Item:{}}`, `{"Item":[]}`, `{"Items":{}}`,
 		`{"Item":{"a":"b"}}`, `{"Item":{"a":{"S":1}}}`, `{"Item":{"a":{"S":"b"`, `{"Item":{"a":{"S":"b\`, `{"Item":{"a":{"S":"\x"}}}`, "{\"Item\":{\"a\":{\"S\":\"\n\"}}}",
-		`{"Item":{"a":{"S":"b","N":"1"}}}`, `{"Count":01}`, `{"Count":nul}`, `{"Count":}`, `{"x":[1 2]}`, `{"x":[1,]}`, `{"x":{"y" 1}}`, `{"x":tru}`, deep(maxDepth),
+		`{"Item":{"a":{"S":"b","N":"1"}}}`, `{"Count":01}`, `{"Count":nul}`, `{"Count":}`, `{"x":[1 2]}`, `{"x":[1,]}`, `{"x":{"y" 1}}`, `{"x":tru}`, `{"x":{"y":tru}}`, `{"x":[tru]}`, `{"x":[{"y":tru}]}`, deep(maxDepth),
+		`{"Items":[{"a":{"S":1}}]}`, `{"Responses":{"t":[{"a":{"S":1}}]}}`, `{"LastEvaluatedKey":{"a":{"S":1}}}`, `{"UnprocessedKeys":{"t":{"Keys":[{"a":{"S":1}}]}}}`,
 	} {
 		if got, err := decode(text); err == nil {
 			t.Errorf("decode(%.80q) = %+v, want an error", text, got)
@@ -227,4 +230,23 @@ func FuzzString(f *testing.F) {
 			t.Errorf("%q is written as %s: %v", text, quoted, err)
 		}
 	})
+}
+
+// TestAllocations bounds what a read allocates besides what net/http and the signature
+// take.
+func TestAllocations(t *testing.T) {
+	item := `{"PK":{"S":"P#acme/widget"},"SK":{"S":"LIST"},"revision":{"N":"400"},"chunks":{"N":"1"},"data":{"B":"` + strings.Repeat("bGFyZGVy", 200) + `"}}`
+	for text, most := range map[string]float64{`{"Item":` + item + `}`: 1, `{"Responses":{"t":[` + item + `,` + item + `]},"UnprocessedKeys":{}}`: 4} {
+		if n := testing.AllocsPerRun(100, func() {
+			if _, err := decode(text); err != nil {
+				t.Error(err)
+			}
+		}); n > most {
+			t.Errorf("decode(%.20s…) takes %v allocations, want up to %v", text, n, most)
+		}
+	}
+	get := Get{Table: "larder", Key: Item{Text("PK", "P#acme/widget"), Text("SK", "LIST")}}
+	if n := testing.AllocsPerRun(100, func() { encode(get) }); n > 3 {
+		t.Errorf("encode takes %v allocations, want up to 3", n)
+	}
 }

@@ -40,3 +40,11 @@ func domain(region string) string {
 	}
 	return "amazonaws.com"
 }
+
+// withoutPort is a host as it is sent and signed: without the scheme's own port.
+func withoutPort(u *url.URL) string {
+	if u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" {
+		return strings.TrimSuffix(u.Host, ":"+u.Port())
+	}
+	return u.Host
+}

@@ -528,11 +528,52 @@ func TestPause(t *testing.T) {
 			}
 		}
 	})
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 {
+			begin := time.Now()
+			if err := Pause(t.Context(), 100); err != nil || time.Since(begin) > maxBackoff {
+				t.Errorf("after 100 failures: %v, %s", err, time.Since(begin))
+			}
+		}
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for failures := range 3 {
 		if err := Pause(ctx, failures); !errors.Is(err, context.Canceled) {
 			t.Errorf("after %d failures: %v", failures, err)
+		}
+	}
+}
+
+// TestTimedOut has errors of attempts. If an attempt took too long, the next one costs more.
+func TestTimedOut(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{&brokenError{err: context.DeadlineExceeded}, true},
+		{&brokenError{err: &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}}, true},
+		{&brokenError{err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, false},
+		{&brokenError{err: io.ErrUnexpectedEOF}, false},
+		{&Error{Code: "RequestTimeout"}, false},
+	} {
+		if got := timedOut(tt.err); got != tt.want {
+			t.Errorf("timedOut(%v) = %t", tt.err, got)
+		}
+	}
+}
+
+// zeros is a body without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestLongAnswer has answers that do not say how long they are.
+func TestLongAnswer(t *testing.T) {
+	for length, want := range map[int64]error{maxAnswer: nil, maxAnswer + 1: errLong} {
+		text, err := read(&http.Response{ContentLength: -1, Body: io.NopCloser(io.LimitReader(zeros{}, length))})
+		if !errors.Is(err, want) || err == nil && len(text) != int(length) {
+			t.Errorf("an answer of %d bytes is read as %d, %v", length, len(text), err)
 		}
 	}
 }

@@ -167,6 +167,12 @@ func operations(table string) []operation {
 		query("query nothing", Query{Table: table, Condition: "PK = :partition", Values: Item{Text(":partition", "T")}}, dynamodb.QueryInput{
 			TableName: &table, KeyConditionExpression: aws.String("PK = :partition"), ExpressionAttributeValues: attributes{":partition": sdkText("T")},
 		}),
+		query("query no table", Query{Table: other, Condition: listed, Values: values}, dynamodb.QueryInput{TableName: &other, KeyConditionExpression: aws.String(listed), ExpressionAttributeValues: sdkValues}),
+		put("put into no table", Put{Table: other, Item: item("LIST")}, dynamodb.PutItemInput{TableName: &other, Item: sdkItem("LIST")}),
+		update("update in no table", Update{Table: other, Key: key("LIST"), Update: "SET used = :day", Values: day}, dynamodb.UpdateItemInput{
+			TableName: &other, Key: sdkKey("LIST"), UpdateExpression: aws.String("SET used = :day"), ExpressionAttributeValues: sdkDay,
+		}),
+		remove("delete in no table", Delete{Table: other, Key: key("LIST")}, dynamodb.DeleteItemInput{TableName: &other, Key: sdkKey("LIST")}),
 		{"scan", func(ctx context.Context, c *Client) ([]Item, bool, error) {
 			page, err := c.Scan(ctx, Scan{Table: table, Projection: "PK, SK, revision", Filter: "begins_with(PK, :day) OR attribute_exists(PK)", Values: day, After: key("A")})
 			return page.Items, page.Last != nil, err
@@ -293,7 +299,7 @@ func TestSameResults(t *testing.T) {
 		}
 		codes[want.code]++
 	}
-	want := map[string]int{"": len(byWire) - 7, "ConditionalCheckFailedException": 4, "TransactionCanceledException": 1, "ResourceNotFoundException": 1, "ValidationException": 1}
+	want := map[string]int{"": len(byWire) - 11, "ConditionalCheckFailedException": 4, "TransactionCanceledException": 1, "ResourceNotFoundException": 5, "ValidationException": 1}
 	if !reflect.DeepEqual(codes, want) {
 		t.Errorf("the errors are %v, want %v", codes, want)
 	}
@@ -326,6 +332,7 @@ func TestSameRequests(t *testing.T) {
 		"another":        {Region: "us-east-1", Credentials: session, Endpoint: "http://127.0.0.1:8000"},
 		"by its port":    {Region: "us-east-1", Credentials: key, Endpoint: "https://dynamodb.example.com:443/"},
 		"below a path":   {Region: "us-east-1", Credentials: key, Endpoint: "https://example.com/dynamodb"},
+		"below another":  {Region: "us-east-1", Credentials: key, Endpoint: "http://127.0.0.1:80/a%20b/~é+,"},
 	} {
 		for _, o := range operations("larder") {
 			t.Run(name+", "+o.name, func(t *testing.T) {

@@ -18,9 +18,6 @@ import (
 )
 
 const (
-	// service is DynamoDB's name in signatures.
-	service = "dynamodb"
-
 	// targetPrefix stands before the name of an operation.
 	targetPrefix = "DynamoDB_20120810."
 
@@ -40,9 +37,6 @@ func (c *Client) send(ctx context.Context, operation string, r request) (answer,
 	call.hash = hex.EncodeToString(hash[:])
 	cost := 0 // of the attempt
 	for attempt := 1; ; attempt++ {
-		if err := ctx.Err(); err != nil {
-			return answer{}, err
-		}
 		a, err := call.try(ctx)
 		switch {
 		case err == nil:
@@ -84,11 +78,7 @@ func (c *call) try(ctx context.Context) (answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	r, err := c.request(ctx, credentials)
-	if err != nil {
-		return answer{}, err
-	}
-	response, err := c.client.transport.RoundTrip(r)
+	response, err := c.client.transport.RoundTrip(c.request(ctx, credentials))
 	if err != nil {
 		return answer{}, c.broken(err)
 	}
@@ -121,10 +111,8 @@ var (
 )
 
 // request is the request of an attempt, with its signature.
-func (c *call) request(ctx context.Context, credentials aws.Credentials) (*http.Request, error) {
-	to := *c.client.endpoint // the signer changes it
+func (c *call) request(ctx context.Context, credentials aws.Credentials) *http.Request {
 	r := c.client.request.WithContext(ctx)
-	r.URL = &to
 	r.Header = http.Header{
 		"Accept-Encoding": acceptEncoding,
 		"Content-Type":    contentType,
@@ -135,10 +123,8 @@ func (c *call) request(ctx context.Context, credentials aws.Credentials) (*http.
 	r.Body, _ = r.GetBody()
 	r.ContentLength = int64(len(c.body))
 	c.skew, c.sent = time.Duration(c.client.skew.Load()), time.Now()
-	if err := c.client.signer.SignHTTP(ctx, credentials, r, c.hash, service, c.client.region, c.sent.Add(c.skew)); err != nil {
-		return nil, fmt.Errorf("DynamoDB %s: sign the request: %w", c.operation, err)
-	}
-	return r, nil
+	c.client.sign(r, credentials, c.hash, c.sent.Add(c.skew))
+	return r
 }
 
 // correctClock says whether a signature was refused because of the clock. Then the next
