@@ -94,7 +94,7 @@ var onlyIn = map[string][]string{
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
 	"github.com/klauspost/compress":                   {"pkg/archive"},
 	"github.com/hashicorp/golang-lru":                 {"internal/sizedlru"},
-	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test", "internal/oldertest"},
+	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test", "internal/oldertest", "bench"},
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog", "bench/internal/dataset"},
 	"github.com/go-jose/":                             {"pkg/identity"},
 	"golang.org/x/oauth2":                             {"pkg/identity"},

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -40,8 +41,10 @@ type settings struct {
 	larder    string // the binary of the node
 	functions string // the folder of the functions' binaries
 	peer      peer
-	scale     bool // compute what it costs on AWS and how far it goes, instead of measuring
-	write     bool // and renew the docs
+	scale     bool    // compute what it costs on AWS and how far it goes, instead of measuring
+	write     bool    // and renew the docs
+	versions  []int   // that nodes have whose start is measured
+	sizes     []int64 // of the packages that are published, in MiB
 }
 
 // The doors by which the registry is asked.
@@ -69,7 +72,18 @@ func main() {
 	}
 }
 
-// run measures what the arguments say, and prints it.
+// others are what is measured beside requests.
+var others = []struct {
+	name    string
+	measure func(context.Context, settings, io.Writer, *report) error
+}{
+	{"start-functions", measureFunctionStarts},
+	{"start-node", measureNodeStarts},
+	{"publish-small", measureSmall},
+	{"publish-large", measureLarge},
+}
+
+// run measures what the arguments say, prints it as it comes, and writes the report.
 func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
 	s, err := parse(args, getenv)
 	if err != nil {
@@ -78,12 +92,31 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if s.scale {
 		return printScale(s, out)
 	}
-	debug.SetGCPercent(400) // the clients' own garbage takes time from the servers
-	w, err := open(ctx, s)
-	if err == nil {
-		err = w.measure(ctx, out)
+	if err := os.MkdirAll(s.cache, 0o700); err != nil {
+		return err
 	}
-	return errors.Join(err, w.close())
+	debug.SetGCPercent(400) // the clients' own garbage takes time from the servers
+	r := newReport(s)
+	printMachine(out, r)
+	errs := []error{measureRequests(ctx, s, out, &r)}
+	measured := len(r.Rows) > 0
+	for _, other := range others {
+		if !rows.Matches(s.cells, other.name) || ctx.Err() != nil {
+			continue
+		}
+		measured = true
+		if err := other.measure(ctx, s, out, &r); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", other.name, err))
+		}
+	}
+	if err := errors.Join(append(errs, ctx.Err())...); !measured {
+		return cmp.Or(err, fmt.Errorf("nothing is called %q", s.cells))
+	}
+	path, err := r.write(s.cache)
+	if err == nil {
+		_, err = fmt.Fprintf(out, "\nAll figures: %s\n", path)
+	}
+	return errors.Join(append(errs, ctx.Err(), err)...)
 }
 
 // parse reads the flags, and the variables of the peer.
@@ -96,6 +129,8 @@ func parse(args []string, getenv func(string) string) (settings, error) {
 	delays := flags.String("delays", "0s 5ms", "`delays` of a call to the store")
 	flags.IntVar(&s.plan.Rounds, "rounds", 5, "`number` of turns that each has")
 	flags.DurationVar(&s.plan.Turn, "turn", 200*time.Millisecond, "how `long` a turn takes, about")
+	versions := flags.String("versions", "0 10000", "`numbers` of versions with which a node is started")
+	sizes := flags.String("sizes", "20 200", "`sizes` of the packages that are published, in MiB")
 	flags.IntVar(&s.packages, "packages", dataset.Packages, "`number` of packages in the catalog beside the large ones")
 	flags.StringVar(&s.cache, "cache", ".cache/bench", "`folder` for everything that is written")
 	flags.StringVar(&s.larder, "larder", ".cache/bin/larder", "the larder `binary`")
@@ -125,6 +160,20 @@ func parse(args []string, getenv func(string) string) (settings, error) {
 			errs = append(errs, fmt.Errorf("-delays: %q is not a delay", text))
 		}
 		s.delays = append(s.delays, delay)
+	}
+	for text := range strings.FieldsSeq(*versions) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			errs = append(errs, fmt.Errorf("-versions: %q is not a number of versions", text))
+		}
+		s.versions = append(s.versions, n)
+	}
+	for text := range strings.FieldsSeq(*sizes) {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 1 {
+			errs = append(errs, fmt.Errorf("-sizes: %q is not a size in MiB", text))
+		}
+		s.sizes = append(s.sizes, n)
 	}
 	if s.plan.Rounds < 1 || s.plan.Turn <= 0 || s.packages < 2 {
 		errs = append(errs, errors.New("-rounds and -turn must be more than 0, and -packages more than 1"))

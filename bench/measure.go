@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,35 +14,33 @@ import (
 	"github.com/larder-registry/larder/bench/internal/rows"
 )
 
-// measure measures all that is chosen, prints it as it comes, and writes the report.
-func (w *world) measure(ctx context.Context, out io.Writer) error {
-	report := newReport(w.settings)
-	printMachine(out, report)
-	var errs []error
-	for _, r := range rows.All(w.settings.packages) {
-		if !rows.Matches(w.settings.cells, r.Name) {
-			continue
+// measureRequests measures the requests that are chosen, if any are.
+func measureRequests(ctx context.Context, s settings, out io.Writer, r *report) (err error) {
+	var chosen []rows.Row
+	for _, row := range rows.All(s.packages) {
+		if rows.Matches(s.cells, row.Name) {
+			chosen = append(chosen, row)
 		}
-		row, err := w.measureRow(ctx, r)
-		if err != nil {
-			return err
-		}
-		report.Rows = append(report.Rows, row)
-		printRow(out, row)
-		errs = append(errs, row.check())
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if len(chosen) == 0 {
+		return nil
 	}
-	if len(report.Rows) == 0 {
-		return fmt.Errorf("no row is called %q", w.settings.cells)
-	}
-	path, err := report.write(w.settings.cache)
+	w, err := open(ctx, s)
+	defer func() { err = errors.Join(err, w.close()) }()
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nAll figures: %s\n", path)
-	return errors.Join(append(errs, err)...)
+	var errs []error
+	for _, one := range chosen {
+		row, err := w.measureRow(ctx, one)
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		r.Rows = append(r.Rows, row)
+		printRow(out, row)
+		errs = append(errs, row.check())
+	}
+	return errors.Join(errs...)
 }
 
 func (w *world) measureRow(ctx context.Context, r rows.Row) (row reportRow, err error) {

@@ -20,6 +20,9 @@ type report struct {
 	Rounds  int
 	Turn    string
 	Rows    []reportRow
+
+	FunctionStarts, NodeStarts []start
+	Published                  []published
 }
 
 // machine is on what it was measured.

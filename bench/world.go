@@ -45,9 +45,6 @@ const tokens = 100
 // open starts everything and fills it. The caller calls close, also after an error.
 func open(ctx context.Context, s settings) (*world, error) {
 	w := &world{settings: s, lambdas: map[string]*lambdadoor.Function{}}
-	if err := os.MkdirAll(s.cache, 0o700); err != nil {
-		return w, err
-	}
 	var err error
 	if w.folder, err = os.MkdirTemp(s.cache, "run-"); err != nil {
 		return w, err
@@ -176,6 +173,8 @@ func (w *world) control(ctx context.Context, method, path, body string) ([]byte,
 // node is a running "larder serve".
 type node struct {
 	command *exec.Cmd
+	ended   chan struct{} // closed when it has ended
+	status  error         // once it has
 	folder  string
 	server  load.Server
 }
@@ -183,7 +182,7 @@ type node struct {
 // startNode starts a node that has the data, and makes a token.
 func (w *world) startNode(ctx context.Context) (err error) {
 	folder := filepath.Join(w.folder, "data")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
 	if err := copyFile(filepath.Join(w.folder, servers.CatalogFile), filepath.Join(folder, servers.CatalogFile)); err != nil {
@@ -204,13 +203,17 @@ func runNode(ctx context.Context, larder, folder string) (*node, error) {
 		return nil, err
 	}
 	defer log.Close()
-	n := &node{folder: folder, command: exec.CommandContext(ctx, larder, "serve")}
+	n := &node{folder: folder, command: exec.CommandContext(ctx, larder, "serve"), ended: make(chan struct{})}
 	n.command.Env = n.env("LARDER_ADDR=127.0.0.1:0", "LARDER_S3_ADDR=127.0.0.1:0", "LARDER_AUTH=required")
 	n.command.Stdout, n.command.Stderr = log, log
 	if err := n.command.Start(); err != nil {
 		return nil, err
 	}
-	host, err := n.waitForHost(ctx)
+	go func() {
+		n.status = n.command.Wait()
+		close(n.ended)
+	}()
+	host, err := n.waitForHost()
 	if err != nil {
 		said, _ := os.ReadFile(log.Name())
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, said[max(0, len(said)-2000):]), n.stop())
@@ -233,19 +236,23 @@ func (n *node) env(more ...string) []string {
 const startTimeout = 5 * time.Minute
 
 // waitForHost waits for the file that a node writes when it serves.
-func (n *node) waitForHost(ctx context.Context) (string, error) {
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(time.Millisecond) {
-		env, err := os.ReadFile(filepath.Join(n.folder, "env"))
-		if err != nil {
-			continue
-		}
+func (n *node) waitForHost() (string, error) {
+	deadline := time.After(startTimeout)
+	for {
+		env, _ := os.ReadFile(filepath.Join(n.folder, "env")) // it is not there yet
 		for line := range strings.Lines(string(env)) {
 			if _, host, ok := strings.Cut(line, "export LARDER_HOST="); ok {
 				return strings.Trim(strings.TrimSpace(host), `'"`), nil
 			}
 		}
+		select {
+		case <-n.ended:
+			return "", fmt.Errorf("the node has ended: %w", n.status)
+		case <-deadline:
+			return "", errors.New("the node does not serve")
+		case <-time.After(time.Millisecond):
+		}
 	}
-	return "", errors.New("the node does not serve")
 }
 
 // larder runs a command of the node, and returns what it prints.
@@ -263,10 +270,11 @@ func (n *node) larder(ctx context.Context, larder string, args ...string) (strin
 
 // stop asks the node to end, and waits for that.
 func (n *node) stop() error {
-	if err := n.command.Process.Signal(os.Interrupt); err != nil {
+	if err := n.command.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	return n.command.Wait()
+	<-n.ended
+	return n.status
 }
 
 func copyFile(from, to string) error {
