@@ -82,6 +82,9 @@ func TestNodeSends(t *testing.T) {
 	if refused.status != unavailable || other.status != ok {
 		t.Errorf("it answers %v and %v", *refused, *other)
 	}
+	if r := n.result; r.BucketRequests != 4 || r.Throttled != 1 || r.Requests != 0 {
+		t.Errorf("it counts %+v", r)
+	}
 }
 
 func TestNodeRefuses(t *testing.T) {
