@@ -20,7 +20,7 @@ const (
 	// maxStart is how much a function that reads may allocate before its main
 	// begins, which is in every cold start. The function fetch has the most, for it
 	// has an S3 client and the parsers of OpenPGP.
-	maxStart = 9_500
+	maxStart = 5_900
 
 	startTimeout = time.Minute
 )

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -94,8 +95,11 @@ func errorResponse(err error) response {
 	return answer
 }
 
-// plainHost is a hostname as clients send it, perhaps with a port.
-var plainHost = regexp.MustCompile(`^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$`)
+// plainHost is a hostname as clients send it, perhaps with a port. It is compiled when it is
+// first needed: that takes more time than all else at a function's start.
+var plainHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$`)
+})
 
 // unauthorized says why a person has no good token, and what to do. Terraform prints it
 // as it is when it cannot download a module.
@@ -110,7 +114,7 @@ func (h *handler) unauthorized(host string, err error) error {
 
 func (h *handler) howToAuthenticate(host string) string {
 	host = strings.ToLower(host)
-	if !plainHost.MatchString(host) {
+	if !plainHost().MatchString(host) {
 		return "give one for its hostname in a credentials block of the CLI configuration"
 	}
 	advice := fmt.Sprintf("give one in a credentials %q block of the CLI configuration", host)
