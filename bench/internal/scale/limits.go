@@ -114,13 +114,3 @@ func percent(part float64) string {
 	}
 	return short(100*part) + " %"
 }
-
-// First is the limit that a growing load reaches first, and how many times the load that is.
-func First(l Load, limits []Limit) (first Limit, times float64) {
-	for n, limit := range limits {
-		if reached := limit.Most / limit.Used(l); n == 0 || reached < times {
-			first, times = limit, reached
-		}
-	}
-	return first, times
-}
