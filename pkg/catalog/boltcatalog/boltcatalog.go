@@ -67,12 +67,13 @@ type Catalog struct {
 	db     *bbolt.DB
 	tokens *Access // or nil
 	recent recent[[]byte]
+	puts   *puts
 }
 
 var _ catalog.Index = (*Catalog)(nil)
 
 // WithTokens is the same catalog, where lookups find the tokens of a.
-func (c *Catalog) WithTokens(a *Access) *Catalog { return &Catalog{c.db, a, c.recent} }
+func (c *Catalog) WithTokens(a *Access) *Catalog { return &Catalog{c.db, a, c.recent, c.puts} }
 
 // Listing implements [catalog.Catalog].
 func (c *Catalog) Listing(ctx context.Context, a registry.Address, lookup *access.Lookup) (catalog.Snapshot[*registry.Listing], error) {
@@ -151,7 +152,7 @@ var errUpToDate = errors.New("a state of this revision or a higher one is stored
 func (c *Catalog) Put(ctx context.Context, s registry.State) error {
 	err := ctx.Err()
 	if err == nil {
-		err = c.db.Update(func(tx *bbolt.Tx) error { return store(tx.Bucket(itemsBucket), s) })
+		err = c.puts.store(s)
 	}
 	if err != nil && !errors.Is(err, errUpToDate) {
 		return fmt.Errorf("write version %s of %s to the catalog: %w", s.Subject().Version, layout.Partition(s.Subject().Address), err)

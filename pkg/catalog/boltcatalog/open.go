@@ -55,7 +55,7 @@ func open(path string, verify func(*bbolt.Tx) error) (*Catalog, error) {
 }
 
 func newCatalog(db *bbolt.DB) *Catalog {
-	return &Catalog{db: db, recent: newRecent[[]byte](recentItems)}
+	return &Catalog{db: db, recent: newRecent[[]byte](recentItems), puts: &puts{db: db}}
 }
 
 // Close waits for transactions and closes the file.
