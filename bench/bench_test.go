@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/larder-registry/larder/bench/internal/measure"
@@ -122,5 +123,56 @@ func TestFormat(t *testing.T) {
 		if got := short(v); got != want {
 			t.Errorf("short(%v) = %s, want %s", v, got, want)
 		}
+	}
+}
+
+// TestPeerObjects checks where the data of a peer lies, and how much of it there is.
+func TestPeerObjects(t *testing.T) {
+	objects := map[string]string{}
+	peerObjects(2)(func(key, content string) { objects[key] = content })
+	for key, want := range map[string]string{
+		"providers/acme/signing-keys.json":                                                                  `"key_id":"1D6323CC463AD7FC"`,
+		"providers/acme/small/terraform-provider-small_1.0.3_SHA256SUMS":                                    "  terraform-provider-small_1.0.3_linux_amd64.zip\n",
+		"providers/acme/small/terraform-provider-small_1.0.3_SHA256SUMS.sig":                                "signature",
+		"providers/acme/small/terraform-provider-small_1.0.3_linux_amd64.zip":                               "",
+		"mirror/providers/registry.example.com/acme/medium/terraform-provider-medium_4.9.9_windows_386.zip": "",
+		"mirror/providers/registry.example.com/acme/signing-keys.json":                                      `"key_id":"1D6323CC463AD7FC"`,
+		"modules/acme/larger/aws/acme-larger-aws-100.9.9.tar.gz":                                            "",
+		"providers/team-00/service-0000/terraform-provider-service-0000_1.0.0_linux_amd64.zip":              "",
+		"modules/team-00/service-0000/aws/team-00-service-0000-aws-1.0.0.tar.gz":                            "",
+	} {
+		if got, ok := objects[key]; !ok || !strings.Contains(got, want) {
+			t.Errorf("%s is %.200q, %t, want %q in it", key, got, ok, want)
+		}
+	}
+	const want = 10*7 + 400*14 + 1000*16 + 400*14 + 7 + 5 + 100 + 1000 + 10_000 + 1 + 3
+	if len(objects) != want {
+		t.Errorf("there are %d objects, want %d", len(objects), want)
+	}
+}
+
+// TestFillPeer writes to a server that takes everything.
+func TestFillPeer(t *testing.T) {
+	var taken sync.Map
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		taken.Store(r.Method+" "+r.URL.Path, true)
+	}))
+	t.Cleanup(server.Close)
+	two := func(put func(key, content string)) {
+		put("a/b", "content")
+		put("c", "")
+	}
+	getenv := func(name string) string { return map[string]string{"PEER_S3": server.URL + "/peer"}[name] }
+	var out bytes.Buffer
+	if err := fillPeer(t.Context(), two, getenv, &out); err != nil || out.String() != "2 objects are in the bucket peer\n" {
+		t.Errorf("it says %q: %v", out.String(), err)
+	}
+	for _, want := range []string{"PUT /peer/a/b", "PUT /peer/c"} {
+		if _, ok := taken.Load(want); !ok {
+			t.Errorf("there was no request %s", want)
+		}
+	}
+	if err := run(t.Context(), []string{"-fill-peer"}, func(string) string { return "" }, &out); err == nil || !strings.Contains(err.Error(), "PEER_S3 is") {
+		t.Errorf("without PEER_S3: %v", err)
 	}
 }

@@ -43,6 +43,7 @@ type settings struct {
 	peer      peer
 	scale     bool    // compute what it costs on AWS and how far it goes, instead of measuring
 	write     bool    // and renew the docs
+	fillPeer  bool    // write the data for the peer, instead of measuring
 	versions  []int   // that nodes have whose start is measured
 	sizes     []int64 // of the packages that are published, in MiB
 }
@@ -92,6 +93,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if s.scale {
 		return printScale(s, out)
 	}
+	if s.fillPeer {
+		return fillPeer(ctx, peerObjects(s.packages), getenv, out)
+	}
 	if err := os.MkdirAll(s.cache, 0o700); err != nil {
 		return err
 	}
@@ -135,6 +139,7 @@ func parse(args []string, getenv func(string) string) (settings, error) {
 	flags.StringVar(&s.cache, "cache", ".cache/bench", "`folder` for everything that is written")
 	flags.StringVar(&s.larder, "larder", ".cache/bin/larder", "the larder `binary`")
 	flags.StringVar(&s.functions, "functions", ".cache/functions", "`folder` of the functions, and of the echo beside them")
+	flags.BoolVar(&s.fillPeer, "fill-peer", false, "measure nothing: write the data to the bucket in PEER_S3, as boring-registry keeps it")
 	flags.BoolVar(&s.scale, "scale", false, "measure nothing: print what it costs on AWS and how far it goes, computed from the last report")
 	flags.BoolVar(&s.write, "write", false, "with -scale: make the last report the one of the docs, and renew their tables")
 	if err := flags.Parse(args); err != nil {
