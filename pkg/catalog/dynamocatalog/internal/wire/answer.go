@@ -20,31 +20,32 @@ type answer struct {
 	rest  []Item // keys that DynamoDB did not get to
 }
 
-// decode reads the JSON of an answer.
-func decode(text string) (a answer, err error) {
+// promised has the member that every answer to an operation has, if there is one. What lacks
+// it was not said by DynamoDB, and must not pass for an answer that nothing was found.
+var promised = map[string]string{"BatchGetItem": "Responses", "Query": "Items", "Scan": "Items"}
+
+// decode reads the JSON of an operation's answer.
+func decode(operation, text string) (a answer, err error) {
 	s := scanner{text: text}
-	err = s.object(func(name string) (err error) {
-		switch name {
-		case "Item", "Attributes":
-			a.item, err = s.item()
-		case "Items":
-			a.items, err = s.items()
-		case "LastEvaluatedKey":
-			a.last, err = s.item()
-		case "Responses":
-			err = s.object(func(string) error { a.items, err = s.items(); return err })
-		case "UnprocessedKeys":
-			err = s.object(func(string) error { a.rest, err = s.keys(); return err })
-		default:
-			err = s.skip()
-		}
-		return err
-	})
+	missing := promised[operation]
+	if s.space() != '{' { // no null, as there may be inside
+		err = errJSON
+	} else {
+		err = s.object(func(name string) error {
+			if name == missing {
+				missing = ""
+			}
+			return s.member(name, &a)
+		})
+	}
 	if err == nil && !s.atEnd() {
 		err = errJSON
 	}
 	if err != nil {
 		return answer{}, fmt.Errorf("the answer's JSON at byte %d of %d: %w", s.at, len(text), err)
+	}
+	if missing != "" {
+		return answer{}, fmt.Errorf("the answer is not DynamoDB's, since it has no %s: %.200q", missing, text)
 	}
 	return a, nil
 }
@@ -118,6 +119,25 @@ func (s *scanner) object(member func(name string) error) error {
 		}
 		return member(name)
 	})
+}
+
+// member reads a member of an answer.
+func (s *scanner) member(name string, a *answer) (err error) {
+	switch name {
+	case "Item", "Attributes":
+		a.item, err = s.item()
+	case "Items":
+		a.items, err = s.items()
+	case "LastEvaluatedKey":
+		a.last, err = s.item()
+	case "Responses":
+		err = s.object(func(string) error { a.items, err = s.items(); return err })
+	case "UnprocessedKeys":
+		err = s.object(func(string) error { a.rest, err = s.keys(); return err })
+	default:
+		err = s.skip()
+	}
+	return err
 }
 
 // string reads a string. Most strings are their own JSON; the others are left to

@@ -33,24 +33,47 @@ func TestDecode(t *testing.T) {
 		`{"Item":{"a\u0062":{"S":""}}}`:                                                                  {item: Item{Text("ab", "")}},
 		`{"Item":{"a":{"BOOL":true},"b":{"NULL":true},"c":{"L":[{"S":"x"}]},"d":{"M":{"e":{"N":"1"}}}}}`: {item: Item{}},
 	} {
-		if got, err := decode(text); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := decode("", text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("decode(%s) = %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 	deep := func(levels int) string {
 		return `{"x":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}`
 	}
-	if _, err := decode(deep(maxDepth - 1)); err != nil {
+	if _, err := decode("", deep(maxDepth-1)); err != nil {
 		t.Errorf("%d levels: %v", maxDepth, err)
 	}
 	for _, text := range []string{
-		``, `null x`, `[]`, `"Item"`, `{`, `{}{}`, `{} x`, `{}` + "\x00", `{"Item"}`, `{"Item":}`, `{"Item":{}`, `{"Item":{},}`, `{Item:{}}`, `{"Item":[]}`, `{"Items":{}}`,
+		``, `null`, `null x`, `[]`, `"Item"`, `{`, `{}{}`, `{} x`, `{}` + "\x00", `{"Item"}`, `{"Item":}`, `{"Item":{}`, `{"Item":{},}`, `{Item:{}}`, `{"Item":[]}`, `{"Items":{}}`,
 		`{"Item":{"a":"b"}}`, `{"Item":{"a":{"S":1}}}`, `{"Item":{"a":{"S":"b"`, `{"Item":{"a":{"S":"b\`, `{"Item":{"a":{"S":"\x"}}}`, "{\"Item\":{\"a\":{\"S\":\"\n\"}}}",
 		`{"Item":{"a":{"S":"b","N":"1"}}}`, `{"Count":01}`, `{"Count":nul}`, `{"Count":}`, `{"x":[1 2]}`, `{"x":[1,]}`, `{"x":{"y" 1}}`, `{"x":tru}`, `{"x":{"y":tru}}`, `{"x":[tru]}`, `{"x":[{"y":tru}]}`, deep(maxDepth),
 		`{"Items":[{"a":{"S":1}}]}`, `{"Responses":{"t":[{"a":{"S":1}}]}}`, `{"LastEvaluatedKey":{"a":{"S":1}}}`, `{"UnprocessedKeys":{"t":{"Keys":[{"a":{"S":1}}]}}}`,
 	} {
-		if got, err := decode(text); err == nil {
+		if got, err := decode("", text); err == nil {
 			t.Errorf("decode(%.80q) = %+v, want an error", text, got)
+		}
+	}
+}
+
+// What a proxy says in JSON must not pass for DynamoDB's answer that there is nothing.
+func TestDecodeOtherAnswers(t *testing.T) {
+	for operation, empty := range map[string]string{
+		"BatchGetItem": `{"Responses":{},"UnprocessedKeys":{}}`,
+		"Query":        `{"Items":[],"Count":0,"ScannedCount":0}`,
+		"Scan":         `{"Items":[],"Count":0,"ScannedCount":0}`,
+		"GetItem":      `{}`,
+		"PutItem":      `{}`,
+	} {
+		if got, err := decode(operation, empty); err != nil || !reflect.DeepEqual(got, answer{}) {
+			t.Errorf("%s: decode(%s) = %+v, %v", operation, empty, got, err)
+		}
+		if empty == `{}` {
+			continue
+		}
+		for _, text := range []string{`{}`, `{"message":"try again"}`, `{"Item":{}}`} {
+			if got, err := decode(operation, text); err == nil || !strings.Contains(err.Error(), "is not DynamoDB's") {
+				t.Errorf("%s: decode(%s) = %+v, %v, want that it is not DynamoDB's", operation, text, got, err)
+			}
 		}
 	}
 }
@@ -70,7 +93,7 @@ func FuzzDecode(f *testing.F) {
 		if strings.Count(text, "[")+strings.Count(text, "{") > maxDepth {
 			return
 		}
-		_, err := decode(text)
+		_, err := decode("", text)
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.UseNumber()
 		var tree any
@@ -86,8 +109,9 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(marshalErr)
 		}
 		want, ok := refer(tree)
+		ok = ok && tree != nil
 		for _, document := range []string{string(document), indented.String()} {
-			got, err := decode(document)
+			got, err := decode("", document)
 			if ok != (err == nil) || ok && !reflect.DeepEqual(byName(got), want) {
 				t.Fatalf("decode(%s) = %+v, %v; by encoding/json: %+v, %t", document, got, err, want, ok)
 			}
@@ -238,7 +262,7 @@ func TestAllocations(t *testing.T) {
 	item := `{"PK":{"S":"P#acme/widget"},"SK":{"S":"LIST"},"revision":{"N":"400"},"chunks":{"N":"1"},"data":{"B":"` + strings.Repeat("bGFyZGVy", 200) + `"}}`
 	for text, most := range map[string]float64{`{"Item":` + item + `}`: 1, `{"Responses":{"t":[` + item + `,` + item + `]},"UnprocessedKeys":{}}`: 4} {
 		if n := testing.AllocsPerRun(100, func() {
-			if _, err := decode(text); err != nil {
+			if _, err := decode("", text); err != nil {
 				t.Error(err)
 			}
 		}); n > most {

@@ -19,6 +19,9 @@ var partitions = []struct{ prefix, domain string }{
 
 // endpoint is the URL that requests go to: one that is given, or else Amazon's for a region.
 func endpoint(given, region string) (*url.URL, error) {
+	if !isRegion(region) {
+		return nil, fmt.Errorf("the region %q of DynamoDB is not a name such as eu-central-1", region)
+	}
 	if given == "" {
 		return &url.URL{Scheme: "https", Host: "dynamodb." + region + "." + domain(region), Path: "/"}, nil
 	}
@@ -29,7 +32,18 @@ func endpoint(given, region string) (*url.URL, error) {
 	if u.Path == "" {
 		u.Path = "/"
 	}
+	u.RawQuery, u.ForceQuery, u.Fragment = "", false, "" // the SDK leaves them out, too
 	return u, nil
+}
+
+// isRegion says whether a name can be a label of a host name, which is made of it, and a
+// part of a signature.
+func isRegion(name string) bool {
+	const most = 63
+	isOther := func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-'
+	}
+	return name != "" && len(name) <= most && !strings.ContainsFunc(name, isOther) && strings.Trim(name, "-") == name
 }
 
 func domain(region string) string {

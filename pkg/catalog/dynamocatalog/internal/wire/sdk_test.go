@@ -316,7 +316,7 @@ func (r *recorder) RoundTrip(request *http.Request) (response *http.Response, er
 	if r.body, err = io.ReadAll(request.Body); err != nil {
 		return nil, err
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"Items":[],"Responses":{}}`))}, nil
 }
 
 // TestSameRequests compares what both clients send: where, with the same meaning, and with
@@ -432,6 +432,26 @@ func TestEndpoints(t *testing.T) {
 		want, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(t.Context(), dynamodb.EndpointParameters{Region: &region}.WithDefaults())
 		if err != nil || strings.TrimSuffix(got.String(), "/") != want.URI.String() {
 			t.Errorf("%s is at %s, want %s, %v", region, got, want.URI.String(), err)
+		}
+	}
+	for given, want := range map[string]string{
+		"http://127.0.0.1:8000": "http://127.0.0.1:8000/", "https://example.com/a/b": "https://example.com/a/b", "http://[::1]:8000/": "http://[::1]:8000/",
+		"http://example.com?a=b": "http://example.com/", "http://example.com/?": "http://example.com/", "http://example.com/#a": "http://example.com/",
+	} {
+		if got, err := endpoint(given, "us-east-1"); err != nil || got.String() != want {
+			t.Errorf("%s is %v, %v, want %s", given, got, err, want)
+		}
+	}
+	for _, bad := range []string{"", "a b", "eu.central", "-eu", "eu-", "a/b", "é", strings.Repeat("a", 64)} {
+		for _, given := range []string{"", "http://127.0.0.1:8000"} {
+			if _, err := New(Config{Region: bad, Credentials: aws.AnonymousCredentials{}, Endpoint: given}); err == nil || !strings.Contains(err.Error(), "is not a name such as") {
+				t.Errorf("region %q, endpoint %q: %v", bad, given, err)
+			}
+		}
+	}
+	for _, good := range []string{"local", "garage", "US-EAST-1", "0", strings.Repeat("a", 63)} {
+		if _, err := New(Config{Region: good, Credentials: aws.AnonymousCredentials{}}); err != nil {
+			t.Errorf("region %q: %v", good, err)
 		}
 	}
 	for _, bad := range []string{"example.com", "ftp://example.com", "http://", "http://a b", "://"} {

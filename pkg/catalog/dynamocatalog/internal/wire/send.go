@@ -92,7 +92,7 @@ func (c *call) try(ctx context.Context) (answer, error) {
 		}
 		return answer{}, failure(c.operation, response.StatusCode, response.Header, text)
 	}
-	a, err := decode(text)
+	a, err := decode(c.operation, text)
 	if err != nil {
 		return answer{}, c.broken(err)
 	}

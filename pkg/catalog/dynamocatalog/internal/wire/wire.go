@@ -14,7 +14,8 @@
 // is sent again
 //
 //   - if there is no answer, but not if the endpoint's name does not exist;
-//   - if the answer is cut off, is not JSON, or does not have the CRC32 that it says;
+//   - if the answer is cut off, is not JSON, lacks what every answer to the operation has,
+//     or does not have the CRC32 that it says;
 //   - if DynamoDB answers 500, 502, 503 or 504, or that there are too many requests;
 //   - once more, with DynamoDB's time, if the signature is refused, and the answer's Date
 //     and the clock differ by more than four minutes.
