@@ -116,11 +116,9 @@ func (c *Catalog) value(ctx context.Context, key string) (value []byte, err erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	err = catalogFile.guard(func() error {
-		return c.db.View(func(tx *bbolt.Tx) (err error) {
-			value, err = c.recent.get(tx, itemsBucket, key, copied, registry.ErrNotFound)
-			return err
-		})
+	err = view(c.db, func(tx *bbolt.Tx) (err error) {
+		value, err = c.recent.get(tx, itemsBucket, key, copied, registry.ErrNotFound)
+		return err
 	})
 	return value, err
 }

@@ -45,7 +45,7 @@ func (fix correction) failed(err error) error {
 func (c *Catalog) correct(ctx context.Context, fix correction) error {
 	err := ctx.Err()
 	if err == nil {
-		err = c.db.Update(func(tx *bbolt.Tx) error { return fix.apply(tx.Bucket(itemsBucket)) })
+		err = update(c.db, func(tx *bbolt.Tx) error { return fix.apply(tx.Bucket(itemsBucket)) })
 	}
 	if err != nil {
 		return fix.failed(err)

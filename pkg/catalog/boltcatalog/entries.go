@@ -41,7 +41,7 @@ func (c *Catalog) contents(ctx context.Context, at layout.Cursor) (contents layo
 	if err := ctx.Err(); err != nil {
 		return contents, err
 	}
-	err = c.db.View(func(tx *bbolt.Tx) error {
+	err = view(c.db, func(tx *bbolt.Tx) error {
 		contents = collect(tx.Bucket(itemsBucket).Cursor(), at)
 		return nil
 	})

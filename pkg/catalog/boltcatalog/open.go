@@ -113,6 +113,17 @@ func (k kind) guard(call func() error) (err error) {
 	return call()
 }
 
+// view is a transaction of the catalog in which a damaged page is an error: the file may not
+// have been read as a whole yet.
+func view(db *bbolt.DB, read func(*bbolt.Tx) error) error {
+	return catalogFile.guard(func() error { return db.View(read) })
+}
+
+// update is view for a transaction that writes.
+func update(db *bbolt.DB, change func(*bbolt.Tx) error) error {
+	return catalogFile.guard(func() error { return db.Update(change) })
+}
+
 // prepare makes an empty file one of this kind, and checks every other file.
 func (k kind) prepare(db *bbolt.DB, verify func(*bbolt.Tx) error) error {
 	empty, err := isEmpty(db)

@@ -64,7 +64,7 @@ func (p *puts) write() {
 // fails for another one.
 func (p *puts) writeGroup(group []*put) {
 	results := make([]error, len(group))
-	err := p.update(func(tx *bbolt.Tx) error {
+	err := update(p.db, func(tx *bbolt.Tx) error {
 		changed := false
 		for i, put := range group {
 			results[i] = store(tx.Bucket(itemsBucket), put.state)
@@ -88,9 +88,4 @@ func (p *puts) writeGroup(group []*put) {
 			p.writeGroup(group[i : i+1])
 		}
 	}
-}
-
-// update is a transaction in which a damaged page is an error: others wait for its end.
-func (p *puts) update(do func(*bbolt.Tx) error) error {
-	return catalogFile.guard(func() error { return p.db.Update(do) })
 }

@@ -19,11 +19,9 @@ const checkedAtOnce = 1000
 func (c *Catalog) Check(ctx context.Context) error {
 	for _, b := range catalogFile.buckets {
 		for last := []byte(nil); ; {
-			err := catalogFile.guard(func() error {
-				return c.db.View(func(tx *bbolt.Tx) (err error) {
-					last, err = catalogFile.verifyItems(tx.Bucket(b.name), b.valid, last, checkedAtOnce)
-					return err
-				})
+			err := view(c.db, func(tx *bbolt.Tx) (err error) {
+				last, err = catalogFile.verifyItems(tx.Bucket(b.name), b.valid, last, checkedAtOnce)
+				return err
 			})
 			if err != nil {
 				return fmt.Errorf("catalog %s: %w", c.db.Path(), err)
@@ -44,7 +42,7 @@ var runKey = []byte("last run")
 
 // LastRun is the ID of the last run that used the catalog, or "".
 func (c *Catalog) LastRun() (id string, err error) {
-	err = c.db.View(func(tx *bbolt.Tx) error {
+	err = view(c.db, func(tx *bbolt.Tx) error {
 		id = string(tx.Bucket(metaBucket).Get(runKey))
 		return nil
 	})
@@ -56,7 +54,7 @@ func (c *Catalog) LastRun() (id string, err error) {
 
 // SetLastRun sets the ID of the last run.
 func (c *Catalog) SetLastRun(id string) error {
-	err := c.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(runKey, []byte(id)) })
+	err := update(c.db, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(runKey, []byte(id)) })
 	if err != nil {
 		return fmt.Errorf("write the last run to the catalog: %w", err)
 	}

@@ -2,6 +2,7 @@ package boltcatalog_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
 	"go.etcd.io/bbolt"
@@ -70,6 +72,51 @@ func TestCheckReadsAll(t *testing.T) {
 		}
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A page that is damaged is an error of what reads it, also before Check has found it. It
+// never takes the process down.
+func TestUseDamaged(t *testing.T) {
+	whole, err := os.ReadFile(filled(t, 60, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := catalogtest.Provider(widget, 60, 5)[30]
+	failed := map[string]int{}
+	for at := 2 * os.Getpagesize(); at < len(whole); at += os.Getpagesize() {
+		for _, damaged := range [][]byte{bytes.Repeat([]byte{0xA5}, 64), make([]byte, 16), {0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 255, 255}} {
+			file, path := bytes.Clone(whole), filepath.Join(t.TempDir(), "catalog.db")
+			copy(file[at:], damaged)
+			if err := os.WriteFile(path, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c, err := boltcatalog.OpenUnread(path)
+			if err != nil {
+				failed["open"]++
+				continue
+			}
+			for name, use := range map[string]func() error{
+				"read":    func() error { _, err := catalog.Listing(t.Context(), c, widget); return err },
+				"walk":    func() error { _, errs, _ := walked(t, c, ""); return errors.Join(errs...) },
+				"put":     func() error { return c.Put(t.Context(), &version) },
+				"correct": func() error { return c.Remove(t.Context(), version.Subject(), catalog.Seen{State: 1, Listed: 1}) },
+				"run":     func() error { _, err := c.LastRun(); return errors.Join(err, c.SetLastRun("one")) },
+				"check":   func() error { return c.Check(t.Context()) },
+			} {
+				if err := use(); err != nil && strings.Contains(err.Error(), "the catalog is damaged") {
+					failed[name]++
+				}
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, name := range []string{"read", "walk", "put", "correct", "check"} {
+		if failed[name] == 0 {
+			t.Errorf("%s: no damage was noticed", name)
 		}
 	}
 }
