@@ -95,6 +95,7 @@ var onlyIn = map[string][]string{
 	"github.com/klauspost/compress":                   {"pkg/archive"},
 	"github.com/hashicorp/golang-lru":                 {"internal/sizedlru"},
 	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test", "internal/oldertest", "bench"},
+	"github.com/versity/versitygw/embedgw":            {"internal/s3test"},
 	"go.etcd.io/bbolt":                                {"pkg/catalog/boltcatalog", "bench/internal/dataset"},
 	"github.com/go-jose/":                             {"pkg/identity"},
 	"golang.org/x/oauth2":                             {"pkg/identity"},
