@@ -14,14 +14,25 @@ import (
 // a version of it exists.
 func (i *Inbox) Uploads(ctx context.Context, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		for newest, err := range i.NewestUploads(ctx, after) {
+			if !yield(newest.Key, err) {
+				return
+			}
+		}
+	}
+}
+
+// NewestUploads yields the newest version under each of the keys that [Inbox.Uploads] yields.
+func (i *Inbox) NewestUploads(ctx context.Context, after string) iter.Seq2[blob.Object, error] {
+	return func(yield func(blob.Object, error) bool) {
 		for _, folder := range Folders {
 			var last string
 			for object, err := range i.config.Bucket.Versions(ctx, folder, after) {
 				if err != nil {
-					yield("", fmt.Errorf("list the inbox: %w", err))
+					yield(blob.Object{}, fmt.Errorf("list the inbox: %w", err))
 					return
 				}
-				if object.Key != last && !yield(object.Key, nil) {
+				if object.Key != last && !yield(object, nil) {
 					return
 				}
 				last = object.Key
@@ -39,6 +50,19 @@ func (i *Inbox) Waiting(ctx context.Context, key string) ([]blob.Object, error) 
 	if err != nil {
 		return nil, err
 	}
+	return i.waitingAfter(ctx, key, last)
+}
+
+// WaitingAfter is Waiting for a walk that knows the newest version under the key and the last
+// outcome. It sends no request if that is the outcome of this version, and a final one.
+func (i *Inbox) WaitingAfter(ctx context.Context, newest blob.Object, last Outcome) ([]blob.Object, error) {
+	if newest.Version == last.Version && !last.MayChange() {
+		return nil, nil
+	}
+	return i.waitingAfter(ctx, newest.Key, last)
+}
+
+func (i *Inbox) waitingAfter(ctx context.Context, key string, last Outcome) ([]blob.Object, error) {
 	var waiting []blob.Object
 	for object, err := range i.config.Bucket.Versions(ctx, key, "") {
 		if err != nil {

@@ -68,11 +68,16 @@ func (w *Walks) Reconcile(ctx context.Context, after string, until time.Time, mi
 		after = ""
 	}
 	var failed failures
-	for key, err := range w.inbox.Uploads(ctx, after) {
+	for newest, err := range w.inbox.NewestUploads(ctx, after) {
 		if err != nil {
 			return "", err
 		}
-		waiting, err := w.inbox.Waiting(ctx, key)
+		key := newest.Key
+		last, err := w.inbox.LastOutcome(ctx, key)
+		var waiting []blob.Object
+		if err == nil {
+			waiting, err = w.inbox.WaitingAfter(ctx, newest, last)
+		}
 		if err != nil {
 			w.logger.ErrorContext(ctx, "it is not known what became of an upload; the next reconcile looks again", "key", key, "error", err)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -71,11 +73,11 @@ func (w *Walks) isCurrent(ctx context.Context, last registry.ParsedRecordKey, li
 // different. If the version cannot be signed, that is an error, and the catalog still gets
 // the rest.
 func (w *Walks) rebuild(ctx context.Context, last registry.ParsedRecordKey, listings *listings) (changed bool, err error) {
+	s, err := w.log.FromRecords(ctx, last)
+	if err != nil {
+		return false, err
+	}
 	for range maxCorrections {
-		s, err := w.log.FromRecords(ctx, last)
-		if err != nil {
-			return false, err
-		}
 		var unsigned error
 		if s, ok := s.(*registry.ProviderVersion); ok {
 			if unsigned = w.log.Sign(ctx, s); unsigned != nil && !versionlog.IsOfVersion(unsigned) {
@@ -86,8 +88,16 @@ func (w *Walks) rebuild(ctx context.Context, last registry.ParsedRecordKey, list
 		if err != nil || len(problems) == 0 {
 			return false, errors.Join(unsigned, err)
 		}
-		err = w.replace(ctx, s, seen)
 		listings.forget()
+		// The catalog may be ahead of the records that were read: somebody publishes.
+		was := s.Listed().Revision
+		if err := w.log.CatchUp(ctx, s); err != nil {
+			return false, errors.Join(unsigned, err)
+		}
+		if s.Listed().Revision > was {
+			continue
+		}
+		err = w.replace(ctx, s, seen)
 		if !errors.Is(err, catalog.ErrChanged) {
 			return err == nil, errors.Join(unsigned, err)
 		}
@@ -99,6 +109,7 @@ func (w *Walks) rebuild(ctx context.Context, last registry.ParsedRecordKey, list
 // without records.
 func (w *Walks) strays(ctx context.Context, after string, do func(catalog.Entry, *Step) error) Walk {
 	return func(yield func(Step, error) bool) {
+		recorded := recorded{bucket: w.bucket}
 		for entry, err := range w.index.Entries(ctx, after) {
 			if entry.Cursor == "" {
 				yield(Step{}, fmt.Errorf("list the catalog: %w", err))
@@ -106,7 +117,10 @@ func (w *Walks) strays(ctx context.Context, after string, do func(catalog.Entry,
 			}
 			step := Step{After: entry.Cursor, Subject: entry.Subject.String()}
 			if err == nil { // else the item cannot be read
-				err = w.ifStray(ctx, entry.Subject, func() error { return do(entry, &step) })
+				var isRecorded bool
+				if isRecorded, err = recorded.has(ctx, entry.Subject); !isRecorded && err == nil {
+					err = do(entry, &step)
+				}
 			}
 			if !yield(step, err) || ctx.Err() != nil {
 				return
@@ -115,12 +129,38 @@ func (w *Walks) strays(ctx context.Context, after string, do func(catalog.Entry,
 	}
 }
 
-func (w *Walks) ifStray(ctx context.Context, version registry.Subject, do func() error) error {
-	recorded, err := blob.IsAny(ctx, w.bucket, version.LogPrefix())
-	if recorded || err != nil {
-		return err
+// listPage is how many keys a bucket lists in one request.
+const listPage = 1000
+
+// recorded knows which versions have records. The versions of a module or a provider follow
+// one another in the catalog, so one request tells about many of them.
+type recorded struct {
+	bucket  blob.Bucket
+	address registry.Address
+	logs    map[string]bool // of the address
+}
+
+// has says whether a version has any record. It says no only after a new list.
+func (r *recorded) has(ctx context.Context, version registry.Subject) (bool, error) {
+	log := version.LogPrefix()
+	if r.address != version.Address {
+		r.address, r.logs = version.Address, map[string]bool{}
 	}
-	return do()
+	if r.logs[log] {
+		return true, nil
+	}
+	listed := 0
+	for object, err := range r.bucket.List(ctx, path.Dir(path.Dir(log))+"/", log) {
+		if err != nil {
+			return false, err
+		}
+		r.logs[log] = r.logs[log] || strings.HasPrefix(object.Key, log)
+		r.logs[path.Dir(object.Key)+"/"] = true
+		if listed++; listed == listPage {
+			break
+		}
+	}
+	return r.logs[log], nil
 }
 
 func (w *Walks) remove(ctx context.Context, e catalog.Entry) error {

@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -80,15 +81,15 @@ func (v verification) version(ctx context.Context, last registry.ParsedRecordKey
 
 // compareCalmly notes the differences that stay.
 func (v verification) compareCalmly(ctx context.Context, last registry.ParsedRecordKey, listings *listings, step *Step) (s registry.State, err error) {
+	if s, err = v.log.FromRecords(ctx, last); err != nil {
+		return nil, err
+	}
 	for look := range maxLooks {
 		if look > 0 {
 			listings.forget()
-			if err := sleep(ctx, lookAgain); err != nil {
+			if err := cmp.Or(sleep(ctx, lookAgain), v.log.CatchUp(ctx, s)); err != nil {
 				return nil, err
 			}
-		}
-		if s, err = v.log.FromRecords(ctx, last); err != nil {
-			return nil, err
 		}
 		if _, step.Problems, err = v.compare(ctx, s, listings); err != nil {
 			return nil, err
@@ -234,13 +235,14 @@ func noteEndingSignature(s *registry.ProviderVersion, signature []byte, step *St
 // that it is published is what is published.
 func (v verification) uploads(ctx context.Context, after string) Walk {
 	return func(yield func(Step, error) bool) {
-		for key, err := range v.inbox.Uploads(ctx, after) {
+		states := states{log: v.log}
+		for newest, err := range v.inbox.NewestUploads(ctx, after) {
 			if err != nil {
 				yield(Step{}, err)
 				return
 			}
-			step := Step{After: key, Subject: "upload " + key}
-			err = v.upload(ctx, key, &step)
+			step := Step{After: newest.Key, Subject: "upload " + newest.Key}
+			err = v.upload(ctx, newest, &states, &step)
 			if !yield(step, err) || ctx.Err() != nil {
 				return
 			}
@@ -248,12 +250,12 @@ func (v verification) uploads(ctx context.Context, after string) Walk {
 	}
 }
 
-func (v verification) upload(ctx context.Context, key string, step *Step) error {
-	last, err := v.inbox.LastOutcome(ctx, key)
+func (v verification) upload(ctx context.Context, newest blob.Object, states *states, step *Step) error {
+	last, err := v.inbox.LastOutcome(ctx, newest.Key)
 	if err != nil {
 		return err
 	}
-	waiting, err := v.inbox.Waiting(ctx, key)
+	waiting, err := v.inbox.WaitingAfter(ctx, newest, last)
 	if err != nil {
 		return err
 	}
@@ -265,7 +267,10 @@ func (v verification) upload(ctx context.Context, key string, step *Step) error 
 	if last.Status != inbox.Published {
 		return nil
 	}
-	published, err := v.isPublished(ctx, last)
+	published, err := v.isPublished(ctx, last, states)
+	if err == nil && !published && states.forget() { // it may have been published since
+		published, err = v.isPublished(ctx, last, states)
+	}
 	if err == nil && !published {
 		step.addProblem("Its outcome is that it is published, and what is published is something else.")
 	}
@@ -273,7 +278,7 @@ func (v verification) upload(ctx context.Context, key string, step *Step) error 
 }
 
 // isPublished says whether the upload of an outcome is what is published.
-func (v verification) isPublished(ctx context.Context, o inbox.Outcome) (bool, error) {
+func (v verification) isPublished(ctx context.Context, o inbox.Outcome, states *states) (bool, error) {
 	u, err := inbox.ParseKey(o.Key)
 	if err != nil {
 		return false, nil
@@ -286,8 +291,8 @@ func (v verification) isPublished(ctx context.Context, o inbox.Outcome) (bool, e
 	case inbox.AuthorKeys:
 		return v.holdsUpload(ctx, u.Namespace, o)
 	}
-	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
-	if err := v.log.Load(ctx, s); err != nil {
+	s, err := states.of(ctx, u.Provider, u.Version)
+	if err != nil {
 		return false, err
 	}
 	switch u.Kind {
@@ -301,6 +306,33 @@ func (v verification) isPublished(ctx context.Context, o inbox.Outcome) (bool, e
 	default:
 		return s.Release != nil && s.Release.Signature == o.SHA256, nil
 	}
+}
+
+// states keeps the last state of a provider version: its uploads follow one another in the
+// inbox.
+type states struct {
+	log  *versionlog.Log
+	last *registry.ProviderVersion // nil if there is none
+	kept bool                      // last was read for an earlier upload
+}
+
+// forget makes the next call of of read the state, and says whether the last one was kept.
+func (s *states) forget() bool {
+	s.last = nil
+	return s.kept
+}
+
+// of returns the state of a provider version.
+func (s *states) of(ctx context.Context, a registry.ProviderAddress, version registry.Version) (*registry.ProviderVersion, error) {
+	if s.kept = s.last != nil && s.last.Address == a && s.last.Version == version; s.kept {
+		return s.last, nil
+	}
+	read := &registry.ProviderVersion{Address: a, Version: version}
+	if err := s.log.Load(ctx, read); err != nil {
+		return nil, err
+	}
+	s.last = read
+	return read, nil
 }
 
 // holdsUpload says whether the keys of an upload were accepted. If the upload was deleted,

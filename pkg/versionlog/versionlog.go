@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync/atomic"
 
 	"github.com/larder-registry/larder/pkg/blob"
@@ -68,7 +69,12 @@ func (l *Log) Put(ctx context.Context, s registry.State) error {
 
 // CatchUp applies the records that the state does not have yet.
 func (l *Log) CatchUp(ctx context.Context, s registry.State) error {
-	for {
+	return l.catchUpTo(ctx, s, math.MaxInt)
+}
+
+// catchUpTo applies the records that the state does not have yet, until it has a revision.
+func (l *Log) catchUpTo(ctx context.Context, s registry.State, revision int) error {
+	for s.Listed().Revision < revision {
 		r, err := l.Record(ctx, s.NextRecordKey())
 		if errors.Is(err, registry.ErrNotFound) {
 			return nil
@@ -80,6 +86,7 @@ func (l *Log) CatchUp(ctx context.Context, s registry.State) error {
 			return recordsError{err}
 		}
 	}
+	return nil
 }
 
 // Record reads a record.
@@ -124,10 +131,11 @@ func (l *Log) Extend(ctx context.Context, s registry.State, next func() (*regist
 	return fmt.Errorf("record %s: others were first %d times", s.NextRecordKey(), maxAttempts)
 }
 
-// FromRecords returns the state of a version from its records alone.
+// FromRecords returns the state of a version from its records alone, up to the last one that
+// a list had. [Log.CatchUp] applies those that were written since.
 func (l *Log) FromRecords(ctx context.Context, last registry.ParsedRecordKey) (registry.State, error) {
 	s := last.New()
-	if err := l.CatchUp(ctx, s); err != nil {
+	if err := l.catchUpTo(ctx, s, last.Sequence); err != nil {
 		return nil, err
 	}
 	if have := s.Listed().Revision; have < last.Sequence {
