@@ -77,7 +77,7 @@ var mayImport = map[string][]string{
 	"internal/check":            {"pkg/", "internal/check/", "internal/awsconfig", "internal/awserror", "internal/hostname", "internal/printable", "internal/size"},
 	"internal/transfer":         {"pkg/", "internal/transfer/", "internal/awsconfig", "internal/contextio", "internal/printable", "internal/progress", "internal/size"},
 	"cmd/larder":                {"pkg/", "internal/"},
-	"bench":                     {"pkg/", "bench/internal/", "internal/assembly/clients", "internal/lambdaenv"},
+	"bench":                     {"pkg/", "bench/internal/", "internal/assembly/clients", "internal/assembly/publishing", "internal/lambdaenv", "internal/node/disk"},
 	"bench/internal/scale":      {"bench/internal/scale"},
 	"e2e":                       {},
 

@@ -88,7 +88,8 @@ func TestParse(t *testing.T) {
 		{[]string{"-doors", "window"}, "", `-doors: there is no door "window"`},
 		{[]string{"-clients", "1 0"}, "", `-clients: "0" is not a number of clients`},
 		{[]string{"-delays", "5"}, "", `-delays: "5" is not a delay`},
-		{[]string{"-rounds", "0"}, "", "-rounds and -turn must be more than 0"},
+		{[]string{"-rounds", "0"}, "", "-rounds, -turn and -walked must be more than 0"},
+		{[]string{"-walked", "0"}, "", "-rounds, -turn and -walked must be more than 0"},
 		{nil, "127.0.0.1:1", "PEER is \"127.0.0.1:1\""},
 		{nil, "http://127.0.0.1:1", ""},
 	} {

@@ -46,6 +46,7 @@ type settings struct {
 	fillPeer  bool    // write the data for the peer, instead of measuring
 	versions  []int   // that nodes have whose start is measured
 	sizes     []int64 // of the packages that are published, in MiB
+	walked    int     // how many versions walks walk over
 }
 
 // The doors by which the registry is asked.
@@ -82,6 +83,8 @@ var others = []struct {
 	{"start-node", measureNodeStarts},
 	{"publish-small", measureSmall},
 	{"publish-large", measureLarge},
+	{"hashing", measureHashing},
+	{"walks", measureWalks},
 }
 
 // run measures what the arguments say, prints it as it comes, and writes the report.
@@ -132,9 +135,10 @@ func parse(args []string, getenv func(string) string) (settings, error) {
 	clients := flags.String("clients", "1 16", "`numbers` of clients")
 	delays := flags.String("delays", "0s 5ms", "`delays` of a call to the store")
 	flags.IntVar(&s.plan.Rounds, "rounds", 5, "`number` of turns that each has")
-	flags.DurationVar(&s.plan.Turn, "turn", 200*time.Millisecond, "how `long` a turn takes, about")
+	flags.DurationVar(&s.plan.Turn, "turn", 150*time.Millisecond, "how `long` a turn takes, about")
 	versions := flags.String("versions", "0 10000", "`numbers` of versions with which a node is started")
-	sizes := flags.String("sizes", "20 200", "`sizes` of the packages that are published, in MiB")
+	sizes := flags.String("sizes", "20 200 1024", "`sizes` of the packages that are published, in MiB")
+	flags.IntVar(&s.walked, "walked", 2000, "`number` of versions that reindex and verify walk over")
 	flags.IntVar(&s.packages, "packages", dataset.Packages, "`number` of packages in the catalog beside the large ones")
 	flags.StringVar(&s.cache, "cache", ".cache/bench", "`folder` for everything that is written")
 	flags.StringVar(&s.larder, "larder", ".cache/bin/larder", "the larder `binary`")
@@ -180,8 +184,8 @@ func parse(args []string, getenv func(string) string) (settings, error) {
 		}
 		s.sizes = append(s.sizes, n)
 	}
-	if s.plan.Rounds < 1 || s.plan.Turn <= 0 || s.packages < 2 {
-		errs = append(errs, errors.New("-rounds and -turn must be more than 0, and -packages more than 1"))
+	if s.plan.Rounds < 1 || s.plan.Turn <= 0 || s.packages < 2 || s.walked < 1 {
+		errs = append(errs, errors.New("-rounds, -turn and -walked must be more than 0, and -packages more than 1"))
 	}
 	if err := rows.CheckPatterns(s.cells); err != nil {
 		errs = append(errs, fmt.Errorf("-cells: %w", err))

@@ -2,10 +2,9 @@ package main
 
 import (
 	"archive/zip"
-	"bufio"
+	"cmp"
 	"compress/flate"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -23,7 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/larder-registry/larder/bench/internal/measure"
-	"golang.org/x/mod/sumdb/dirhash"
+	"github.com/larder-registry/larder/internal/node/disk"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -31,10 +30,10 @@ import (
 type published struct {
 	What      string
 	PerSecond measure.Spread `json:",omitzero"` // packages
-	Upload    float64        `json:",omitzero"` // MB/s until the bucket has it
-	Publish   float64        `json:",omitzero"` // MB/s from then on, until it is published
-	Hashing   float64        `json:",omitzero"` // MB/s of sha256 and then h1, which is the floor
-	ToFloor   float64        `json:",omitzero"` // Publish by Hashing
+	Upload    measure.Spread `json:",omitzero"` // MB/s until the bucket has it
+	Publish   measure.Spread `json:",omitzero"` // MB/s from then on, until it is published
+	Floor     measure.Spread // synced files per second, or MB/s of sha256 and then h1
+	ToFloor   measure.Spread // PerSecond or Publish, by Floor of the same turn
 	Memory    int64          `json:",omitzero"` // the peak of the node, in bytes
 }
 
@@ -58,14 +57,7 @@ func openUploader(ctx context.Context, s settings) (u uploader, closeNode func()
 	if err != nil {
 		return u, nil, errors.Join(err, os.RemoveAll(folder))
 	}
-	env, err := os.ReadFile(filepath.Join(n.folder, "env"))
-	values := map[string]string{}
-	for line := range strings.Lines(string(env)) {
-		if assignment, ok := strings.CutPrefix(line, "export "); ok {
-			name, value, _ := strings.Cut(strings.TrimSpace(assignment), "=")
-			values[name] = strings.Trim(value, `'"`)
-		}
-	}
+	values, err := n.readEnv()
 	u = uploader{node: n, bucket: values["LARDER_BUCKET"], client: s3.New(s3.Options{
 		Region: values["AWS_REGION"], BaseEndpoint: aws.String(values["AWS_ENDPOINT_URL_S3"]), UsePathStyle: true,
 		Credentials: credentials.NewStaticCredentialsProvider(values["AWS_ACCESS_KEY_ID"], values["AWS_SECRET_ACCESS_KEY"], ""),
@@ -135,39 +127,62 @@ const (
 // uploaders is how many upload at a time.
 var uploaders = []int{1, 14}
 
-// measureSmall publishes small packages, by one uploader and by several, by turns.
+// measureSmall publishes small packages, by one uploader and by several, by turns. As many
+// files, each synced to the disk, are the floor.
 func measureSmall(ctx context.Context, s settings, out io.Writer, r *report) (err error) {
 	u, closeNode, err := openUploader(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeNode()) }()
-	rates, number := map[int][]float64{}, 0
+	rates, floors, ratios, number := map[int][]float64{}, map[int][]float64{}, map[int][]float64{}, 0
 	for range smallTurns {
 		for _, count := range uploaders {
+			floor, err := syncFiles(ctx, filepath.Dir(u.node.folder), count)
+			if err != nil {
+				return err
+			}
 			rate, err := u.publishSmall(ctx, count, &number)
 			if err != nil {
 				return err
 			}
-			rates[count] = append(rates[count], rate)
+			rates[count], floors[count], ratios[count] = append(rates[count], rate), append(floors[count], floor), append(ratios[count], rate/floor)
 		}
 	}
-	fmt.Fprintf(out, "\nsmall packages, each a version of its own, until they are published (publish-small)\n")
+	fmt.Fprintf(out, "\nsmall packages, each a version of its own, until they are published; the floor is to write\nas many files, each synced to the disk (publish-small)\n")
+	fmt.Fprintf(out, "  %-14s %-24s %-24s %s\n", "", "published a second", "synced a second", "× floor")
 	for _, count := range uploaders {
-		p := published{What: fmt.Sprintf("%d at a time", count), PerSecond: measure.SpreadOf(rates[count])}
+		p := published{
+			What: fmt.Sprintf("%d at a time", count), PerSecond: measure.SpreadOf(rates[count]),
+			Floor: measure.SpreadOf(floors[count]), ToFloor: measure.SpreadOf(ratios[count]),
+		}
 		r.Published = append(r.Published, p)
-		fmt.Fprintf(out, "  %-26s %s a second\n", p.What, formatSpread(p.PerSecond))
+		fmt.Fprintf(out, "  %-14s %-24s %-24s %s\n", p.What, formatSpread(p.PerSecond), formatSpread(p.Floor), formatSpread(p.ToFloor))
 	}
 	return nil
 }
 
-// publishSmall publishes a turn, and returns how many packages a second that was.
-func (u uploader) publishSmall(ctx context.Context, count int, number *int) (float64, error) {
-	var next atomic.Int64
-	first := *number
-	*number += smallPackages
-	all, ctx := errgroup.WithContext(ctx)
+// syncFiles writes a turn of files by several writers, each file synced to the disk, and returns
+// how many files a second that was.
+func syncFiles(ctx context.Context, folder string, count int) (float64, error) {
+	content := make([]byte, 500) // a small package has about as many
 	begin := time.Now()
+	err := byTurns(ctx, count, func(_ context.Context, n int) error {
+		file, err := os.CreateTemp(folder, "synced-")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(file.Name())
+		_, err = file.Write(content)
+		return errors.Join(err, file.Sync(), file.Close())
+	})
+	return smallPackages / time.Since(begin).Seconds(), err
+}
+
+// byTurns does something for each package of a turn, several at a time.
+func byTurns(ctx context.Context, count int, do func(ctx context.Context, n int) error) error {
+	var next atomic.Int64
+	all, ctx := errgroup.WithContext(ctx)
 	for range count {
 		all.Go(func() error {
 			for {
@@ -175,20 +190,52 @@ func (u uploader) publishSmall(ctx context.Context, count int, number *int) (flo
 				if n >= smallPackages {
 					return nil
 				}
-				version := fmt.Sprintf("1.%d.0", first+n)
-				var body strings.Builder
-				if err := smallPackage(&body, version); err != nil {
-					return err
-				}
-				if _, _, err := u.publish(ctx, packageKey(version), strings.NewReader(body.String())); err != nil {
+				if err := cmp.Or(ctx.Err(), do(ctx, n)); err != nil {
 					return err
 				}
 			}
 		})
 	}
-	err := all.Wait()
+	return all.Wait()
+}
+
+// publishSmall publishes a turn, and returns how many packages a second that was.
+func (u uploader) publishSmall(ctx context.Context, count int, number *int) (float64, error) {
+	first := *number
+	*number += smallPackages
+	begin := time.Now()
+	err := byTurns(ctx, count, func(ctx context.Context, n int) error {
+		version := fmt.Sprintf("1.%d.0", first+n)
+		var body strings.Builder
+		if err := smallPackage(&body, version); err != nil {
+			return err
+		}
+		_, _, err := u.publish(ctx, packageKey(version), strings.NewReader(body.String()))
+		return err
+	})
 	return smallPackages / time.Since(begin).Seconds(), err
 }
+
+const (
+	// hugePackage is the size, in MiB, from which a package is published only on a disk with
+	// enough room, and in fewer turns.
+	hugePackage = 1024
+
+	// roomForHuge is how many bytes of the disk must be free for that.
+	roomForHuge = 8 << 30
+)
+
+// largeTurns is how often a package of a size in MiB is published.
+func largeTurns(size int64) int {
+	if size >= hugePackage {
+		return 2
+	}
+	return 5
+}
+
+// hasRoom says if a disk with so many free bytes has room for the turns of a package of a size
+// in MiB.
+func hasRoom(size, free int64) bool { return size < hugePackage || free >= roomForHuge }
 
 // measureLarge publishes packages of several sizes, one after the other.
 func measureLarge(ctx context.Context, s settings, out io.Writer, r *report) (err error) {
@@ -197,65 +244,62 @@ func measureLarge(ctx context.Context, s settings, out io.Writer, r *report) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, closeNode()) }()
-	fmt.Fprintf(out, "\nlarge packages; the floor is sha256 and then h1 of the same bytes, in one process (publish-large)\n")
-	fmt.Fprintf(out, "  %-14s %12s %12s %12s %9s %12s\n", "", "upload MB/s", "publish MB/s", "floor MB/s", "× floor", "peak memory")
+	fmt.Fprintf(out, "\nlarge packages; the floor is sha256 and then h1 of the same bytes, in one thread (publish-large)\n")
+	fmt.Fprintf(out, "  %-9s %-18s %-18s %-18s %-18s %s\n", "", "upload MB/s", "publish MB/s", "floor MB/s", "× floor", "peak memory")
 	for n, size := range s.sizes {
-		p, err := u.publishLarge(ctx, fmt.Sprintf("2.%d.0", n), size<<20)
+		if room, err := disk.Of(s.cache); err != nil {
+			return err
+		} else if !hasRoom(size, room.Free) {
+			fmt.Fprintf(out, "  %-9s skipped: the disk has %d GiB free, and %d GiB are needed\n", fmt.Sprintf("%d MiB", size), room.Free>>30, roomForHuge>>30)
+			continue
+		}
+		p, err := u.publishLarge(ctx, 2+n, size<<20, largeTurns(size))
 		if err != nil {
 			return err
 		}
 		r.Published = append(r.Published, p)
-		fmt.Fprintf(out, "  %-14s %12s %12s %12s %9s %9d MB\n", p.What, short(p.Upload), short(p.Publish), short(p.Hashing), short(p.ToFloor), p.Memory/1e6)
+		fmt.Fprintf(out, "  %-9s %-18s %-18s %-18s %-18s %d MB\n", p.What, formatSpread(p.Upload), formatSpread(p.Publish), formatSpread(p.Floor), formatSpread(p.ToFloor), p.Memory/1e6)
 	}
 	return nil
 }
 
-func (u uploader) publishLarge(ctx context.Context, version string, size int64) (p published, err error) {
-	file, err := os.CreateTemp(filepath.Dir(u.node.folder), "package-*.zip")
+// publishLarge publishes a package several times, each time as another version of a major one,
+// and hashes it before each.
+func (u uploader) publishLarge(ctx context.Context, major int, size int64, turns int) (p published, err error) {
+	file, err := largePackage(filepath.Dir(u.node.folder), size)
 	if err != nil {
 		return p, err
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
-	buffered := bufio.NewWriterSize(file, 1<<20)
-	if err := errors.Join(writePackage(buffered, letters{rand.NewChaCha8([32]byte{})}, size*8/5), buffered.Flush()); err != nil {
-		return p, err
-	}
-	packed, err := file.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return p, err
-	}
-	hashed, err := hashing(file)
+	info, err := file.Stat()
 	if err != nil {
 		return p, err
 	}
 	pid := u.node.server.PID
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0) // the peak begins again; only Linux has it
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return p, err
+	rate := func(d time.Duration) float64 { return float64(info.Size()) / 1e6 / d.Seconds() }
+	var upload, publish, floor, ratios []float64
+	for n := range turns {
+		begin := time.Now()
+		if err := errors.Join(ctx.Err(), hashSHA256(file), hashH1(file)); err != nil {
+			return p, err
+		}
+		hashing := time.Since(begin)
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return p, err
+		}
+		uploaded, took, err := u.publish(ctx, packageKey(fmt.Sprintf("%d.%d.0", major, n)), file)
+		if err != nil {
+			return p, err
+		}
+		upload, publish, floor = append(upload, rate(uploaded)), append(publish, rate(took)), append(floor, rate(hashing))
+		ratios = append(ratios, hashing.Seconds()/took.Seconds())
 	}
-	uploaded, took, err := u.publish(ctx, packageKey(version), file)
-	if err != nil {
-		return p, err
-	}
-	rate := func(d time.Duration) float64 { return float64(packed) / 1e6 / d.Seconds() }
 	return published{
-		What: fmt.Sprintf("%d MiB", packed>>20), Upload: rate(uploaded), Publish: rate(took), Hashing: rate(hashed),
-		ToFloor: hashed.Seconds() / took.Seconds(), Memory: measure.PeakMemory(pid),
+		What: fmt.Sprintf("%d MiB", size>>20), Upload: measure.SpreadOf(upload), Publish: measure.SpreadOf(publish),
+		Floor: measure.SpreadOf(floor), ToFloor: measure.SpreadOf(ratios), Memory: measure.PeakMemory(pid),
 	}, nil
-}
-
-// hashing is how long sha256 and h1 of a package take, one after the other.
-func hashing(file *os.File) (time.Duration, error) {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return 0, err
-	}
-	begin := time.Now()
-	if _, err := io.Copy(sha256.New(), file); err != nil {
-		return 0, err
-	}
-	_, err := dirhash.HashZip(file.Name(), dirhash.Hash1)
-	return time.Since(begin), err
 }
 
 // letters are random bytes of 32 kinds, which compress to 5 bits each.

@@ -15,6 +15,7 @@ import (
 
 // report is everything that was measured.
 type report struct {
+	Date    string
 	Commit  string
 	Machine machine
 	Rounds  int
@@ -23,6 +24,8 @@ type report struct {
 
 	FunctionStarts, NodeStarts []start
 	Published                  []published
+	Hashing                    []hashed
+	Walks                      []walked
 }
 
 // machine is on what it was measured.
@@ -55,10 +58,10 @@ type cell struct {
 	Void       string `json:",omitempty"`
 	Rate       measure.Spread
 	Floor      string         `json:",omitempty"`
-	ToFloor    measure.Spread // its rate by that of the floor
-	CPUToFloor float64        // its processor's time by that of the floor
-	ToPeer     measure.Spread // its rate by that of the peer
-	CPUToPeer  float64        // the peer's processor's time by its own
+	ToFloor    measure.Spread `json:",omitzero"` // its rate by that of the floor
+	CPUToFloor float64        `json:",omitzero"` // its processor's time by that of the floor
+	ToPeer     measure.Spread `json:",omitzero"` // its rate by that of the peer
+	CPUToPeer  float64        `json:",omitzero"` // the peer's processor's time by its own
 	CPU        float64        // microseconds for a request
 	P50, P99   float64        // milliseconds
 	Bytes      int64
@@ -87,7 +90,7 @@ func (r reportRow) check() error {
 }
 
 func newReport(s settings) report {
-	return report{Commit: commit(), Machine: thisMachine(), Rounds: s.plan.Rounds, Turn: s.plan.Turn.String()}
+	return report{Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(), Machine: thisMachine(), Rounds: s.plan.Rounds, Turn: s.plan.Turn.String()}
 }
 
 // commit is what is measured, as Git names it; empty if Git does not know it.

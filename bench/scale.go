@@ -30,7 +30,11 @@ func printScale(s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := lastMeasurement(s.cache)
+	r, err := readReport(filepath.Join(s.cache, reportFile))
+	var m scale.Measurement
+	if err == nil {
+		m, err = measurementOf(r)
+	}
 	if err != nil && !s.write {
 		fmt.Fprintf(out, "The times of the docs are used, because there are none of this machine: %v\n", err)
 		m, err = scale.Measured()
@@ -50,6 +54,9 @@ func printScale(s settings, out io.Writer) error {
 	}
 	if !s.write {
 		return nil
+	}
+	if err := r.keep(pages); err != nil {
+		return err
 	}
 	return writeScale(m, pages)
 }
@@ -85,26 +92,8 @@ var rowsOfKinds = map[scale.Kind]string{
 	scale.ProviderDownload: "download-provider-12",
 }
 
-// lastMeasurement is what the last report in a folder has.
-func lastMeasurement(folder string) (m scale.Measurement, err error) {
-	path := filepath.Join(folder, reportFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return m, err
-	}
-	var r report
-	if err := json.Unmarshal(text, &r); err != nil {
-		return m, fmt.Errorf("%s: %w", path, err)
-	}
-	m = measurementOf(r)
-	if err := m.Check(); err != nil {
-		return m, fmt.Errorf("%s: %w: run make bench without settings", path, err)
-	}
-	return m, nil
-}
-
 // measurementOf takes the processor's times from a report, of one client and without a delay.
-func measurementOf(r report) scale.Measurement {
+func measurementOf(r report) (scale.Measurement, error) {
 	m := scale.Measurement{
 		Machine: fmt.Sprintf("%s, %d cores, %s, %s", r.Machine.CPU, r.Machine.Cores, r.Machine.System, r.Machine.Go), Commit: r.Commit,
 		Functions: scale.Times{}, Node: scale.Times{},
@@ -113,11 +102,14 @@ func measurementOf(r report) scale.Measurement {
 	for kind, name := range rowsOfKinds {
 		for _, row := range r.Rows {
 			for _, c := range row.Cells {
-				if times := of[c.Door]; times != nil && row.Name == name && c.Clients == 1 && c.Delay == "0s" {
-					times[kind] = time.Duration(c.CPU * float64(time.Microsecond))
+				if times := of[c.Door]; times != nil && row.Name == name && c.Clients == 1 && c.Delay == noDelay {
+					times[kind] = time.Duration(c.CPU) * time.Microsecond // whole ones, as they are kept
 				}
 			}
 		}
 	}
-	return m
+	if err := m.Check(); err != nil {
+		return m, fmt.Errorf("the last report: %w: run make bench without settings", err)
+	}
+	return m, nil
 }

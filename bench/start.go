@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"crypto/md5"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/larder-registry/larder/bench/internal/dataset"
 	"github.com/larder-registry/larder/bench/internal/measure"
+	"github.com/larder-registry/larder/bench/internal/servers"
 	"github.com/larder-registry/larder/internal/lambdaenv"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -54,7 +57,7 @@ var functionEnvironment = []string{
 	"LARDER_TOPIC_ARN=arn:aws:sns:us-east-1:111122223333:larder-outcomes",
 	"LARDER_MIRROR_UPSTREAMS=registry.example.com/*/*", "LARDER_MIRROR_PLATFORMS=all",
 	"LARDER_KMS_KEY=arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
-	"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=AKIABENCHBENCHBENCH0", "AWS_SECRET_ACCESS_KEY=benchbenchbenchbenchbenchbenchbenchbench",
+	"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=" + servers.AccessKey, "AWS_SECRET_ACCESS_KEY=" + servers.SecretKey, "AWS_SESSION_TOKEN=" + servers.SessionToken,
 }
 
 // measureFunctionStarts starts every function by turns, until it asks for an invocation.
@@ -139,7 +142,8 @@ func measureNodeStart(ctx context.Context, s settings, versions int) (took []flo
 const perModule = 10
 
 // fillNode writes versions of modules to the folder of a node that is stopped: the records
-// in its bucket, and their states in its catalog. The archives are missing.
+// and archives in its bucket, and their states in its catalog. The archives are no archives,
+// but they have the checksums of their versions.
 func fillNode(ctx context.Context, folder string, versions int) error {
 	work := folder
 	if made, err := os.MkdirTemp(memory, "larder-bench-"); err == nil {
@@ -152,13 +156,8 @@ func fillNode(ctx context.Context, folder string, versions int) error {
 		return err
 	}
 	for n := range versions {
-		m := dataset.Module{Address: registry.ModuleAddress{Namespace: "acme", Name: fmt.Sprintf("filled-%06d", n/perModule), System: "aws"}}
-		state := m.State(n % perModule)
-		if err := index.Put(ctx, state); err != nil {
-			return err
-		}
-		if err := writeRecord(folder, state); err != nil {
-			return err
+		if err := fillVersion(ctx, folder, index, n); err != nil {
+			return errors.Join(err, index.Close())
 		}
 	}
 	if err := index.Close(); err != nil {
@@ -167,19 +166,35 @@ func fillNode(ctx context.Context, folder string, versions int) error {
 	return copyFile(file, filepath.Join(folder, "catalog.db"))
 }
 
-// writeRecord writes the one record of a module version, as the bucket keeps it.
-func writeRecord(folder string, state *registry.ModuleVersion) error {
+// fillVersion writes one version of a module.
+func fillVersion(ctx context.Context, folder string, index *boltcatalog.Catalog, n int) error {
+	m := dataset.Module{Address: registry.ModuleAddress{Namespace: "acme", Name: fmt.Sprintf("filled-%06d", n/perModule), System: "aws"}}
+	state := m.State(n % perModule)
+	archive := []byte(state.Subject().String())
+	sum := sha256.Sum256(archive)
+	state.Archive.SHA256, state.Archive.Size = hex.EncodeToString(sum[:]), int64(len(archive))
+	state.Archive.UploadSHA256 = state.Archive.SHA256
 	record, err := json.Marshal(registry.Record{Kind: registry.KindModule, Version: state.Version, Time: registry.Now(), Module: &state.Archive})
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(folder, "s3", "objects", "larder", filepath.FromSlash(registry.RecordKey(state.Subject().LogPrefix(), 1)))
+	return errors.Join(
+		ctx.Err(),
+		index.Put(ctx, state),
+		writeObject(folder, registry.RecordKey(state.Subject().LogPrefix(), 1), record),
+		writeObject(folder, state.Address.ArchiveKey(state.Version, state.Archive), archive),
+	)
+}
+
+// writeObject writes an object as the bucket of a node keeps it.
+func writeObject(folder, key string, content []byte) error {
+	path := filepath.Join(folder, "s3", "objects", "larder", filepath.FromSlash(key))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, record, 0o600); err != nil {
+	if err := os.WriteFile(path, content, 0o600); err != nil {
 		return err
 	}
-	sum := md5.Sum(record)
+	sum := md5.Sum(content)
 	return meta.XattrMeta{}.StoreAttribute(nil, path, "", "etag", []byte(hex.EncodeToString(sum[:])))
 }

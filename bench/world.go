@@ -44,13 +44,8 @@ const tokens = 100
 
 // open starts everything and fills it. The caller calls close, also after an error.
 func open(ctx context.Context, s settings) (*world, error) {
-	w := &world{settings: s, lambdas: map[string]*lambdadoor.Function{}}
-	var err error
-	if w.folder, err = os.MkdirTemp(s.cache, "run-"); err != nil {
-		return w, err
-	}
-	w.stops = append(w.stops, func() error { return os.RemoveAll(w.folder) })
-	if w.folder, err = filepath.Abs(w.folder); err != nil {
+	w, err := newWorld(s)
+	if err != nil {
 		return w, err
 	}
 	if w.stand, err = w.serve(ctx, servers.Stand); err != nil {
@@ -72,6 +67,18 @@ func open(ctx context.Context, s settings) (*world, error) {
 		}
 	}
 	w.floors, err = w.serve(ctx, servers.Floors)
+	return w, err
+}
+
+// newWorld is a world in which nothing runs. The caller calls close, also after an error.
+func newWorld(s settings) (*world, error) {
+	w := &world{settings: s, lambdas: map[string]*lambdadoor.Function{}}
+	folder, err := os.MkdirTemp(s.cache, "run-")
+	if err != nil {
+		return w, err
+	}
+	w.stops = append(w.stops, func() error { return os.RemoveAll(folder) })
+	w.folder, err = filepath.Abs(folder)
 	return w, err
 }
 
@@ -118,7 +125,7 @@ func (w *world) startFunctions(ctx context.Context) (err error) {
 func (w *world) functionEnv() []string {
 	return []string{
 		"LARDER_TABLE=" + servers.Table, "LARDER_BUCKET=" + servers.Bucket, "AWS_REGION=" + servers.Region,
-		"AWS_ACCESS_KEY_ID=AKIABENCHBENCHBENCH0", "AWS_SECRET_ACCESS_KEY=benchbenchbenchbenchbenchbenchbenchbench",
+		"AWS_ACCESS_KEY_ID=" + servers.AccessKey, "AWS_SECRET_ACCESS_KEY=" + servers.SecretKey, "AWS_SESSION_TOKEN=" + servers.SessionToken,
 		"AWS_ENDPOINT_URL_DYNAMODB=" + w.standURL(), "TMPDIR=" + w.folder,
 	}
 }
@@ -253,6 +260,19 @@ func (n *node) waitForHost() (string, error) {
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+// readEnv is the variables of the file that a node writes for its users.
+func (n *node) readEnv() (map[string]string, error) {
+	env, err := os.ReadFile(filepath.Join(n.folder, "env"))
+	values := map[string]string{}
+	for line := range strings.Lines(string(env)) {
+		if assignment, ok := strings.CutPrefix(line, "export "); ok {
+			name, value, _ := strings.Cut(strings.TrimSpace(assignment), "=")
+			values[name] = strings.Trim(value, `'"`)
+		}
+	}
+	return values, err
 }
 
 // larder runs a command of the node, and returns what it prints.

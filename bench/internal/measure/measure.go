@@ -6,8 +6,10 @@ package measure
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -90,6 +92,26 @@ func calibrate(ctx context.Context, p Plan, s Subject) (requests int, err error)
 
 // Spread is a median, and the lowest and highest value.
 type Spread struct{ Median, Lowest, Highest float64 }
+
+// MarshalJSON implements [json.Marshaler]. A spread is written as a list, each value with the
+// digits that count.
+func (s Spread) MarshalJSON() ([]byte, error) {
+	values := [...]json.Number{digits(s.Median), digits(s.Lowest), digits(s.Highest)}
+	return json.Marshal(values)
+}
+
+// digits is a value with the four digits that count.
+func digits(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'g', 4, 64)) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *Spread) UnmarshalJSON(text []byte) error {
+	var values [3]float64
+	if err := json.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	*s = Spread{values[0], values[1], values[2]}
+	return nil
+}
 
 // SpreadOf is the spread of some values. It is zero without values.
 func SpreadOf(values []float64) Spread {

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"reflect"
@@ -127,5 +128,16 @@ func TestCPU(t *testing.T) {
 	}
 	if _, err := os.Stat("/proc/self/stat"); err == nil && (PeakMemory(os.Getpid()) == 0 || CPU(os.Getpid()) == 0) {
 		t.Error("this process takes no memory, or no time")
+	}
+}
+
+func TestSpreadJSON(t *testing.T) {
+	text, err := json.Marshal(Spread{12345, 0.12344, 0})
+	if want := "[1.234e+04,0.1234,0]"; err != nil || string(text) != want {
+		t.Errorf("it is %s, %v, want %s", text, err, want)
+	}
+	var got Spread
+	if err := json.Unmarshal(text, &got); err != nil || got != (Spread{12340, 0.1234, 0}) {
+		t.Errorf("it is read as %v, %v", got, err)
 	}
 }

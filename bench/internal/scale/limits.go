@@ -2,6 +2,8 @@ package scale
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -53,7 +55,9 @@ type Limit struct {
 // Limits are all limits that a load can come to, of inits that ask so.
 func Limits(i Init, cpu Times) []Limit {
 	asked, bucket, busy, read := 0.0, 0.0, 0.0, 0.0
-	for kind, n := range i.Count() {
+	count := i.Count()
+	for _, kind := range slices.Sorted(maps.Keys(count)) { // a sum depends on the order, in its last digit
+		n := count[kind]
 		if kind.FromBucket() {
 			bucket += float64(n)
 			continue

@@ -151,6 +151,21 @@ func TestInitBill(t *testing.T) {
 	}
 }
 
+// The same init has the same bill, to the last digit.
+func TestBillsAreTheSame(t *testing.T) {
+	cpu := Times{Discovery: 139 * time.Microsecond, ModuleVersions: 741 * time.Microsecond, ProviderDownload: 419 * time.Microsecond}
+	init := Init{Client: Terraform, Providers: 3, Modules: 5}
+	first, err := InitBill(init, counted(t), cpu, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if again, err := InitBill(init, counted(t), cpu, true); err != nil || !reflect.DeepEqual(again, first) {
+			t.Fatalf("the bill is %v, %v, and was %v", again, err, first)
+		}
+	}
+}
+
 func TestPublishBill(t *testing.T) {
 	counts := Counted{"uploads": {"a module": {"s3 PutObject": 2, "s3 GetObject": 3, "kms Sign": 1, "dynamodb PutItem": 2, "dynamodb Query": 1, "sns Publish": 1}}}
 	got, err := PublishBill([]Upload{{"a module", 2, time.Second, 2.5}}, counts)
