@@ -127,7 +127,7 @@ func TestALargePackageIsPublishedInLittleMemory(t *testing.T) {
 
 // writeLargeZip writes a provider zip of about a size in bytes, which expands
 // to three times as much, and returns both sizes.
-func writeLargeZip(t *testing.T, name string, size int64) (packed, expanded int64) {
+func writeLargeZip(t testing.TB, name string, size int64) (packed, expanded int64) {
 	t.Helper()
 	f, err := os.Create(name)
 	if err != nil {
