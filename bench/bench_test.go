@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +101,38 @@ func TestParse(t *testing.T) {
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("parse(%q) with the peer %q = %v, want %q", c.args, c.peer, err, c.want)
 		}
+	}
+}
+
+func TestFailure(t *testing.T) {
+	_, help := parse([]string{"-help"}, func(string) string { return "" })
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		ctx       context.Context
+		err, want error
+	}{
+		{t.Context(), nil, nil},
+		{t.Context(), help, nil},
+		{t.Context(), broken, broken},
+		{interrupted, nil, nil},
+		{interrupted, broken, errors.New("interrupted")},
+	} {
+		if got := failure(c.ctx, c.err); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%v fails with %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
+// The settings of another node in the caller's shell do not reach the node that is measured.
+func TestNodeHasItsOwnSettings(t *testing.T) {
+	t.Setenv("LARDER_HOSTNAME", "registry.example.com")
+	t.Setenv("LARDER_DATA", "/srv/registry")
+	got := (&node{folder: "/run"}).env("LARDER_AUTH=required")
+	got = slices.DeleteFunc(got, func(variable string) bool { return !strings.HasPrefix(variable, "LARDER_") })
+	if want := []string{"LARDER_DATA=/run", "LARDER_AUTH=required"}; !slices.Equal(got, want) {
+		t.Errorf("its settings are %q, want %q", got, want)
 	}
 }
 

@@ -68,9 +68,22 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Getenv, os.Stdout); err != nil {
+	if err := failure(ctx, run(ctx, os.Args[1:], os.Getenv, os.Stdout)); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
+	}
+}
+
+// failure is the error to print. The flag -help is no failure. After an interruption, the
+// errors that follow from it say nothing.
+func failure(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil && ctx.Err() != nil:
+		return errors.New("interrupted")
+	default:
+		return err
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -235,8 +236,11 @@ func runNode(ctx context.Context, larder, folder string) (*node, error) {
 	return n, nil
 }
 
+// env is the environment of the node's process. The settings of another node, which the
+// caller's shell may have, are not in it: with its host name, that node would be asked.
 func (n *node) env(more ...string) []string {
-	return append(append(os.Environ(), "LARDER_DATA="+n.folder), more...)
+	others := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "LARDER_") })
+	return append(append(others, "LARDER_DATA="+n.folder), more...)
 }
 
 // startTimeout is how long a node may take to serve.
