@@ -36,7 +36,7 @@ func printScale(s settings, out io.Writer) error {
 		m, err = measurementOf(r)
 	}
 	if err != nil && !s.write {
-		fmt.Fprintf(out, "The times of the docs are used, because there are none of this machine: %v\n", err)
+		fmt.Fprintf(out, "The times are those of the docs, because there is no complete report of this machine: %v\n", err)
 		m, err = scale.Measured()
 	}
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 
 func printMachine(out io.Writer, r report) {
 	fmt.Fprintf(out, "%s, %d cores, %s, %s, commit %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.System, r.Machine.Go, r.Commit)
-	fmt.Fprintf(out, `By turns, %d of about %s each, by 1 client or more; "delay" is that of a call of the store.
-"× floor" is the requests per second by those of the door's floor in the same round: the median,
-and (the lowest–the highest). "CPU" is the server's, for a request.
+	fmt.Fprintf(out, `By turns, %d of about %s each. "by" is the number of clients, "delay" that of a call of the store.
+"× floor" is the requests per second, divided by those of the door's floor in the same round: the
+median, and (the lowest–the highest). "CPU" is the server's for a request, "bytes" the answer's.
 `, r.Rounds, r.Turn)
 }
 

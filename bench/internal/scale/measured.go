@@ -41,7 +41,7 @@ var Answers = []Kind{Discovery, ModuleVersions, ModuleDownload, ProviderVersions
 func (m Measurement) Check() error {
 	for _, kind := range Answers {
 		if m.Functions[kind] <= 0 || m.Node[kind] <= 0 {
-			return fmt.Errorf("there is no time of %q", kind)
+			return fmt.Errorf("there is no time of %q, by the functions and by one machine", kind)
 		}
 	}
 	return nil
