@@ -2,6 +2,7 @@ package locals3
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,7 +46,9 @@ func logLines(r io.Reader, logger *slog.Logger) {
 		if err != nil {
 			return
 		}
-		if text := strings.TrimSpace(colours.ReplaceAllString(string(line), "")); text != "" {
+		// A request that a stop of the node has interrupted is no fault.
+		text := strings.TrimSpace(colours.ReplaceAllString(string(line), ""))
+		if text != "" && !strings.HasSuffix(text, context.Canceled.Error()) {
 			logger.Warn("S3 endpoint: " + text)
 		}
 	}
