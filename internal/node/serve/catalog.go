@@ -64,7 +64,7 @@ func (n *node) openPublisher(ctx context.Context, c publishing.Config) error {
 func (n *node) isOfLastRun() (bool, error) {
 	last, err := os.ReadFile(n.dir.Path(datadir.LastRun))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("read the last run: %w", err)
+		return false, fmt.Errorf("read the last run: %w; if you remove it, the start compares the catalog with the records first, and nothing is lost", err)
 	}
 	used, err := n.catalog.LastRun()
 	return used != "" && used == string(last), err

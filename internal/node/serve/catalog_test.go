@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -158,6 +159,20 @@ func read(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// What is at the place of the last ID and cannot be read is an error that says what to do.
+func TestLastRunThatCannotBeRead(t *testing.T) {
+	set := localSettings(t)
+	published(t, set, "1.0.0")
+	path := filepath.Join(set.Data, datadir.LastRun)
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	err := Run(t.Context(), set, slog.New(slog.NewTextHandler(&logtest.Log{}, nil)), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "if you remove it") {
+		t.Errorf("it ends with %v", err)
+	}
 }
 
 // A version that was accepted by a node that was killed before it listed the version is
