@@ -60,6 +60,7 @@ type Client struct {
 	request     *http.Request // what all requests have in common
 	path        string        // as it is signed
 	transport   http.RoundTripper
+	timeout     time.Duration // of an attempt
 	quota       *quota
 	skew        atomic.Int64               // how far DynamoDB's clock is ahead of ours, a time.Duration
 	key         atomic.Pointer[signingKey] // of the last request
@@ -81,6 +82,7 @@ func New(cfg Config) (*Client, error) {
 		path:        string(awssignature.AppendEscaped(nil, to.EscapedPath(), true)),
 		request:     &http.Request{Method: http.MethodPost, URL: to, Host: withoutPort(to), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
 		transport:   cfg.Transport,
+		timeout:     attemptTimeout,
 		quota:       newQuota(),
 	}, nil
 }
