@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"pkg/publish":               {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/catalog", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/blob":                  {},
 	"pkg/blob/s3blob":           {"internal/awserror", "pkg/registry", "pkg/blob"},
-	"pkg/blob/s3presign":        {"internal/awssignature"},
+	"pkg/blob/s3presign":        {"internal/awsregion", "internal/awssignature"},
 	"pkg/blob/blobtest":         {"pkg/registry", "pkg/blob"},
 	"pkg/catalog/internal":      {"pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/catalog/boltcatalog":   {"internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access", "pkg/catalog/internal/"},
@@ -63,6 +63,7 @@ var mayImport = map[string][]string{
 	"internal/awstest":          {"internal/"},
 	"internal/awsconfig":        {},
 	"internal/awserror":         {},
+	"internal/awsregion":        {},
 	"internal/awssignature":     {},
 	"internal/contextio":        {},
 	"internal/hostname":         {},
@@ -82,7 +83,7 @@ var mayImport = map[string][]string{
 	"e2e":                       {},
 
 	// What a driver has for itself.
-	"pkg/catalog/dynamocatalog/internal": {"internal/awssignature"},
+	"pkg/catalog/dynamocatalog/internal": {"internal/awsregion", "internal/awssignature"},
 }
 
 // onlyIn says which rooms may import what of others, directly.
@@ -125,8 +126,8 @@ var mayLink = map[string][]string{
 // What several functions link.
 const (
 	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol internal/sizedlru internal/ttlcache"
-	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/dynamocatalog/internal/wire internal/awssignature pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
-	links   = "functions/internal/links pkg/blob/s3presign internal/awssignature"
+	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/dynamocatalog/internal/wire internal/awsregion internal/awssignature pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
+	links   = "functions/internal/links pkg/blob/s3presign internal/awsregion internal/awssignature"
 	bucket  = "functions/internal/bucket pkg/blob pkg/blob/s3blob internal/awserror"
 )
 

@@ -6,6 +6,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
+	"strings"
 )
 
 // The words and the forms of time in a signature.
@@ -60,4 +62,12 @@ func AppendEscaped(to []byte, text string, keepSlash bool) []byte {
 		}
 	}
 	return to
+}
+
+// Host is the host of a URL as it is sent and signed: without the scheme's own port.
+func Host(u *url.URL) string {
+	if u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" {
+		return strings.TrimSuffix(u.Host, ":"+u.Port())
+	}
+	return u.Host
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/larder-registry/larder/internal/awsregion"
 	"github.com/larder-registry/larder/internal/awssignature"
 )
 
@@ -42,13 +43,13 @@ func locate(c Config) (address, error) {
 		server.Path += c.Bucket + "/"
 	}
 	base := server.Scheme + "://" + server.Host
-	return address{base: base, host: withoutPort(server), path: server.Path}, nil
+	return address{base: base, host: awssignature.Host(server), path: server.Path}, nil
 }
 
 // server is the S3 server, with a path that ends in a slash.
 func (c Config) server() (*url.URL, error) {
 	if c.Endpoint == "" {
-		return &url.URL{Scheme: "https", Host: "s3." + c.Region + "." + domain(c.Region), Path: "/"}, nil
+		return &url.URL{Scheme: "https", Host: "s3." + c.Region + "." + awsregion.Domain(c.Region), Path: "/"}, nil
 	}
 	endpoint, err := url.Parse(c.Endpoint)
 	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" || endpoint.User != nil ||
@@ -59,25 +60,6 @@ func (c Config) server() (*url.URL, error) {
 		endpoint.Path += "/"
 	}
 	return endpoint, nil
-}
-
-// domains are Amazon's for regions that are not in amazonaws.com.
-var domains = []struct{ prefix, domain string }{
-	{"cn-", "amazonaws.com.cn"},
-	{"eusc-de-", "amazonaws.eu"},
-	{"us-iso-", "c2s.ic.gov"},
-	{"us-isob-", "sc2s.sgov.gov"},
-	{"eu-isoe-", "cloud.adc-e.uk"},
-	{"us-isof-", "csp.hci.ic.gov"},
-}
-
-func domain(region string) string {
-	for _, d := range domains {
-		if strings.HasPrefix(region, d.prefix) {
-			return d.domain
-		}
-	}
-	return "amazonaws.com"
 }
 
 // canHost says whether the bucket's name can be in front of the server's. No certificate is
@@ -97,14 +79,6 @@ func canHost(server *url.URL, bucket string) bool {
 	return server.Scheme == "http" || !strings.Contains(bucket, ".")
 }
 
-// withoutPort is a host as clients name it: they leave out the scheme's own port.
-func withoutPort(u *url.URL) string {
-	if own := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == own {
-		return strings.TrimSuffix(u.Host, ":"+own)
-	}
-	return u.Host
-}
-
 // isBucketName says whether objects of a bucket are read by its name alone. Those of
 // directory buckets, access points and Outposts are not, and have no versions.
 func isBucketName(name string) bool {
@@ -119,10 +93,7 @@ func isBucketName(name string) bool {
 // isRegion says whether a name is that of one region. Some names stand for another region
 // or for other servers of a region.
 func isRegion(name string) bool {
-	if name == "aws-global" || strings.HasPrefix(name, "fips-") || strings.HasSuffix(name, "-fips") || strings.Trim(name, "-") != name {
-		return false
-	}
-	return len(name) <= 63 && !strings.ContainsFunc(name, func(c rune) bool { return !isAlphanumeric(c) && c != '-' })
+	return awsregion.IsName(name) && name != "aws-global" && !strings.HasPrefix(name, "fips-") && !strings.HasSuffix(name, "-fips")
 }
 
 func isAlphanumeric(c rune) bool {

@@ -80,7 +80,7 @@ func New(cfg Config) (*Client, error) {
 		credentials: aws.NewCredentialsCache(cfg.Credentials),
 		endpoint:    to,
 		path:        string(awssignature.AppendEscaped(nil, to.EscapedPath(), true)),
-		request:     &http.Request{Method: http.MethodPost, URL: to, Host: withoutPort(to), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
+		request:     &http.Request{Method: http.MethodPost, URL: to, Host: awssignature.Host(to), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
 		transport:   cfg.Transport,
 		timeout:     attemptTimeout,
 		quota:       newQuota(),
