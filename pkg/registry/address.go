@@ -23,11 +23,11 @@ type ModuleAddress struct {
 // clients' own module sources. The error says what is wrong with it.
 func ParseModuleAddress(namespace, name, system string) (ModuleAddress, error) {
 	a := ModuleAddress{strings.ToLower(namespace), strings.ToLower(name), strings.ToLower(system)}
-	if isPlain(a.Namespace) && isPlain(a.Name) && isPlain(a.System) && !strings.Contains(a.System, "-") && isASCII(namespace) && isASCII(name) && isASCII(system) {
-		return a, nil
-	}
-	if !isASCII(namespace + name + system) { // some other letters are ASCII in lower case
+	if !isASCII(namespace) || !isASCII(name) || !isASCII(system) { // some other letters are ASCII in lower case
 		return ModuleAddress{}, fmt.Errorf("%q is not a module address: it must be ASCII", a)
+	}
+	if isPlain(a.Namespace) && isPlain(a.Name) && isPlain(a.System) && !strings.Contains(a.System, "-") {
+		return a, nil
 	}
 	parsed, err := tfaddr.ParseModuleSource("registry.example.com/" + a.String())
 	if err != nil {
