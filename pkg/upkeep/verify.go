@@ -316,7 +316,7 @@ type states struct {
 	kept bool                      // last was read for an earlier upload
 }
 
-// forget makes the next call of of read the state, and says whether the last one was kept.
+// forget drops the last state, so that it is read again, and says whether it was a kept one.
 func (s *states) forget() bool {
 	s.last = nil
 	return s.kept
