@@ -32,7 +32,7 @@ func readReport(path string) (r report, err error) {
 	return r, nil
 }
 
-// row is a row of a report, empty if it has notMeasured of that name.
+// row is a row of a report, empty if the report has no row of that name.
 func (r report) row(name string) reportRow {
 	for _, row := range r.Rows {
 		if row.Name == name {

@@ -67,7 +67,7 @@ func (s *Stand) find(key item) *stored {
 	return p.items[key.text(sortKey)]
 }
 
-// put stores an item, and returns the one that it replaces.
+// put stores an item, in the place of the one with the same keys.
 func (s *Stand) put(i item) {
 	name, sort := i.text(partitionKey), i.text(sortKey)
 	p := s.partitions[name]

@@ -79,7 +79,7 @@ func others(packages int) (all []dataset.Provider) {
 func Matches(patterns, name string) bool {
 	all := strings.Fields(patterns)
 	for _, pattern := range all {
-		if ok, _ := path.Match(pattern, name); ok { // Check has looked at the pattern
+		if ok, _ := path.Match(pattern, name); ok { // CheckPatterns has looked at it
 			return true
 		}
 	}

@@ -94,11 +94,11 @@ type Upload struct {
 	ItemsKB float64 // of each item that is written to the table
 }
 
-// ModulePublish is a version of a module, and ProviderPublish one of a provider for some
-// platforms, whose packages are uploaded one after the other.
+// ModulePublish is a version of a module.
 var ModulePublish = []Upload{{"a module", 1, PublishModule, 1}}
 
-// ProviderPublish is a version of a provider for some platforms.
+// ProviderPublish is a version of a provider for some platforms, whose packages are uploaded
+// one after the other.
 func ProviderPublish(platforms int) []Upload {
 	return []Upload{
 		{"a provider package", 1, PublishPackage, 3},

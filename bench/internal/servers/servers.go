@@ -39,7 +39,7 @@ const (
 // The names of the servers.
 const (
 	Stand     = "stand"     // the stand-in for DynamoDB
-	Floors    = "floors"    // see package floors
+	Floors    = "floors"    // what an answer takes at least
 	Functions = "functions" // the functions' handler over DynamoDB
 	Bolt      = "bolt"      // the single node's handler over its files
 )
