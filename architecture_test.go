@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"pkg/access/admin":          {"pkg/access"},
 	"pkg/registry":              {},
 	"pkg/catalog":               {"internal/ttlcache", "pkg/registry", "pkg/access"},
-	"pkg/protocol":              {"internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access"},
+	"pkg/protocol":              {"internal/jsonstring", "internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/inbox":                 {"pkg/registry", "pkg/blob", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/versionlog":            {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/shasums", "pkg/signing"},
 	"pkg/authorkeys":            {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/signing"},
@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"pkg/awskms":                {},
 	"pkg/upstream":              {"internal/printable", "internal/ttlcache", "pkg/registry", "pkg/blob", "pkg/shasums", "pkg/signing"},
 	"functions":                 {"functions/internal/", "internal/assembly/", "pkg/"},
-	"functions/internal":        {"functions/internal/", "internal/assembly/", "pkg/", "internal/ttlcache"},
+	"functions/internal":        {"functions/internal/", "internal/assembly/", "pkg/", "internal/jsonstring", "internal/ttlcache"},
 	"internal/assembly":         {"pkg/"},
 	"internal/archivetest":      {},
 	"internal/s3test":           {},
@@ -67,6 +67,7 @@ var mayImport = map[string][]string{
 	"internal/awssignature":     {},
 	"internal/contextio":        {},
 	"internal/hostname":         {},
+	"internal/jsonstring":       {},
 	"internal/printable":        {},
 	"internal/progress":         {"internal/printable"},
 	"internal/shell":            {},
@@ -83,7 +84,7 @@ var mayImport = map[string][]string{
 	"e2e":                       {},
 
 	// What a driver has for itself.
-	"pkg/catalog/dynamocatalog/internal": {"internal/awsregion", "internal/awssignature"},
+	"pkg/catalog/dynamocatalog/internal": {"internal/awsregion", "internal/awssignature", "internal/jsonstring"},
 }
 
 // onlyIn says which rooms may import what of others, directly.
@@ -125,8 +126,8 @@ var mayLink = map[string][]string{
 
 // What several functions link.
 const (
-	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol internal/sizedlru internal/ttlcache"
-	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/dynamocatalog/internal/wire internal/awsregion internal/awssignature pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
+	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol internal/jsonstring internal/sizedlru internal/ttlcache"
+	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/dynamocatalog/internal/wire internal/awsregion internal/awssignature internal/jsonstring pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
 	links   = "functions/internal/links pkg/blob/s3presign internal/awsregion internal/awssignature"
 	bucket  = "functions/internal/bucket pkg/blob pkg/blob/s3blob internal/awserror"
 )

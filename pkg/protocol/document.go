@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/larder-registry/larder/internal/jsonstring"
 )
 
 // document is a JSON document that is made once, and sent many times.
@@ -144,7 +146,7 @@ func (t *template) fill(ctx context.Context, presigner Presigner) ([]byte, error
 			body = make([]byte, 0, t.size()+len(t.keys)*(len(url)+len(url)/8))
 		}
 		body = append(body, t.pieces[i]...)
-		body = appendString(body, url)
+		body = jsonstring.Append(body, url)
 	}
 	return append(body, t.pieces[len(t.keys)]...), nil
 }

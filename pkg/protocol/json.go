@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+
+	"github.com/larder-registry/larder/internal/jsonstring"
 )
 
 // encode writes one of this package's documents. All of them are made of
@@ -24,18 +26,6 @@ func appendJSON(b []byte, value any) []byte {
 	return append(b, bytes.TrimSuffix(encode(value), []byte("\n"))...)
 }
 
-// appendString adds a string as encode writes it.
-func appendString(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return appendJSON(b, s)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
-}
-
 // appendList adds the elements of a list, with commas between them, in brackets.
 func appendList[T any](b []byte, list iter.Seq[T], add func([]byte, T) []byte) []byte {
 	b = append(b, '[')
@@ -52,5 +42,5 @@ func appendList[T any](b []byte, list iter.Seq[T], add func([]byte, T) []byte) [
 // appendStrings adds a list of strings, which is [] if it is empty: clients read a null
 // otherwise.
 func appendStrings(b []byte, list []string) []byte {
-	return appendList(b, slices.Values(list), appendString)
+	return appendList(b, slices.Values(list), jsonstring.Append)
 }

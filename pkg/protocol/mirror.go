@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/larder-registry/larder/internal/jsonstring"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -80,7 +81,7 @@ func mirrorVersionsBody(versions []string) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, v), ":{}"...)
+		b = append(jsonstring.Append(b, v), ":{}"...)
 	}
 	return append(b, "}}\n"...)
 }
@@ -141,7 +142,7 @@ func mirrorTemplate(a registry.ProviderAddress, p registry.ProviderVersion) (*te
 	var t template
 	piece := []byte(`{"archives":{`)
 	for _, pkg := range served {
-		piece = appendString(piece, pkg.Platform.String())
+		piece = jsonstring.Append(piece, pkg.Platform.String())
 		t.until(append(piece, `:{"url":`...), a.PackageKey(p.Version, pkg))
 		piece = append(appendStrings([]byte(`,"hashes":`), hashes(pkg)), "},"...)
 	}

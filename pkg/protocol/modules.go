@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/larder-registry/larder/internal/jsonstring"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -28,15 +29,15 @@ func moduleVersionsBody(listing registry.Listing) []byte {
 	b = append(b, `{"modules":[{`...)
 	if source := listing.Source(); source != "" {
 		b = append(b, `"source":`...)
-		b = append(appendString(b, source), ',')
+		b = append(jsonstring.Append(b, source), ',')
 	}
 	b = append(b, `"versions":`...)
 	b = appendList(b, listing.Offered(), func(b []byte, listed registry.Listed) []byte {
 		b = append(b, `{"version":`...)
-		b = appendString(b, listed.Version.String())
+		b = jsonstring.Append(b, listed.Version.String())
 		if listed.Standing.State == registry.Deprecated {
 			b = append(b, `,"deprecation":{"reason":`...)
-			b = append(appendString(b, listed.Standing.Message), '}')
+			b = append(jsonstring.Append(b, listed.Standing.Message), '}')
 		}
 		return append(b, '}')
 	})

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/larder-registry/larder/internal/jsonstring"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -36,7 +37,7 @@ func providerVersionsBody(a registry.ProviderAddress, listing registry.Listing) 
 	var from, to int // what the last version can be installed for: most versions have the same
 	b = appendList(b, listing.Offered(), func(b []byte, listed registry.Listed) []byte {
 		b = append(b, `{"version":`...)
-		b = appendString(b, listed.Version.String())
+		b = jsonstring.Append(b, listed.Version.String())
 		start := len(b)
 		if to > 0 && same(listed.Protocols, last.Protocols) && same(listed.Platforms, last.Platforms) {
 			b = append(b, b[from:to]...)
@@ -66,9 +67,9 @@ func appendOffered(b []byte, listed registry.Listed) []byte {
 	b = append(b, `,"platforms":`...)
 	b = appendList(b, slices.Values(listed.Platforms), func(b []byte, p registry.Platform) []byte {
 		b = append(b, `{"os":`...)
-		b = appendString(b, p.OS)
+		b = jsonstring.Append(b, p.OS)
 		b = append(b, `,"arch":`...)
-		return append(appendString(b, p.Arch), '}')
+		return append(jsonstring.Append(b, p.Arch), '}')
 	})
 	return append(b, '}')
 }

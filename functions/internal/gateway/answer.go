@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/larder-registry/larder/internal/jsonstring"
 )
 
 // answer is a reader's answer: an [http.ResponseWriter].
@@ -79,12 +80,12 @@ func (a *answer) json() []byte {
 			to = append(to, ',')
 		}
 		first = false
-		to = append(appendString(to, name), ':')
-		to = appendString(to, strings.Join(values, ","))
+		to = append(jsonstring.Append(to, name), ':')
+		to = jsonstring.Append(to, strings.Join(values, ","))
 	}
 	to = append(to, `},"body":`...)
 	if text {
-		to = appendString(to, a.body)
+		to = jsonstring.Append(to, a.body)
 	} else {
 		to = append(to, '"')
 		to = append(base64.StdEncoding.AppendEncode(to, a.body), `","isBase64Encoded":true`...)
@@ -94,36 +95,7 @@ func (a *answer) json() []byte {
 		if i > 0 {
 			to = append(to, ',')
 		}
-		to = appendString(to, cookie)
+		to = jsonstring.Append(to, cookie)
 	}
 	return append(to, "]}"...)
-}
-
-// appendString appends a text as a string of JSON. Bytes that are not UTF-8 become U+FFFD.
-func appendString[text string | []byte](to []byte, s text) []byte {
-	const digits = "0123456789abcdef"
-	to = append(to, '"')
-	begin := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case c == '"' || c == '\\':
-			to = append(append(to, s[begin:i]...), '\\', c)
-		case c < ' ':
-			to = append(append(to, s[begin:i]...), '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
-		case c < utf8.RuneSelf:
-			i++
-			continue
-		default:
-			r, size := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
-			if r != utf8.RuneError || size > 1 {
-				i += size
-				continue
-			}
-			to = utf8.AppendRune(append(to, s[begin:i]...), utf8.RuneError)
-		}
-		i++
-		begin = i
-	}
-	return append(append(to, s[begin:]...), '"')
 }

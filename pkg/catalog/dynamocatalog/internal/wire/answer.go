@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Page is some items of a partition or a table.
@@ -160,6 +161,16 @@ func (s *scanner) string() (string, error) {
 		return value, nil
 	}
 	return unquote(s.text[begin-1 : s.at])
+}
+
+// isPlain says whether a string is the same in JSON.
+func isPlain(s string) bool {
+	for n := range len(s) {
+		if c := s[n]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 func unquote(quoted string) (value string, err error) {

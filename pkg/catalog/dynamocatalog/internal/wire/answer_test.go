@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // TestDecode has the answers of all operations, and what differs from them.
@@ -240,20 +239,6 @@ func TestItem(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", name, got, want)
 		}
 	}
-}
-
-// FuzzString holds the strings that are written to those that encoding/json reads.
-func FuzzString(f *testing.F) {
-	for _, seed := range []string{"", "larder", `"\`, "\x00\n", "é😀", "\xff<>&\u2028"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		quoted := appendString([]byte("x"), text)
-		var got string
-		if err := json.Unmarshal(quoted[1:], &got); err != nil || utf8.ValidString(text) && got != text {
-			t.Errorf("%q is written as %s: %v", text, quoted, err)
-		}
-	})
 }
 
 // TestAllocations bounds what a read allocates besides what net/http and the signature

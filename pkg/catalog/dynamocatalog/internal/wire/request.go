@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"encoding/json"
 	"strconv"
-	"unicode/utf8"
+
+	"github.com/larder-registry/larder/internal/jsonstring"
 )
 
 // Get asks for one item.
@@ -208,7 +208,7 @@ func (o *object) element() {
 
 func (o *object) name(name string) {
 	o.element()
-	o.json = append(appendString(o.json, name), ':')
+	o.json = append(jsonstring.Append(o.json, name), ':')
 }
 
 // begin begins an object under a name.
@@ -220,7 +220,7 @@ func (o *object) begin(name string) {
 func (o *object) text(name, value string) {
 	if value != "" {
 		o.name(name)
-		o.json = appendString(o.json, value)
+		o.json = jsonstring.Append(o.json, value)
 	}
 }
 
@@ -250,30 +250,8 @@ func (o *object) attributes(i Item) {
 	for _, attribute := range i {
 		o.begin(attribute.name)
 		o.name(string(attribute.kind))
-		o.json = appendString(o.json, attribute.value)
+		o.json = jsonstring.Append(o.json, attribute.value)
 		o.close('}')
 	}
 	o.close('}')
-}
-
-// appendString adds a string of JSON. Most strings are their own JSON; the others are left
-// to encoding/json.
-func appendString(b []byte, s string) []byte {
-	if !isPlain(s) {
-		quoted, _ := json.Marshal(s) // no string fails
-		return append(b, quoted...)
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
-}
-
-// isPlain says whether a string is the same in JSON.
-func isPlain(s string) bool {
-	for n := range len(s) {
-		if c := s[n]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
