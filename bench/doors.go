@@ -33,10 +33,7 @@ type entrant struct {
 func (w *world) entrants(r rows.Row, clients int, delay time.Duration) []entrant {
 	var all []entrant
 	add := func(name, floor string, server load.Server, r rows.Row, asPeer bool) {
-		l := &load.Load{
-			Server: server, Paths: r.Paths, Status: r.Status, Clients: clients,
-			Correct: func(path string, a load.Answer) error { return r.Correct(path, a, asPeer) },
-		}
+		l := &load.Load{Task: task(r, asPeer), Server: server, Clients: clients}
 		all = append(all, entrant{name, floor, l, l.Close})
 	}
 	at := func(addr string, pid int, token string) load.Server {
@@ -70,6 +67,11 @@ func (w *world) entrants(r rows.Row, clients int, delay time.Duration) []entrant
 	return all
 }
 
+// task is what a row asks of a door, or of the peer.
+func task(r rows.Row, asPeer bool) load.Task {
+	return load.Task{Paths: r.Paths, Status: r.Status, Correct: func(path string, a load.Answer) error { return r.Correct(path, a, asPeer) }}
+}
+
 // floorRow is a row that is answered by a floor.
 func floorRow(r rows.Row, path string) rows.Row {
 	if path != servers.BarePath {
@@ -87,8 +89,5 @@ func (w *world) invoked(name, floor, function string, r rows.Row) entrant {
 	if function == echo && r.Calls() > 0 {
 		headers["x-bench-target"], headers["x-bench-read"] = servers.ReadTarget, string(servers.ReadBody(r.Partition, r.Item))
 	}
-	return entrant{name, floor, &lambdadoor.Load{
-		Function: w.lambdas[function], Paths: r.Paths, Headers: headers, Status: r.Status,
-		Correct: func(path string, a load.Answer) error { return r.Correct(path, a, false) },
-	}, func() {}}
+	return entrant{name, floor, &lambdadoor.Load{Task: task(r, false), Function: w.lambdas[function], Headers: headers}, func() {}}
 }

@@ -4,12 +4,11 @@ package lambdadoor
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"os"
 	"time"
@@ -50,11 +49,9 @@ func (f *Function) Stop() {
 
 // Load is one client that asks a function for some paths in turn. It is a [measure.Subject].
 type Load struct {
+	load.Task
 	Function *Function
-	Paths    []string
 	Headers  map[string]string // in lower case
-	Status   int               // of every answer
-	Correct  func(path string, a load.Answer) error
 
 	next   int
 	events map[string][]byte
@@ -70,9 +67,7 @@ func (l *Load) event(path string) []byte {
 		"content-length": "0", "x-amzn-trace-id": "Root=1-00000000-000000000000000000000000",
 		"x-forwarded-for": "192.0.2.1", "x-forwarded-port": "443", "x-forwarded-proto": "https",
 	}
-	for name, value := range l.Headers {
-		headers[name] = value
-	}
+	maps.Copy(headers, l.Headers)
 	event, err := json.Marshal(map[string]any{
 		"version": "2.0", "routeKey": "GET /v1/{proxy+}", "rawPath": path, "rawQueryString": "", "headers": headers, "isBase64Encoded": false,
 		"requestContext": map[string]any{
@@ -97,28 +92,15 @@ func (l *Load) invoke(ctx context.Context, path string) ([]byte, error) {
 	return l.Function.environment.Invoke(ctx, l.event(path))
 }
 
-// maxChecked is how many of the paths are asked for before the load begins.
-const maxChecked = 20
-
 // Check implements [measure.Subject].
 func (l *Load) Check(ctx context.Context) error {
-	for _, path := range l.Paths[:min(len(l.Paths), maxChecked)] {
+	return l.CheckAnswers(ctx, func(ctx context.Context, path string) (load.Answer, error) {
 		response, err := l.invoke(ctx, path)
 		if err != nil {
-			return err
+			return load.Answer{}, err
 		}
-		answer, err := parse(response)
-		if err == nil && answer.Status != l.Status {
-			err = fmt.Errorf("status %d: %.100q", answer.Status, answer.Body)
-		}
-		if err == nil {
-			err = l.Correct(path, answer)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	return nil
+		return parse(response)
+	})
 }
 
 // parse reads a function's response as the gateway does.
@@ -142,22 +124,13 @@ func parse(response []byte) (load.Answer, error) {
 	for name, value := range r.Headers {
 		answer.Header.Set(name, value)
 	}
-	var err error
 	if r.IsBase64Encoded {
+		var err error
 		if answer.Body, err = base64.StdEncoding.DecodeString(r.Body); err != nil {
 			return load.Answer{}, err
 		}
 	}
-	if answer.Header.Get("Content-Encoding") == "gzip" {
-		unpacked, err := gzip.NewReader(bytes.NewReader(answer.Body))
-		if err != nil {
-			return load.Answer{}, err
-		}
-		if answer.Body, err = io.ReadAll(unpacked); err != nil {
-			return load.Answer{}, err
-		}
-	}
-	return answer, nil
+	return answer, answer.Unpack()
 }
 
 // Turn implements [measure.Subject].

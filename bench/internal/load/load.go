@@ -32,7 +32,7 @@ type Server struct {
 	PID   int         // of the server; its processor's time is measured
 }
 
-// Answer is the answer to a request. Its body is not compressed.
+// Answer is the answer to a request.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -87,7 +87,7 @@ func (c *connection) get(request []byte, to io.Writer) (*http.Response, int64, e
 	return response, n, err
 }
 
-// Get asks once.
+// Get asks once. The answer's body is not compressed.
 func (s Server) Get(ctx context.Context, path string) (Answer, error) {
 	c, err := s.dial(ctx)
 	if err != nil {
@@ -100,48 +100,43 @@ func (s Server) Get(ctx context.Context, path string) (Answer, error) {
 		return Answer{}, fmt.Errorf("GET %s: %w", path, err)
 	}
 	answer := Answer{response.StatusCode, response.Header, body.Bytes()}
-	if strings.EqualFold(answer.Header.Get("Content-Encoding"), "gzip") {
-		if answer.Body, err = unpack(answer.Body); err != nil {
-			return Answer{}, fmt.Errorf("GET %s: %w", path, err)
-		}
+	if err := answer.Unpack(); err != nil {
+		return Answer{}, fmt.Errorf("GET %s: %w", path, err)
 	}
 	return answer, nil
 }
 
-func unpack(body []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+// Unpack replaces a body in gzip by what is in it.
+func (a *Answer) Unpack() error {
+	if !strings.EqualFold(a.Header.Get("Content-Encoding"), "gzip") {
+		return nil
 	}
-	return io.ReadAll(r)
+	r, err := gzip.NewReader(bytes.NewReader(a.Body))
+	if err == nil {
+		a.Body, err = io.ReadAll(r)
+	}
+	return err
 }
 
-// Load is some clients that ask a server for the same paths in turn. It is a
-// [measure.Subject].
-type Load struct {
-	Server  Server
-	Paths   []string
+// Task is what is asked, and how it must be answered.
+type Task struct {
+	Paths   []string                          // asked for in turn
 	Status  int                               // of every answer
 	Correct func(path string, a Answer) error // what is wrong with an answer
-	Clients int
-
-	requests    [][]byte
-	connections []*connection
-	next        atomic.Int64
 }
 
 // maxChecked is how many of the paths are asked for before the load begins.
 const maxChecked = 20
 
-// Check implements [measure.Subject].
-func (l *Load) Check(ctx context.Context) error {
-	for _, path := range l.Paths[:min(len(l.Paths), maxChecked)] {
-		answer, err := l.Server.Get(ctx, path)
-		if err == nil && answer.Status != l.Status {
+// CheckAnswers asks for some of the paths, and says what is wrong with an answer.
+func (t Task) CheckAnswers(ctx context.Context, get func(ctx context.Context, path string) (Answer, error)) error {
+	for _, path := range t.Paths[:min(len(t.Paths), maxChecked)] {
+		answer, err := get(ctx, path)
+		if err == nil && answer.Status != t.Status {
 			err = fmt.Errorf("status %d: %.100q", answer.Status, answer.Body)
 		}
 		if err == nil {
-			err = l.Correct(path, answer)
+			err = t.Correct(path, answer)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -149,6 +144,21 @@ func (l *Load) Check(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Load is some clients that ask a server for the same paths in turn. It is a
+// [measure.Subject].
+type Load struct {
+	Task
+	Server  Server
+	Clients int
+
+	requests    [][]byte
+	connections []*connection
+	next        atomic.Int64
+}
+
+// Check implements [measure.Subject].
+func (l *Load) Check(ctx context.Context) error { return l.CheckAnswers(ctx, l.Server.Get) }
 
 // open connects all clients.
 func (l *Load) open(ctx context.Context) error {
