@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/blob"
@@ -123,25 +125,24 @@ func withoutURL(err error) error {
 	return err
 }
 
-// certificates returns the registry's certificates, not verified yet. It sends nothing: the
-// connection ends after the handshake. It may go through a proxy as all others.
-func (c *client) certificates(ctx context.Context) (chain []*x509.Certificate, err error) {
-	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
-	defer cancel()
-	seen := errors.New("seen")
-	transport := c.transport.Clone()
-	transport.TLSClientConfig = &tls.Config{
-		InsecureSkipVerify: true,
-		VerifyConnection: func(state tls.ConnectionState) error {
-			chain = state.PeerCertificates
-			return seen
-		},
+// askFirst gets a document as ask does, and also returns the registry's certificates, trusted
+// or not. They come with a request: a registry takes a connection that ends in its handshake
+// for a client that does not trust it, and logs that.
+func (c *client) askFirst(ctx context.Context, u *url.URL, headers ...string) (got answer, chain []*x509.Certificate, err error) {
+	var connected atomic.Pointer[tls.ConnectionState]
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{TLSHandshakeDone: func(state tls.ConnectionState, err error) {
+		if err == nil {
+			connected.Store(&state)
+		}
+	}})
+	got, err = c.ask(ctx, http.MethodGet, u, headers...)
+	if distrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return got, distrusted.UnverifiedCertificates, err
 	}
-	_, err = send(ctx, &http.Client{Transport: transport}, http.MethodGet, &url.URL{Scheme: "https", Host: c.host}, nil)
-	if errors.Is(err, seen) {
-		return chain, nil
+	if state := connected.Load(); state != nil {
+		chain = state.PeerCertificates
 	}
-	return nil, err
+	return got, chain, err
 }
 
 // serverName returns the name that a certificate must have.

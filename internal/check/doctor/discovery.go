@@ -26,10 +26,13 @@ const (
 	discoveryTime = 5 * time.Second
 )
 
+// asJSON is the header with which the clients ask for the document.
+var asJSON = []string{"Accept", "application/json"}
+
 // checkDiscovery finds the addresses of the protocols, and checks whether the clients would
-// find them, too.
-func (v *visit) checkDiscovery(ctx context.Context) bool {
-	got, ok := v.discover(ctx)
+// find them, too. First is the registry's own answer.
+func (v *visit) checkDiscovery(ctx context.Context, first answer, err error) bool {
+	got, ok := v.discover(ctx, first, err)
 	if !ok || !v.checkDiscoveryAnswer(got) {
 		return false
 	}
@@ -48,12 +51,11 @@ func (v *visit) checkDiscovery(ctx context.Context) bool {
 	return v.modules != nil || v.providers != nil
 }
 
-// discover gets the document as the clients do, with its redirects.
-func (v *visit) discover(ctx context.Context) (answer, bool) {
+// discover gets the document as the clients do: it follows the redirects of the first answer.
+func (v *visit) discover(ctx context.Context, got answer, err error) (answer, bool) {
 	const advice = "answer at the host itself: every client follows redirects in its own way"
 	at := v.discovery
 	for hop := 0; ; hop++ {
-		got, err := v.client.ask(ctx, http.MethodGet, at, "Accept", "application/json")
 		if err != nil {
 			v.Fail("discovery.status", "see that the registry runs, and look into its log", "no answer from %s: %v", at.Redacted(), err)
 			return answer{}, false
@@ -66,12 +68,13 @@ func (v *visit) discover(ctx context.Context) (answer, bool) {
 			v.Fail("discovery.redirects", advice, "more than %d redirects, the last from %s", maxHops, at.Host)
 			return answer{}, false
 		}
-		next, err := at.Parse(got.header.Get("Location"))
-		if err != nil || next.Scheme != "https" {
+		next, unreadable := at.Parse(got.header.Get("Location"))
+		if unreadable != nil || next.Scheme != "https" {
 			v.Fail("discovery.redirects", advice, "%d leads to %s", got.status, quote(got.header.Get("Location")))
 			return answer{}, false
 		}
 		at = next
+		got, err = v.client.ask(ctx, http.MethodGet, at, asJSON...)
 	}
 }
 

@@ -61,7 +61,8 @@ func Run(ctx context.Context, o Options, list *findings.List) {
 	v := &visit{Options: o, List: list, client: newClient(o), discovery: &url.URL{
 		Scheme: "https", Host: o.Host, Path: "/.well-known/terraform.json",
 	}}
-	if !v.checkTLS(ctx) || !v.checkDiscovery(ctx) {
+	first, chain, err := v.client.askFirst(ctx, v.discovery, asJSON...)
+	if !v.checkTLS(chain, err) || !v.checkDiscovery(ctx, first, err) {
 		return
 	}
 	v.checkAbsent(ctx)

@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/hex"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -60,6 +61,7 @@ type live struct {
 
 	lock   sync.Mutex
 	tokens []string // of the requests to the bucket
+	broken []string // what the server logged of connections
 }
 
 func newLive(t *testing.T) *live {
@@ -85,10 +87,24 @@ func newLive(t *testing.T) *live {
 		}
 		l.reply(w, r, recorder)
 	}))
-	l.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // of handshakes that visitors break off
+	l.Config.ErrorLog = log.New(writerFunc(l.noteBroken), "", 0)
 	l.StartTLS()
 	t.Cleanup(l.Close)
 	return l
+}
+
+// writerFunc is a function that is an [io.Writer].
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(line []byte) (int, error) { return f(line) }
+
+// noteBroken notes a line of the server's log, which has a line for each handshake that a
+// visitor breaks off.
+func (l *live) noteBroken(line []byte) (int, error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.broken = append(l.broken, string(line))
+	return len(line), nil
 }
 
 // plain asks for an answer that a test can change: with its body, to HEAD too,
