@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -83,50 +83,20 @@ func (w *world) growInStand(ctx context.Context) error {
 	return nil
 }
 
-// memory is a folder in memory, where the system has one: a node's catalog writes every
-// version to the disk.
-const memory = "/dev/shm"
-
 func (w *world) fillFiles(ctx context.Context, tokens []access.Token) error {
-	folder := w.folder
-	if made, err := os.MkdirTemp(memory, "larder-bench-"); err == nil {
-		defer os.RemoveAll(made)
-		folder = made
+	file := filepath.Join(w.folder, servers.CatalogFile)
+	err := boltcatalog.Build(file, func(index *boltcatalog.Catalog) error {
+		return dataset.Fill(ctx, w.settings.packages, index.Put)
+	})
+	if err == nil {
+		err = dataset.GrowFile(file)
 	}
-	file := filepath.Join(folder, servers.CatalogFile)
-	if err := fillCatalog(ctx, file, w.settings.packages); err != nil {
+	if err != nil {
 		return err
-	}
-	if folder != w.folder {
-		if err := copyFile(file, filepath.Join(w.folder, servers.CatalogFile)); err != nil {
-			return err
-		}
 	}
 	store, err := boltcatalog.OpenAccess(filepath.Join(w.folder, servers.AccessFile))
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	for _, token := range tokens[:1] {
-		if err := store.CreateToken(ctx, token); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fillCatalog fills a file.
-func fillCatalog(ctx context.Context, file string, packages int) error {
-	index, err := boltcatalog.Open(file)
-	if err != nil {
-		return err
-	}
-	err = dataset.Fill(ctx, packages, index.Put)
-	if closed := index.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = dataset.GrowFile(file)
-	}
-	return err
+	return errors.Join(store.CreateToken(ctx, tokens[0]), store.Close())
 }

@@ -145,25 +145,14 @@ const perModule = 10
 // and archives in its bucket, and their states in its catalog. The archives are no archives,
 // but they have the checksums of their versions.
 func fillNode(ctx context.Context, folder string, versions int) error {
-	work := folder
-	if made, err := os.MkdirTemp(memory, "larder-bench-"); err == nil {
-		defer os.RemoveAll(made)
-		work = made
-	}
-	file := filepath.Join(work, "filled.db")
-	index, err := boltcatalog.Open(file)
-	if err != nil {
-		return err
-	}
-	for n := range versions {
-		if err := fillVersion(ctx, folder, index, n); err != nil {
-			return errors.Join(err, index.Close())
+	return boltcatalog.Build(filepath.Join(folder, servers.CatalogFile), func(index *boltcatalog.Catalog) error {
+		for n := range versions {
+			if err := fillVersion(ctx, folder, index, n); err != nil {
+				return err
+			}
 		}
-	}
-	if err := index.Close(); err != nil {
-		return err
-	}
-	return copyFile(file, filepath.Join(folder, "catalog.db"))
+		return nil
+	})
 }
 
 // fillVersion writes one version of a module.
