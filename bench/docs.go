@@ -10,6 +10,7 @@ import (
 
 	"github.com/larder-registry/larder/bench/internal/measure"
 	"github.com/larder-registry/larder/bench/internal/rows"
+	"github.com/larder-registry/larder/bench/internal/scale"
 )
 
 // What the docs have of a report.
@@ -149,9 +150,6 @@ var peerAims = map[string]struct{ bolt, functions float64 }{
 	"discovery":                {1, 1},
 }
 
-// notMeasured is what a table has where nothing was measured.
-const notMeasured = "–"
-
 // atMost is a figure that has an upper limit.
 func atMost(figure, limit float64) string {
 	switch {
@@ -215,8 +213,8 @@ func requestsTable(b *strings.Builder, r report) {
 		}
 		lines = append(lines, []string{
 			row.Title, fmt.Sprint(clients),
-			formatSpread(node.ToFloor), formatCPU(node.CPU), formatSpread(functions.ToFloor), formatCPU(functions.CPU), atMost(waited, maxWait),
-			formatSpread(lambda.ToFloor), formatCPU(lambda.CPU), atMost(lambda.CPUToFloor, maxEcho),
+			formatSpread(node.ToFloor), formatFigure(node.CPU), formatSpread(functions.ToFloor), formatFigure(functions.CPU), atMost(waited, maxWait),
+			formatSpread(lambda.ToFloor), formatFigure(lambda.CPU), atMost(lambda.CPUToFloor, maxEcho),
 			fmt.Sprintf("%g", row.Calls.Later), fmt.Sprintf("%g", row.Calls.LaterUnits),
 		})
 	}
@@ -236,8 +234,8 @@ func peerTable(b *strings.Builder, r report) {
 		measured = measured || bolt.ToPeer != (measure.Spread{})
 		aim := peerAims[row.Name]
 		lines = append(lines, []string{
-			row.Title, fmt.Sprint(clients), formatSpread(bolt.ToPeer), atLeast(bolt.ToPeer.Median, aim.bolt), formatRatio(bolt.CPUToPeer),
-			formatSpread(functions.ToPeer), atLeast(functions.ToPeer.Median, aim.functions), formatRatio(functions.CPUToPeer),
+			row.Title, fmt.Sprint(clients), formatSpread(bolt.ToPeer), atLeast(bolt.ToPeer.Median, aim.bolt), formatFigure(bolt.CPUToPeer),
+			formatSpread(functions.ToPeer), atLeast(functions.ToPeer.Median, aim.functions), formatFigure(functions.CPUToPeer),
 		})
 	}
 	b.WriteString("\n**Beside another registry.**")
@@ -247,14 +245,6 @@ func peerTable(b *strings.Builder, r report) {
 	}
 	b.WriteString(" *× peer* is how many times as many requests per second, and *CPU* how many times\nless time of the processor for each.\n")
 	table(b, []string{"request", "by", "`bolt` × peer", "aim", "CPU", "`functions` × peer", "aim", "CPU"}, lines)
-}
-
-// formatRatio is a ratio of two times.
-func formatRatio(v float64) string {
-	if v == 0 {
-		return notMeasured
-	}
-	return short(v)
 }
 
 func startsTable(b *strings.Builder, r report) {
@@ -315,7 +305,7 @@ func walksTable(b *strings.Builder, r report) {
 		if w.Bucket > 0 {
 			requests = []string{fmt.Sprintf("%.2f", w.Bucket), fmt.Sprintf("%.2f", w.Table), fmt.Sprintf("%.2f", w.Units)}
 		}
-		lines = append(lines, append([]string{w.What, w.Door, grouped(float64(w.Versions)), formatSpread(w.PerSecond)}, requests...))
+		lines = append(lines, append([]string{w.What, w.Door, scale.Grouped(float64(w.Versions)), formatSpread(w.PerSecond)}, requests...))
 	}
 	table(b, []string{"walk", "by", "versions", "versions a second", "requests to the bucket, each", "to the table, each", "read units, each"}, lines)
 }

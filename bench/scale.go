@@ -98,14 +98,9 @@ func measurementOf(r report) (scale.Measurement, error) {
 		Machine: fmt.Sprintf("%s, %d cores, %s, %s", r.Machine.CPU, r.Machine.Cores, r.Machine.System, r.Machine.Go), Commit: r.Commit,
 		Functions: scale.Times{}, Node: scale.Times{},
 	}
-	of := map[string]scale.Times{doorLambda: m.Functions, doorNode: m.Node}
 	for kind, name := range rowsOfKinds {
-		for _, row := range r.Rows {
-			for _, c := range row.Cells {
-				if times := of[c.Door]; times != nil && row.Name == name && c.Clients == 1 && c.Delay == noDelay {
-					times[kind] = time.Duration(c.CPU) * time.Microsecond // whole ones, as they are kept
-				}
-			}
+		for door, times := range map[string]scale.Times{doorLambda: m.Functions, doorNode: m.Node} {
+			times[kind] = time.Duration(r.row(name).cell(door, 1, noDelay).CPU) * time.Microsecond // whole ones, as they are kept
 		}
 	}
 	if err := m.Check(); err != nil {

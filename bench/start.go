@@ -15,6 +15,7 @@ import (
 
 	"github.com/larder-registry/larder/bench/internal/dataset"
 	"github.com/larder-registry/larder/bench/internal/measure"
+	"github.com/larder-registry/larder/bench/internal/scale"
 	"github.com/larder-registry/larder/bench/internal/servers"
 	"github.com/larder-registry/larder/internal/lambdaenv"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -102,7 +103,7 @@ func measureNodeStarts(ctx context.Context, s settings, out io.Writer, r *report
 		if err != nil {
 			return err
 		}
-		r.NodeStarts = append(r.NodeStarts, start{What: grouped(float64(versions)) + " versions", Took: measure.SpreadOf(took)})
+		r.NodeStarts = append(r.NodeStarts, start{What: scale.Grouped(float64(versions)) + " versions", Took: measure.SpreadOf(took)})
 	}
 	printStarts(out, "larder serve, from the start of the process until it serves (start-node)", r.NodeStarts)
 	return nil

@@ -3,10 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/larder-registry/larder/bench/internal/measure"
+	"github.com/larder-registry/larder/bench/internal/scale"
 )
 
 func printMachine(out io.Writer, r report) {
@@ -31,22 +30,26 @@ func printRow(out io.Writer, r reportRow) {
 			continue
 		}
 		fmt.Fprintf(out, "  %-20s %3d %5s %8s  %-16s %-16s %7s %7.2f %7d\n",
-			c.Door, c.Clients, c.Delay, grouped(c.Rate.Median), formatSpread(c.ToFloor), formatSpread(c.ToPeer), formatCPU(c.CPU), c.P50, c.Bytes)
+			c.Door, c.Clients, c.Delay, scale.Grouped(c.Rate.Median), formatSpread(c.ToFloor), formatSpread(c.ToPeer), formatFigure(c.CPU), c.P50, c.Bytes)
 	}
 }
 
+// notMeasured is what a table has where nothing was measured.
+const notMeasured = "–"
+
 func formatSpread(s measure.Spread) string {
 	if s == (measure.Spread{}) {
-		return "–"
+		return notMeasured
 	}
 	return fmt.Sprintf("%s (%s–%s)", short(s.Median), short(s.Lowest), short(s.Highest))
 }
 
-func formatCPU(microseconds float64) string {
-	if microseconds == 0 {
-		return "–"
+// formatFigure is a figure that is 0 if it was not measured.
+func formatFigure(v float64) string {
+	if v == 0 {
+		return notMeasured
 	}
-	return short(microseconds)
+	return short(v)
 }
 
 // short has at least two digits that count.
@@ -57,18 +60,5 @@ func short(v float64) string {
 	case v < 100:
 		return fmt.Sprintf("%.1f", v)
 	}
-	return grouped(v)
-}
-
-// grouped is a whole number with commas between the thousands.
-func grouped(v float64) string {
-	digits := strconv.FormatFloat(v, 'f', 0, 64)
-	var b strings.Builder
-	for n, digit := range digits {
-		if n > 0 && (len(digits)-n)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(digit)
-	}
-	return b.String()
+	return scale.Grouped(v)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/larder-registry/larder/bench/internal/dataset"
 	"github.com/larder-registry/larder/bench/internal/measure"
+	"github.com/larder-registry/larder/bench/internal/scale"
 	"github.com/larder-registry/larder/bench/internal/servers"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
@@ -60,7 +61,7 @@ func measureWalks(ctx context.Context, s settings, out io.Writer, r *report) (er
 		return err
 	}
 	r.Walks = append(byNode, byFunctions...)
-	fmt.Fprintf(out, "\nwalks over %s versions (walks)\n  %-22s %-10s %-24s %s\n", grouped(float64(s.walked)), "", "", "versions a second", "for each: bucket, table, read units")
+	fmt.Fprintf(out, "\nwalks over %s versions (walks)\n  %-22s %-10s %-24s %s\n", scale.Grouped(float64(s.walked)), "", "", "versions a second", "for each: bucket, table, read units")
 	for _, one := range r.Walks {
 		requests := "not counted"
 		if one.Bucket > 0 {

@@ -60,7 +60,7 @@ func InitBill(i Init, counted Counted, cpu Times, remembered bool) (Bill, error)
 			continue
 		}
 		asked += n
-		time += n * gigabyteSeconds(kind.Function(), Duration(kind, cpu))
+		time += n * GigabyteSeconds(kind.Function(), Duration(kind, cpu))
 		if kind == Discovery {
 			continue
 		}
@@ -178,13 +178,13 @@ func (p Price) String() string {
 // short is a number with three digits that count, and whole from a hundred on.
 func short(n float64) string {
 	if n >= 100 {
-		return grouped(n)
+		return Grouped(n)
 	}
 	return fmt.Sprintf("%.3g", n)
 }
 
-// grouped is a whole number with commas between the thousands.
-func grouped(n float64) string {
+// Grouped is a whole number with commas between the thousands.
+func Grouped(n float64) string {
 	digits := fmt.Sprintf("%.0f", n)
 	var b strings.Builder
 	for at, digit := range digits {

@@ -95,11 +95,11 @@ func LimitsTable(l Load, limits []Limit) string {
 	var b strings.Builder
 	b.WriteString("| limit | by default |")
 	for _, factor := range factors {
-		fmt.Fprintf(&b, " × %s |", grouped(factor))
+		fmt.Fprintf(&b, " × %s |", Grouped(factor))
 	}
 	b.WriteString(" before it is reached |\n|---|---|" + strings.Repeat("---|", len(factors)) + "---|\n")
 	for _, limit := range limits {
-		fmt.Fprintf(&b, "| %s | %s %s |", limit.Name, grouped(limit.Most), limit.Unit)
+		fmt.Fprintf(&b, "| %s | %s %s |", limit.Name, Grouped(limit.Most), limit.Unit)
 		for _, factor := range factors {
 			b.WriteString(" " + percent(limit.Used(l.times(factor))/limit.Most) + " |")
 		}
@@ -112,7 +112,7 @@ func LimitsTable(l Load, limits []Limit) string {
 func percent(part float64) string {
 	switch {
 	case part > 1:
-		return fmt.Sprintf("**%s %%**", grouped(100*part))
+		return fmt.Sprintf("**%s %%**", Grouped(100*part))
 	case part < 0.001:
 		return "< 0.1 %"
 	}

@@ -97,7 +97,7 @@ func Duration(k Kind, cpu Times) time.Duration {
 	return time.Duration(math.Ceil((float64(wait)+computes)/float64(time.Millisecond))) * time.Millisecond
 }
 
-// gigabyteSeconds is what Lambda charges for a time of a function.
-func gigabyteSeconds(function string, took time.Duration) float64 {
+// GigabyteSeconds is what Lambda charges for a time of a function.
+func GigabyteSeconds(function string, took time.Duration) float64 {
 	return Memory[function] / 1024 * took.Seconds()
 }

@@ -112,7 +112,7 @@ func (d *deployment) invoke(r request, done func(status int)) {
 			d.after(scale.Duration(r.kind, d.config.AWS.CPU), func() {
 				d.busy--
 				f.idle = append(f.idle, e)
-				d.result.LambdaSeconds += scale.Memory[f.name] / 1024 * (d.now - begun).Seconds()
+				d.result.LambdaSeconds += scale.GigabyteSeconds(f.name, d.now-begun)
 				done(status)
 			})
 		})
