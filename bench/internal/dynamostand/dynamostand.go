@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -85,11 +86,7 @@ func (s *Stand) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Stand) Counts() Counts {
 	s.counting.Lock()
 	defer s.counting.Unlock()
-	counts := Counts{map[string]int{}, s.counts.ReadUnits}
-	for operation, n := range s.counts.Requests {
-		counts.Requests[operation] = n
-	}
-	return counts
+	return Counts{maps.Clone(s.counts.Requests), s.counts.ReadUnits}
 }
 
 func (s *Stand) setDelay(delay time.Duration) {

@@ -3,6 +3,7 @@ package dynamostand
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"strings"
@@ -243,14 +244,9 @@ func (s *Stand) updateItem(in input) ([]byte, float64, error) {
 	if err := s.check(in.Key, in); err != nil {
 		return nil, 0, err
 	}
-	after := item{}
-	for name, value := range in.Key {
-		after[name] = value
-	}
+	after := maps.Clone(in.Key)
 	if found := s.find(in.Key); found != nil {
-		for name, value := range found.item {
-			after[name] = value
-		}
+		maps.Copy(after, found.item)
 	}
 	after[set[1]] = in.ExpressionAttributeValues[set[2]]
 	s.put(after)
