@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"compress/flate"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,26 +43,21 @@ type uploader struct {
 	bucket string
 }
 
-// openUploader starts a node without versions, and reads how to upload to it.
-func openUploader(ctx context.Context, s settings) (u uploader, closeNode func() error, err error) {
-	folder, err := os.MkdirTemp(s.cache, "run-")
-	if err != nil {
-		return u, nil, err
+// openUploader starts a node without versions, and reads how to upload to it. The caller closes
+// the world, also after an error.
+func openUploader(ctx context.Context, s settings) (u uploader, w *world, err error) {
+	if w, err = newWorld(s); err != nil {
+		return u, w, err
 	}
-	if folder, err = filepath.Abs(folder); err != nil {
-		return u, nil, err
+	if err := w.openNode(ctx, filepath.Join(w.folder, "data")); err != nil {
+		return u, w, err
 	}
-	n, err := runNode(ctx, s.larder, filepath.Join(folder, "data"))
-	if err != nil {
-		return u, nil, errors.Join(err, os.RemoveAll(folder))
-	}
-	values, err := n.readEnv()
-	u = uploader{node: n, bucket: values["LARDER_BUCKET"], client: s3.New(s3.Options{
+	values, err := w.node.readEnv()
+	return uploader{node: w.node, bucket: values["LARDER_BUCKET"], client: s3.New(s3.Options{
 		Region: values["AWS_REGION"], BaseEndpoint: aws.String(values["AWS_ENDPOINT_URL_S3"]), UsePathStyle: true,
 		Credentials: credentials.NewStaticCredentialsProvider(values["AWS_ACCESS_KEY_ID"], values["AWS_SECRET_ACCESS_KEY"], ""),
-		HTTPClient:  &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.server.TLS.RootCAs}, MaxIdleConnsPerHost: 32}},
-	})}
-	return u, func() error { return errors.Join(err, n.stop(), os.RemoveAll(folder)) }, err
+		HTTPClient:  &http.Client{Transport: w.node.transport()},
+	})}, w, err
 }
 
 // publishTimeout is how long a package may take until it is published.
@@ -130,11 +124,11 @@ var uploaders = []int{1, 14}
 // measureSmall publishes small packages, by one uploader and by several, by turns. As many
 // files, each synced to the disk, are the floor.
 func measureSmall(ctx context.Context, s settings, out io.Writer, r *report) (err error) {
-	u, closeNode, err := openUploader(ctx, s)
+	u, w, err := openUploader(ctx, s)
+	defer func() { err = errors.Join(err, w.close()) }()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeNode()) }()
 	rates, floors, ratios, number := map[int][]float64{}, map[int][]float64{}, map[int][]float64{}, 0
 	for range smallTurns {
 		for _, count := range uploaders {
@@ -239,11 +233,11 @@ func hasRoom(size, free int64) bool { return size < hugePackage || free >= roomF
 
 // measureLarge publishes packages of several sizes, one after the other.
 func measureLarge(ctx context.Context, s settings, out io.Writer, r *report) (err error) {
-	u, closeNode, err := openUploader(ctx, s)
+	u, w, err := openUploader(ctx, s)
+	defer func() { err = errors.Join(err, w.close()) }()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeNode()) }()
 	fmt.Fprintf(out, "\nlarge packages; the floor is sha256 and then h1 of the same bytes, in one thread (publish-large)\n")
 	fmt.Fprintf(out, "  %-9s %-18s %-18s %-18s %-18s %s\n", "", "upload MB/s", "publish MB/s", "floor MB/s", "× floor", "peak memory")
 	for n, size := range s.sizes {

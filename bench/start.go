@@ -110,14 +110,12 @@ func measureNodeStarts(ctx context.Context, s settings, out io.Writer, r *report
 }
 
 func measureNodeStart(ctx context.Context, s settings, versions int) (took []float64, err error) {
-	folder, err := os.MkdirTemp(s.cache, "run-")
+	w, err := newWorld(s)
+	defer func() { err = errors.Join(err, w.close()) }()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	if folder, err = filepath.Abs(filepath.Join(folder, "data")); err != nil {
-		return nil, err
-	}
+	folder := filepath.Join(w.folder, "data")
 	for n := range 2 + nodeStarts { // the first one makes keys, and the second one may look at all versions
 		before := time.Now()
 		node, err := runNode(ctx, s.larder, folder)

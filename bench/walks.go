@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -82,11 +81,7 @@ func (w *world) startFilledNode(ctx context.Context, versions int) error {
 	if err := errors.Join(node.stop(), fillNode(ctx, folder, versions)); err != nil {
 		return err
 	}
-	if w.node, err = runNode(ctx, w.settings.larder, folder); err != nil {
-		return err
-	}
-	w.stops = append(w.stops, w.node.stop)
-	return nil
+	return w.openNode(ctx, folder)
 }
 
 // walkNode runs the commands of a node by turns.
@@ -112,7 +107,7 @@ func (w *world) walkNode(ctx context.Context, versions int) (all []walked, err e
 
 // walkFunctions walks as the functions do: first with an empty table, and then by turns.
 func (w *world) walkFunctions(ctx context.Context, versions int) ([]walked, error) {
-	sent := &countingTransport{transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: w.node.server.TLS.RootCAs}, MaxIdleConnsPerHost: 32}}
+	sent := &countingTransport{transport: w.node.transport()}
 	walks, err := w.newWalks(sent)
 	if err != nil {
 		return nil, err

@@ -196,12 +196,20 @@ func (w *world) startNode(ctx context.Context) (err error) {
 	if err := copyFile(filepath.Join(w.folder, servers.CatalogFile), filepath.Join(folder, servers.CatalogFile)); err != nil {
 		return err
 	}
+	if err := w.openNode(ctx, folder); err != nil {
+		return err
+	}
+	w.node.server.Token, err = w.node.larder(ctx, w.settings.larder, "token", "create", "--name", "bench", "--scope", "read *")
+	return err
+}
+
+// openNode starts a node over a data folder, until the world is closed.
+func (w *world) openNode(ctx context.Context, folder string) (err error) {
 	if w.node, err = runNode(ctx, w.settings.larder, folder); err != nil {
 		return err
 	}
 	w.stops = append(w.stops, w.node.stop)
-	w.node.server.Token, err = w.node.larder(ctx, w.settings.larder, "token", "create", "--name", "bench", "--scope", "read *")
-	return err
+	return nil
 }
 
 // runNode starts a node over a data folder, and waits until it serves.
@@ -250,11 +258,9 @@ const startTimeout = 5 * time.Minute
 func (n *node) waitForHost() (string, error) {
 	deadline := time.After(startTimeout)
 	for {
-		env, _ := os.ReadFile(filepath.Join(n.folder, "env")) // it is not there yet
-		for line := range strings.Lines(string(env)) {
-			if _, host, ok := strings.Cut(line, "export LARDER_HOST="); ok {
-				return strings.Trim(strings.TrimSpace(host), `'"`), nil
-			}
+		env, _ := n.readEnv() // at first there is no file
+		if host := env["LARDER_HOST"]; host != "" {
+			return host, nil
 		}
 		select {
 		case <-n.ended:
@@ -277,6 +283,11 @@ func (n *node) readEnv() (map[string]string, error) {
 		}
 	}
 	return values, err
+}
+
+// transport sends requests to the node: it trusts its certificate.
+func (n *node) transport() *http.Transport {
+	return &http.Transport{TLSClientConfig: n.server.TLS, MaxIdleConnsPerHost: 32}
 }
 
 // larder runs a command of the node, and returns what it prints.
