@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,11 +27,13 @@ var statuses = []struct {
 	kind          error
 	status        int
 	header, value string
+	message       string // instead of the error's
 }{
-	{ErrMalformed, http.StatusBadRequest, "", ""},
-	{catalog.ErrUnauthorized, http.StatusUnauthorized, "Www-Authenticate", "Bearer"},
-	{registry.ErrNotFound, http.StatusNotFound, "", ""},
-	{ErrMethod, http.StatusMethodNotAllowed, "", ""}, // with an Allow of its own
+	{ErrMalformed, http.StatusBadRequest, "", "", ""},
+	{catalog.ErrUnauthorized, http.StatusUnauthorized, "Www-Authenticate", "Bearer", ""},
+	{registry.ErrNotFound, http.StatusNotFound, "", "", ""},
+	{ErrMethod, http.StatusMethodNotAllowed, "", "", ""}, // with an Allow of its own
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, "Retry-After", "1", "the registry's storage does not answer at the moment: try again in some seconds"},
 }
 
 // refusal is an error with a message for the user. The text of no other error is ever
@@ -76,7 +80,7 @@ func errorResponse(err error) response {
 		if !errors.Is(err, candidate.kind) {
 			continue
 		}
-		answer.status, message = candidate.status, candidate.kind.Error()
+		answer.status, message = candidate.status, cmp.Or(candidate.message, candidate.kind.Error())
 		if candidate.header != "" {
 			answer.header[0] = field{candidate.header, []string{candidate.value}}
 		}

@@ -172,14 +172,14 @@ func (h *handler) has(route Route) bool {
 	}
 }
 
-// failure answers an error, and logs an internal one.
+// failure answers an error, and logs it if it is not the client's.
 func (h *handler) failure(r *http.Request, err error) response {
 	if errors.Is(err, catalog.ErrUnauthorized) {
 		err = h.unauthorized(r.Host, err)
 	}
 	answer := errorResponse(err)
 	clientGone := errors.Is(r.Context().Err(), context.Canceled)
-	if answer.status == http.StatusInternalServerError && !clientGone {
+	if answer.status >= http.StatusInternalServerError && !clientGone {
 		h.Logger.LogAttrs(r.Context(), slog.LevelError, "request failed",
 			slog.String("method", bounded(r.Method)),
 			slog.String("path", bounded(r.URL.EscapedPath())),

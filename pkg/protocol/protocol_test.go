@@ -768,14 +768,19 @@ func TestErrorStatuses(t *testing.T) {
 		{orMissing(catalog.ErrUnauthorized, "no %d", 1), 401, "unauthorized"},
 		{orMissing(errors.New("disk full"), "no %d", 1), 500, "internal error"},
 		{errors.New("open /var/lib/larder/catalog.db: disk full"), 500, "internal error"},
-		{context.DeadlineExceeded, 500, "internal error"},
+		{fmt.Errorf("table larder-prod: %w", context.DeadlineExceeded), 503, "the registry's storage does not answer at the moment: try again in some seconds"},
+		{errors.Join(context.DeadlineExceeded, registry.ErrNotFound), 404, "not found"},
+		{context.Canceled, 500, "internal error"},
 		{refuse(io.EOF, "EOF at /var/lib/larder"), 500, "internal error"},
 	} {
 		got := errorResponse(tt.err)
 		want := string(encode(errorDocument{[]string{tt.message}}))
 		var header [2]field
-		if tt.status == 401 {
+		switch tt.status {
+		case 401:
 			header[0] = field{"Www-Authenticate", []string{"Bearer"}}
+		case 503:
+			header[0] = field{"Retry-After", []string{"1"}}
 		}
 		if got.status != tt.status || string(got.body) != want || got.cache != "no-store" || tt.status != 405 && !reflect.DeepEqual(got.header, header) {
 			t.Errorf("%v: %d %s, want %d %s", tt.err, got.status, got.body, tt.status, want)
@@ -785,15 +790,22 @@ func TestErrorStatuses(t *testing.T) {
 
 func TestInternalErrorsAreLoggedAndNotTold(t *testing.T) {
 	broken := errors.New("open /var/lib/larder/catalog.db: disk full")
-	for _, path := range withToken() {
-		var log bytes.Buffer
-		index := newMemory(t)
-		index.err = broken
-		config := closed(index, &log)
-		r := ask(t, New(config), "GET", path, "Authorization", "Bearer "+goodToken)
-		expectError(t, path, r, 500, "internal error")
-		if !strings.Contains(log.String(), broken.Error()) || !strings.Contains(log.String(), path) {
-			t.Errorf("%s: log %s", path, log.String())
+	slow := fmt.Errorf("table larder-prod: %w", context.DeadlineExceeded)
+	for _, tt := range []struct {
+		err     error
+		status  int
+		message string
+	}{{broken, 500, "internal error"}, {slow, 503, "the registry's storage does not answer at the moment: try again in some seconds"}} {
+		for _, path := range withToken() {
+			var log bytes.Buffer
+			index := newMemory(t)
+			index.err = tt.err
+			config := closed(index, &log)
+			r := ask(t, New(config), "GET", path, "Authorization", "Bearer "+goodToken)
+			expectError(t, path, r, tt.status, tt.message)
+			if !strings.Contains(log.String(), tt.err.Error()) || !strings.Contains(log.String(), path) {
+				t.Errorf("%s: log %s", path, log.String())
+			}
 		}
 	}
 	for _, path := range []string{everyRoute[2], everyRoute[4]} {

@@ -8,14 +8,21 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 )
 
-// maxBody is the longest body, in bytes. The gateway accepts far more.
-const maxBody = 256 << 10
+const (
+	// maxBody is the longest body, in bytes. The gateway accepts far more.
+	maxBody = 256 << 10
+
+	// lastWords is how long before its end an invocation of [Serve] gives up its work, to
+	// answer that. Clients wait for 10 seconds, as long as the functions may run.
+	lastWords = 2 * time.Second
+)
 
 // Serve answers requests until Lambda ends the process, with a handler that needs no more
 // of them than a handler of [Adapt].
@@ -45,6 +52,11 @@ func (r reader) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	var e event
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return nil, err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-lastWords))
+		defer cancel()
 	}
 	return r.answer(ctx, &e).json(), nil
 }

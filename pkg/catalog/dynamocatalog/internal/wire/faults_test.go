@@ -372,16 +372,44 @@ func TestContext(t *testing.T) {
 			})
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		a := askers(t)[0]
-		a.answer = func(_ int, w http.ResponseWriter, r *http.Request) { slow(w, r) }
-		ctx, cancel := context.WithTimeout(t.Context(), attemptTimeout+3*time.Second)
-		defer cancel()
-		begin := time.Now()
-		if _, requests, err := a.ask(ctx); !errors.Is(err, context.DeadlineExceeded) || requests != 2 || time.Since(begin) != attemptTimeout+3*time.Second {
-			t.Errorf("a deadline: %v, by %d requests, in %s", err, requests, time.Since(begin))
-		}
-	})
+}
+
+// TestDeadline lets requests hang. The first attempt takes a part of the time until the
+// deadline, so that others follow.
+func TestDeadline(t *testing.T) {
+	for _, tt := range []struct {
+		until, first time.Duration
+		requests     int // if all hang, at least
+	}{
+		{10 * time.Minute, attemptTimeout, MaxAttempts},
+		{3 * attemptTimeout, attemptTimeout, 5},
+		{3*attemptTimeout - 3*time.Millisecond, attemptTimeout - time.Millisecond, 5},
+		{8 * time.Second, 8 * time.Second / 3, 4},
+		{3 * time.Second, time.Second, 2},
+		{1500 * time.Millisecond, time.Second, 1},
+		{time.Millisecond, time.Millisecond, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := askers(t)[0]
+			var second time.Time
+			a.answer = func(number int, w http.ResponseWriter, r *http.Request) {
+				if number == 2 {
+					second = time.Now()
+				}
+				slow(w, r)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), tt.until)
+			defer cancel()
+			begin := time.Now()
+			_, requests, err := a.ask(ctx)
+			if !errors.Is(err, context.DeadlineExceeded) || requests < tt.requests || time.Since(begin) > tt.until {
+				t.Errorf("within %s: %v, by %d requests, in %s, want at least %d", tt.until, err, requests, time.Since(begin), tt.requests)
+			}
+			if first := second.Sub(begin); requests > 1 && (first < tt.first || first > tt.first+2*firstBackoff) {
+				t.Errorf("within %s: the second attempt begins after %s, want up to %s after %s", tt.until, first, 2*firstBackoff, tt.first)
+			}
+		})
+	}
 }
 
 // TestQuota checks that requests are not sent again without end while everything fails, and

@@ -15,9 +15,24 @@ const (
 	// attemptTimeout is for one attempt, including its answer.
 	attemptTimeout = 5 * time.Second
 
+	// If the context has a deadline, an attempt may take one part in shareOfRest of the time
+	// that is left, so that a request which hangs is sent again before the deadline. Below
+	// minTimeout that is of no use.
+	shareOfRest = 3
+	minTimeout  = time.Second
+
 	firstBackoff = 50 * time.Millisecond
 	maxBackoff   = time.Second
 )
+
+// timeoutWithin is how long the next attempt may take.
+func (c *Client) timeoutWithin(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return c.timeout
+	}
+	return min(c.timeout, max(time.Until(deadline)/shareOfRest, minTimeout))
+}
 
 // backoff is how long to wait after a number of failures: a random time, so that those
 // who failed together do not try again together.

@@ -76,7 +76,7 @@ func (c *call) try(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("DynamoDB %s: there are no credentials to sign it with: %w", c.operation, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.client.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.client.timeoutWithin(ctx))
 	defer cancel()
 	response, err := c.client.transport.RoundTrip(c.request(ctx, credentials))
 	if err != nil {

@@ -9,9 +9,10 @@
 //
 // # When a request is sent again
 //
-// A request is sent up to [MaxAttempts] times. An attempt may take five seconds. Between
-// two attempts there is a random pause, up to 100 ms at first and up to a second later. It
-// is sent again
+// A request is sent up to [MaxAttempts] times. An attempt may take five seconds, but no
+// more than a third of the time that the context leaves, or a second if that is longer.
+// Between two attempts there is a random pause, up to 100 ms at first and up to a second
+// later. It is sent again
 //
 //   - if there is no answer, but not if the endpoint's name does not exist;
 //   - if the answer is cut off, is not JSON, lacks what every answer to the operation has,
@@ -60,7 +61,7 @@ type Client struct {
 	request     *http.Request // what all requests have in common
 	path        string        // as it is signed
 	transport   http.RoundTripper
-	timeout     time.Duration // of an attempt
+	timeout     time.Duration // the longest of an attempt
 	quota       *quota
 	skew        atomic.Int64               // how far DynamoDB's clock is ahead of ours, a time.Duration
 	key         atomic.Pointer[signingKey] // of the last request
