@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 	cache := t.TempDir()
 	var out bytes.Buffer
 	err := run(t.Context(), []string{
-		"-cells", "download-* discovery", "-doors", "bolt functions", "-clients", "1 2", "-delays", "0s 1ms",
+		"-cells", "download-* discovery details-module newest-module", "-doors", "bolt functions", "-clients", "1 2", "-delays", "0s 1ms",
 		"-rounds", "2", "-turn", "2ms", "-packages", "10", "-cache", cache,
 	}, func(name string) string { return map[string]string{"PEER": peer.URL}[name] }, &out)
 	if err == nil || !strings.Contains(err.Error(), "discovery: peer is void: /.well-known/terraform.json: status 404") {
@@ -69,6 +69,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for cell, want := range map[string]int{
+		"discovery peer 0s": 2, "details-module peer 0s": 0, "newest-module peer 0s": 0, "details-module bolt 0s": 2,
 		"discovery functions 0s": 2, "discovery functions 1ms": 0, "download-module bolt 0s": 2, "download-module functions 1ms": 2,
 		"download-provider-5000 bolt 0s": 2, "download-provider-5000 bolt 1ms": 0, "versions-module-5 bolt 0s": 0,
 	} {

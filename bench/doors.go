@@ -61,7 +61,7 @@ func (w *world) entrants(r rows.Row, clients int, delay time.Duration) []entrant
 	if w.lambdas[echo] != nil && clients == 1 && (delay == 0 || r.Calls() > 0) {
 		all = append(all, w.invoked(floorEcho, "", echo, floorRow(r, "/echo")), w.invoked(doorLambda, floorEcho, string(r.Function), r))
 	}
-	if w.settings.peer.given() && delay == 0 {
+	if w.settings.peer.given() && !r.NotOfPeer && delay == 0 {
 		add(namePeer, "", w.settings.peer.server, r, true)
 	}
 	return all

@@ -34,6 +34,9 @@ type Row struct {
 	// Partition and Item are the item that one read of the catalog must read, and empty if
 	// none must be read.
 	Partition, Item string
+
+	// NotOfPeer says that the peer has no route for it, and answers 404. It is not asked.
+	NotOfPeer bool
 }
 
 // Calls is how many requests to the store an answer may take.
@@ -140,7 +143,7 @@ func moduleNewest(m dataset.Module) Row {
 	return Row{
 		Name: "newest-module", Title: "newest of a module, 100", Function: Versions, Status: 302,
 		Paths: []string{"/v1/modules/" + m.Address.String() + "/download"}, Correct: leadsToNewest(m),
-		Partition: m.Partition(), Item: dataset.ListingName,
+		Partition: m.Partition(), Item: dataset.ListingName, NotOfPeer: true,
 	}
 }
 
@@ -148,7 +151,7 @@ func moduleDetails(m dataset.Module, version int) Row {
 	return Row{
 		Name: "details-module", Title: "module details", Function: Download, Status: 200,
 		Paths: []string{"/v1/modules/" + m.Address.String() + "/" + dataset.Version(version).String()}, Correct: says("version", dataset.Version(version).String()),
-		Partition: m.Partition(), Item: dataset.VersionName(version),
+		Partition: m.Partition(), Item: dataset.VersionName(version), NotOfPeer: true,
 	}
 }
 
@@ -156,7 +159,7 @@ func providerDetails(p dataset.Provider, version int) Row {
 	return Row{
 		Name: "details-provider", Title: "provider details", Function: Download, Status: 200,
 		Paths: []string{"/v1/providers/" + p.Address.String() + "/" + dataset.Version(version).String()}, Correct: says("version", dataset.Version(version).String()),
-		Partition: p.Partition(), Item: dataset.VersionName(version),
+		Partition: p.Partition(), Item: dataset.VersionName(version), NotOfPeer: true,
 	}
 }
 
