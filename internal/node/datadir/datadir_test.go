@@ -181,10 +181,11 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 
 func TestOpenRemovesHalfWrittenFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
-	if err := os.Mkdir(path, 0o700); err != nil {
+	bucket := filepath.Dir(LastRun)
+	if err := os.MkdirAll(filepath.Join(path, bucket), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, half := range []string{tempPrefix + CA + "-123", ".new-123"} { // the latter is a signing key
+	for _, half := range []string{tempPrefix + CA + "-123", ".new-123", bucket + "/" + tempPrefix + "last-run-123"} { // the second one is a signing key
 		if err := os.WriteFile(filepath.Join(path, half), []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -194,9 +195,11 @@ func TestOpenRemovesHalfWrittenFiles(t *testing.T) {
 
 func assertNoLeftovers(t *testing.T, d *Dir) {
 	t.Helper()
-	left, err := filepath.Glob(d.Path(".*"))
-	if err != nil || len(left) != 0 {
-		t.Errorf("leftovers: %v %v", left, err)
+	for _, folder := range []string{"", filepath.Dir(LastRun)} {
+		left, err := filepath.Glob(d.Path(filepath.Join(folder, ".*")))
+		if err != nil || len(left) != 0 {
+			t.Errorf("leftovers: %v %v", left, err)
+		}
 	}
 }
 
