@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/larder-registry/larder/internal/hostname"
+	"github.com/larder-registry/larder/internal/httperror"
 )
 
 // archive is a downloaded archive without its bytes.
@@ -92,7 +93,7 @@ func (c *client) download(ctx context.Context, u *url.URL) (got *archive, encodi
 	size, err := io.Copy(io.MultiWriter(head, hash), io.LimitReader(resp.Body, maxArchive+1))
 	switch {
 	case err != nil:
-		return nil, "", fmt.Errorf("it breaks off after %d bytes: %w", size, withoutURL(err))
+		return nil, "", fmt.Errorf("it breaks off after %d bytes: %w", size, httperror.WithoutURL(err))
 	case size > maxArchive:
 		return nil, "", fmt.Errorf("it has more than %d bytes", int64(maxArchive))
 	case size == 0:

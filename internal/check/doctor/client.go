@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/larder-registry/larder/internal/httperror"
 	"github.com/larder-registry/larder/pkg/blob"
 )
 
@@ -83,7 +84,7 @@ func (c *client) read(ctx context.Context, hc *http.Client, method string, u *ur
 	defer resp.Body.Close() //nolint:errcheck // read only
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	if err != nil {
-		return answer{}, fmt.Errorf("the answer breaks off: %w", withoutURL(err))
+		return answer{}, fmt.Errorf("the answer breaks off: %w", httperror.WithoutURL(err))
 	}
 	if len(body) > maxDocument {
 		return answer{}, fmt.Errorf("the answer has more than %d bytes", maxDocument)
@@ -102,7 +103,7 @@ func send(ctx context.Context, hc *http.Client, method string, u *url.URL, heade
 	}
 	resp, err := hc.Do(req)
 	if err != nil {
-		return nil, &noAnswerError{withoutURL(err)}
+		return nil, &noAnswerError{httperror.WithoutURL(err)}
 	}
 	return resp, nil
 }
@@ -113,17 +114,6 @@ type noAnswerError struct{ err error }
 func (e *noAnswerError) Error() string { return e.err.Error() }
 
 func (e *noAnswerError) Unwrap() error { return e.err }
-
-// withoutURL removes the URL that net/http puts before an error: it may have a signature.
-func withoutURL(err error) error {
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return errors.New("no answer in time")
-	}
-	return err
-}
 
 // askFirst gets a document as ask does, and also returns the registry's certificates, trusted
 // or not. They come with a request: a registry takes a connection that ends in its handshake

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/internal/httperror"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -158,7 +159,7 @@ func (c *Client) read(ctx context.Context, a registry.ProviderAddress, name stri
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: the answer breaks off: %w", u, withoutURL(err))
+		return nil, fmt.Errorf("%s: the answer breaks off: %w", u, httperror.WithoutURL(err))
 	case len(data) > maxDocument:
 		return nil, fmt.Errorf("%s: the answer has more than %d bytes", u, maxDocument)
 	}
@@ -193,7 +194,7 @@ func (c *Client) Download(ctx context.Context, a Archive, w io.Writer, begin fun
 	moving := writer(func(p []byte) (int, error) { stall.Reset(stallTimeout); return len(p), nil })
 	size, err = io.Copy(io.MultiWriter(moving, sum, w, seen), io.LimitReader(response.Body, maxArchive+1))
 	if err != nil {
-		return "", 0, fmt.Errorf("it breaks off after %d bytes: %w", size, withoutURL(err))
+		return "", 0, fmt.Errorf("it breaks off after %d bytes: %w", size, httperror.WithoutURL(err))
 	}
 	if size > maxArchive {
 		return "", 0, fmt.Errorf("it has more than %d bytes", int64(maxArchive))
@@ -210,7 +211,7 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 func get(ctx context.Context, client *http.Client, u *url.URL, token string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, httperror.WithoutURL(err)
 	}
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Accept-Encoding", "identity") // the hash is that of the archive itself
@@ -219,7 +220,7 @@ func get(ctx context.Context, client *http.Client, u *url.URL, token string) (*h
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, httperror.WithoutURL(err)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, nil
@@ -243,17 +244,6 @@ func status(code int) string {
 
 // errRefused reports that the mirror has refused the request.
 var errRefused = errors.New("a token may be missing, or have no right to it")
-
-// withoutURL removes the URL that net/http puts before an error: it may have a signature.
-func withoutURL(err error) error {
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return errors.New("no answer in time")
-	}
-	return err
-}
 
 // place returns a URL without its query.
 func place(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
