@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -63,25 +65,40 @@ func compress(document []byte) ([]byte, error) {
 // decompress reads the data of an item, or of a listing's chunks, one in each line. It is
 // base64, as DynamoDB sends it.
 func decompress(data []byte) ([]byte, error) {
-	var compressed []byte
+	compressed := make([]byte, 0, base64.StdEncoding.DecodedLen(len(data)))
 	for chunk := range bytes.SplitSeq(data, newline) {
 		var err error
 		if compressed, err = base64.StdEncoding.AppendDecode(compressed, chunk); err != nil {
 			return nil, fmt.Errorf("%w: %w", errForeign, err)
 		}
 	}
-	r, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
+	r := gzipReaders.Get().(*gzip.Reader)
+	defer gzipReaders.Put(r)
+	if err := r.Reset(bytes.NewReader(compressed)); err != nil {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
-	document, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
-	if err != nil {
+	var document bytes.Buffer
+	document.Grow(likelySize(compressed) + bytes.MinRead)
+	if _, err := document.ReadFrom(io.LimitReader(r, maxDocument+1)); err != nil {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
-	if len(document) > maxDocument {
+	if document.Len() > maxDocument {
 		return nil, fmt.Errorf("%w: it has more than %d bytes", errForeign, maxDocument)
 	}
-	return document, nil
+	return document.Bytes(), nil
+}
+
+// gzipReaders are kept because each takes far more memory than most documents.
+var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
+// likelySize is the length that gzip data say they have in their last four bytes, up to
+// maxLikely.
+func likelySize(compressed []byte) int {
+	const maxLikely = 256 << 10 // the data may be wrong
+	if len(compressed) < 4 {
+		return 0
+	}
+	return int(min(binary.LittleEndian.Uint32(compressed[len(compressed)-4:]), maxLikely))
 }
 
 // newline separates the chunks of a listing.
