@@ -158,6 +158,27 @@ var maxAllocations = map[string]float64{
 	"MirrorVersions/400x12": 28, "MirrorVersion": 48,
 }
 
+// maxFirstAllocations is the same for an answer that is not kept yet.
+var maxFirstAllocations = map[string]float64{"ProviderDownload": 190, "MirrorVersion": 300}
+
+// Of many packages each is asked for seldom, so its answer is often made anew.
+func TestFirstAnswersAllocateLittle(t *testing.T) {
+	for _, p := range hotPaths {
+		most, limited := maxFirstAllocations[p.name]
+		if !limited {
+			continue
+		}
+		h, r, w := p.handler(t), p.request(), &nowhere{header: http.Header{}}
+		got := testing.AllocsPerRun(50, func() {
+			h.(*handler).kept = newKept(keptRoom)
+			w.again(t, h, r)
+		})
+		if got > most {
+			t.Errorf("%s takes %v allocations, and at most %v are allowed", p.name, got, most)
+		}
+	}
+}
+
 // The allocations of a hot path do not depend on the machine: more of them make every
 // request slower. They do not depend on the number of versions, either.
 func TestHotPathsAllocateLittle(t *testing.T) {

@@ -21,11 +21,6 @@ func encode(document any) []byte {
 	return body.Bytes()
 }
 
-// appendJSON adds a value as encode writes it, without the end of the line.
-func appendJSON(b []byte, value any) []byte {
-	return append(b, bytes.TrimSuffix(encode(value), []byte("\n"))...)
-}
-
 // appendList adds the elements of a list, with commas between them, in brackets.
 func appendList[T any](b []byte, list iter.Seq[T], add func([]byte, T) []byte) []byte {
 	b = append(b, '[')

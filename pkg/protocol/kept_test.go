@@ -423,7 +423,7 @@ func FuzzMatches(f *testing.F) {
 
 // The documents that are written by hand are as encoding/json writes them.
 func TestWrittenByHand(t *testing.T) {
-	nasty := []string{"", "plain", `"quoted" \ back`, "<a href='x'>&amp;", "é\u2028\u2029\u0000\x1f\x7f\t\n\r\b\f", "\xff\xfe bad", "日本語 🙂", "/+=?&%", "\x01", `\`, "~"}
+	nasty := []string{"", "plain", "two\nlines\n", "\n\t", `"quoted" \ back`, "<a href='x'>&amp;", "é\u2028\u2029\u0000\x1f\x7f\t\n\r\b\f", "\xff\xfe bad", "日本語 🙂", "/+=?&%", "\x01", `\`, "~"}
 	for i, s := range nasty {
 		checkByHand(t, s, nasty[(i+1)%len(nasty)], i)
 	}

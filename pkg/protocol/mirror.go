@@ -132,19 +132,15 @@ func (h *handler) mirrorVersion(ctx context.Context, caller access.Caller, reque
 // mirrorTemplate is the [mirrorVersionDocument] of a version that the mirror has, or an
 // error if it has no package to serve.
 func mirrorTemplate(a registry.ProviderAddress, p registry.ProviderVersion) (*template, error) {
-	served := slices.DeleteFunc(slices.Clone(p.Packages), func(pkg registry.Package) bool {
-		_, ok := p.Package(pkg.Platform)
-		return !ok
-	})
-	if len(served) == 0 {
-		return nil, registry.ErrNotFound
-	}
 	var t template
 	piece := []byte(`{"archives":{`)
-	for _, pkg := range served {
+	for pkg := range p.Served() {
 		piece = jsonstring.Append(piece, pkg.Platform.String())
 		t.until(append(piece, `:{"url":`...), a.PackageKey(p.Version, pkg))
 		piece = append(appendStrings([]byte(`,"hashes":`), hashes(pkg)), "},"...)
+	}
+	if len(t.keys) == 0 {
+		return nil, registry.ErrNotFound
 	}
 	t.end(append(piece[:len(piece)-1], "}}\n"...))
 	return &t, nil
@@ -177,10 +173,7 @@ func missingVersion(request Request) error {
 // archives is the packages of a version that the mirror has.
 func (h *handler) archives(ctx context.Context, a registry.ProviderAddress, p registry.ProviderVersion) (map[string]mirrorArchive, error) {
 	archives := make(map[string]mirrorArchive, len(p.Packages))
-	for _, pkg := range p.Packages {
-		if _, served := p.Package(pkg.Platform); !served {
-			continue
-		}
+	for pkg := range p.Served() {
 		signed, err := presign(ctx, h.Presigner, a.PackageKey(p.Version, pkg))
 		if err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ func TestAPresignerThatFails(t *testing.T) {
 	}{
 		"module":           {everyRoute[2], 1},
 		"provider":         {everyRoute[4], 3},
-		"mirrored version": {mirrorPath + "registry.terraform.io/acme/widget/1.0.0.json", 2},
+		"mirrored version": {mirrorPath + "registry.terraform.io/acme/widget/1.0.0.json", 3},
 	} {
 		for n := 0; n <= test.calls; n++ {
 			m := newMemory(t)
@@ -39,7 +40,7 @@ func TestAPresignerThatFails(t *testing.T) {
 				m.provider.Address.Hostname = "registry.terraform.io"
 				more := m.provider.Packages[0]
 				more.Platform = darwin
-				m.provider.Packages = append(m.provider.Packages, more)
+				m.provider.Packages = slices.Insert(m.provider.Packages, 0, more) // by platform
 			}
 			var log bytes.Buffer
 			presigner, o := &failing{n: n}, &origins{versions: nil}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/larder-registry/larder/internal/jsonstring"
 	"github.com/larder-registry/larder/pkg/access"
@@ -98,47 +99,6 @@ func warnings(a registry.ProviderAddress, listing registry.Listing) []string {
 	return lines
 }
 
-// What a client needs to download a package and to trust it is one document. It is in two
-// parts here, since its URLs are between them: download_url, shasums_url and
-// shasums_signature_url.
-type (
-	packageHead struct {
-		Protocols []string `json:"protocols"`
-		OS        string   `json:"os"`
-		Arch      string   `json:"arch"`
-		Filename  string   `json:"filename"`
-	}
-	packageTail struct {
-		SHASum      string      `json:"shasum"`
-		SigningKeys signingKeys `json:"signing_keys"`
-
-		// Packages are those of all platforms that are served, including this one.
-		// OpenTofu installs nothing that contradicts them; Terraform ignores them.
-		Packages map[string]platformPackage `json:"packages"`
-	}
-)
-
-// platformPackage has what lock files hold of a package, in the form of OpenTofu's
-// own registry.
-type platformPackage struct {
-	Hashes      []string `json:"hashes"`
-	PackageSize int64    `json:"package_size"`
-}
-
-type signingKeys struct {
-	GPGPublicKeys []gpgPublicKey `json:"gpg_public_keys"`
-}
-
-// gpgPublicKey leaves the fields empty that only the public registry fills.
-// Terraform refuses a trust signature that is neither empty nor HashiCorp's.
-type gpgPublicKey struct {
-	KeyID          string `json:"key_id"`
-	ASCIIArmor     string `json:"ascii_armor"`
-	TrustSignature string `json:"trust_signature"`
-	Source         string `json:"source"`
-	SourceURL      string `json:"source_url"`
-}
-
 func (h *handler) providerDownload(ctx context.Context, caller access.Caller, request Request) (response, error) {
 	found, err := h.Reader.ProviderVersion(ctx, caller, request.Provider, request.Version)
 	document, err := made(h.kept, request, found, err, func(p registry.ProviderVersion) (*template, error) {
@@ -163,41 +123,55 @@ func (h *handler) filled(ctx context.Context, t *template) (response, error) {
 	return response{status: http.StatusOK, cache: noStore, body: body}, nil
 }
 
+// packageTemplate is what a client needs to download a package and to trust it. The packages
+// in it are those of all platforms that are served, including this one: OpenTofu installs
+// nothing that contradicts them, and Terraform ignores them.
 func packageTemplate(a registry.ProviderAddress, p registry.ProviderVersion, pkg registry.Package) *template {
-	tail := packageTail{
-		SHASum:      pkg.SHA256,
-		SigningKeys: signingKeys{make([]gpgPublicKey, len(p.Release.Keys))},
-		Packages:    make(map[string]platformPackage, len(p.Packages)),
-	}
-	for _, other := range p.Packages {
-		if _, served := p.Package(other.Platform); served {
-			tail.Packages[other.Platform.String()] = platformPackage{hashes(other), other.Size}
-		}
-	}
-	for i, key := range p.Release.Keys {
-		tail.SigningKeys.GPGPublicKeys[i] = gpgPublicKey{KeyID: key.KeyID, ASCIIArmor: key.ASCIIArmor}
-	}
-	head := appendJSON(nil, packageHead{
-		Protocols: notNull(p.Protocols(pkg)),
-		OS:        pkg.Platform.OS,
-		Arch:      pkg.Platform.Arch,
-		Filename:  a.PackageFilename(p.Version, pkg.Platform),
-	})
 	var t template
-	t.until(append(head[:len(head)-1], `,"download_url":`...), a.PackageKey(p.Version, pkg))
+	b := appendStrings([]byte(`{"protocols":`), p.Protocols(pkg))
+	b = jsonstring.Append(append(b, `,"os":`...), pkg.Platform.OS)
+	b = jsonstring.Append(append(b, `,"arch":`...), pkg.Platform.Arch)
+	b = jsonstring.Append(append(b, `,"filename":`...), a.PackageFilename(p.Version, pkg.Platform))
+	t.until(append(b, `,"download_url":`...), a.PackageKey(p.Version, pkg))
 	t.until([]byte(`,"shasums_url":`), a.SHA256SUMSKey(p.Version, *p.Release))
 	t.until([]byte(`,"shasums_signature_url":`), a.SignatureKey(p.Version, *p.Release))
-	t.end(append([]byte{','}, encode(tail)[1:]...))
+
+	b = make([]byte, 0, tailSize(p))
+	b = jsonstring.Append(append(b, `,"shasum":`...), pkg.SHA256)
+	b = append(b, `,"signing_keys":{"gpg_public_keys":`...)
+	b = appendList(b, slices.Values(p.Release.Keys), appendSigningKey)
+	b = append(b, `},"packages":{`...)
+	for other := range p.Served() { // this one is among them
+		b = append(appendHashes(b, other), ',')
+	}
+	t.end(append(b[:len(b)-1], "}}\n"...))
 	return &t
+}
+
+// tailSize is a little more than what comes after the URLs takes.
+func tailSize(p registry.ProviderVersion) int {
+	size := 192 + 192*len(p.Packages)
+	for _, key := range p.Release.Keys {
+		size += 128 + len(key.ASCIIArmor) + len(key.ASCIIArmor)/32 // ends of lines take two bytes
+	}
+	return size
+}
+
+// appendSigningKey leaves the fields empty that only the public registry fills.
+// Terraform refuses a trust signature that is neither empty nor HashiCorp's.
+func appendSigningKey(b []byte, key registry.SigningKey) []byte {
+	b = jsonstring.Append(append(b, `{"key_id":`...), key.KeyID)
+	b = jsonstring.Append(append(b, `,"ascii_armor":`...), key.ASCIIArmor)
+	return append(b, `,"trust_signature":"","source":"","source_url":""}`...)
+}
+
+// appendHashes adds what lock files hold of a package, by its platform, in the form of
+// OpenTofu's own registry.
+func appendHashes(b []byte, pkg registry.Package) []byte {
+	b = append(jsonstring.Append(b, pkg.Platform.String()), `:{"hashes":`...)
+	b = append(appendStrings(b, hashes(pkg)), `,"package_size":`...)
+	return append(strconv.AppendInt(b, pkg.Size, 10), '}')
 }
 
 // hashes are both kinds of a package's hashes, as lock files have them.
 func hashes(pkg registry.Package) []string { return []string{pkg.H1, "zh:" + pkg.SHA256} }
-
-// notNull is a list that is written as [] when it is empty.
-func notNull(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}

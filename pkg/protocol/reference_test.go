@@ -131,3 +131,28 @@ func served(p registry.ProviderVersion) []registry.Package {
 	}
 	return slices.Collect(maps.Values(packages))
 }
+
+type platformPackage struct {
+	Hashes      []string `json:"hashes"`
+	PackageSize int64    `json:"package_size"`
+}
+
+type signingKeys struct {
+	GPGPublicKeys []gpgPublicKey `json:"gpg_public_keys"`
+}
+
+type gpgPublicKey struct {
+	KeyID          string `json:"key_id"`
+	ASCIIArmor     string `json:"ascii_armor"`
+	TrustSignature string `json:"trust_signature"`
+	Source         string `json:"source"`
+	SourceURL      string `json:"source_url"`
+}
+
+// notNull is a list that is written as [] when it is empty.
+func notNull(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

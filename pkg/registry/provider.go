@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +87,17 @@ func (p *ProviderVersion) Package(platform Platform) (Package, bool) {
 	return pkg, ok && p.covers(pkg)
 }
 
+// Served is every package that can be served, by platform.
+func (p *ProviderVersion) Served() iter.Seq[Package] {
+	return func(yield func(Package) bool) {
+		for _, pkg := range p.Packages {
+			if p.covers(pkg) && !yield(pkg) {
+				return
+			}
+		}
+	}
+}
+
 // Settled says that every accepted package can be served.
 func (p *ProviderVersion) Settled() bool {
 	return !slices.ContainsFunc(p.Packages, func(pkg Package) bool { return !p.covers(pkg) })
@@ -126,11 +138,9 @@ func (p *ProviderVersion) Source() string {
 func (p *ProviderVersion) Listed() Listed {
 	entry := Listed{Version: p.Version, Revision: p.Revision, Standing: p.Standing}
 	var protocols []string
-	for _, pkg := range p.Packages {
-		if p.covers(pkg) {
-			entry.Platforms = append(entry.Platforms, pkg.Platform)
-			protocols = append(protocols, p.Protocols(pkg)...)
-		}
+	for pkg := range p.Served() {
+		entry.Platforms = append(entry.Platforms, pkg.Platform)
+		protocols = append(protocols, p.Protocols(pkg)...)
 	}
 	entry.Protocols = highestMinors(protocols)
 	return entry
