@@ -78,6 +78,7 @@ func Start(binary string, env []string, log io.Writer) (*Environment, error) {
 		"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(e.api.URL, "http://"),
 		"AWS_LAMBDA_FUNCTION_NAME=larder-test",
 		"AWS_LAMBDA_FUNCTION_VERSION=$LATEST",
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=512",
 	}, env...)
 	e.command.Stdout, e.command.Stderr = log, log
 	e.started = time.Now()

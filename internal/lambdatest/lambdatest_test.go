@@ -101,7 +101,7 @@ func TestInvoke(t *testing.T) {
 			t.Errorf("echo %q = %q, %v", text, got, err)
 		}
 	}
-	if got, err := invoke(t, f, "describe", ""); err != nil || got != "true true true true 6" {
+	if got, err := invoke(t, f, "describe", ""); err != nil || got != "true true true true 7" {
 		t.Errorf("describe = %q, %v", got, err)
 	}
 	if logs := f.Logs(); !strings.HasPrefix(logs, "started\ninvoked a\n") {
