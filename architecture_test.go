@@ -95,7 +95,7 @@ var onlyIn = map[string][]string{
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb":   {"internal/dynamotest", "internal/awstest", "bench"},
 	"github.com/aws/smithy-go":                        {"pkg/awskms", "internal/awserror", "internal/reach", "internal/transfer/upload"},
 	"github.com/awslabs/aws-lambda-go-api-proxy":      {"functions/internal/gateway"},
-	"github.com/klauspost/compress":                   {"pkg/archive"},
+	"github.com/klauspost/compress":                   {"pkg/archive", "pkg/protocol"},
 	"github.com/hashicorp/golang-lru":                 {"internal/sizedlru"},
 	"github.com/versity/versitygw":                    {"internal/node/locals3", "internal/s3test", "internal/oldertest", "bench"},
 	"github.com/versity/versitygw/embedgw":            {"internal/s3test"},
