@@ -109,6 +109,18 @@ func http1() *http.Protocols {
 	return only
 }
 
+// Probe connects to a server as a client does, and ends the connection after the handshake.
+func Probe(ctx context.Context, addr net.Addr, client *tls.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, HeaderTimeout)
+	defer cancel()
+	dialer := tls.Dialer{Config: client}
+	conn, err := dialer.DialContext(ctx, "tcp", addr.String())
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
 // Done is closed when the server has ended, by Close or by a failure.
 func (s *Server) Done() <-chan struct{} { return s.done }
 

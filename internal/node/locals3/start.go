@@ -186,12 +186,8 @@ func (s *Server) openDoor(listener net.Listener, handler http.Handler) {
 
 // probe makes sure that a client that connects finds the door.
 func (s *Server) probe(ctx context.Context, addr net.Addr) error {
-	ctx, cancel := context.WithTimeout(ctx, front.HeaderTimeout)
-	defer cancel()
-	dialer := tls.Dialer{Config: &tls.Config{RootCAs: s.opts.Roots, ServerName: s.opts.ServerName}}
-	conn, err := dialer.DialContext(ctx, "tcp", addr.String())
-	if err != nil {
+	if err := front.Probe(ctx, addr, &tls.Config{RootCAs: s.opts.Roots, ServerName: s.opts.ServerName}); err != nil {
 		return fmt.Errorf("the S3 endpoint does not answer at its own address: %w", err)
 	}
-	return conn.Close()
+	return nil
 }

@@ -163,16 +163,9 @@ func (c *certificates) tlsConfig() *tls.Config {
 
 // probe connects to the registry's own listener as a client.
 func (c *certificates) probe(ctx context.Context, addr net.Addr) error {
-	ctx, cancel := context.WithTimeout(ctx, front.HeaderTimeout)
-	defer cancel()
 	name := own
 	if c.brought != nil {
 		name = c.brought.registry
 	}
-	dialer := tls.Dialer{Config: &tls.Config{RootCAs: c.roots, ServerName: name}}
-	conn, err := dialer.DialContext(ctx, "tcp", addr.String())
-	if err != nil {
-		return err
-	}
-	return conn.Close()
+	return front.Probe(ctx, addr, &tls.Config{RootCAs: c.roots, ServerName: name})
 }
