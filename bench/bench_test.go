@@ -32,6 +32,10 @@ func TestRun(t *testing.T) {
 	peer := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(peer.Close)
 	cache := t.TempDir()
+	whole := filepath.Join(cache, reportFile)
+	if err := os.WriteFile(whole, []byte("of a whole run"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	err := run(t.Context(), []string{
 		"-cells", "download-* discovery details-module newest-module", "-doors", "bolt functions", "-clients", "1 2", "-delays", "0s 1ms",
@@ -45,7 +49,14 @@ func TestRun(t *testing.T) {
 			t.Errorf("a line has %d characters: %s", n, line)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(cache, reportFile))
+	if text, err := os.ReadFile(whole); err != nil || string(text) != "of a whole run" {
+		t.Errorf("the report of a whole run is %q now: %v", text, err)
+	}
+	partial := filepath.Join(cache, partialFile)
+	if !strings.HasSuffix(out.String(), "\nAll figures: "+partial+"\n") {
+		t.Errorf("it does not say where its report is: %s", out.String())
+	}
+	text, err := os.ReadFile(partial)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,8 +132,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	if err := errors.Join(append(errs, ctx.Err())...); !measured {
 		return cmp.Or(err, fmt.Errorf("nothing is called %q", s.cells))
 	}
-	path, err := r.write(s.cache)
-	if err == nil {
+	name := reportFile
+	if s.cells != "" || ctx.Err() != nil || r.complete() != nil {
+		name = partialFile // the last whole report stays
+	}
+	path := filepath.Join(s.cache, name)
+	if err = r.write(path); err == nil {
 		_, err = fmt.Fprintf(out, "\nAll figures: %s\n", path)
 	}
 	return errors.Join(append(errs, ctx.Err(), err)...)

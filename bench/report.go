@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -111,14 +110,16 @@ func thisMachine() machine {
 	return m
 }
 
-// reportFile is the name of the last report in the folder of the bench.
-const reportFile = "report.json"
+// The names of the last reports in the folder of the bench.
+const (
+	reportFile  = "report.json"  // has everything
+	partialFile = "partial.json" // of a run that was interrupted, or that did not measure everything
+)
 
-func (r report) write(folder string) (path string, err error) {
+func (r report) write(path string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return "", err
+		return err
 	}
-	path = filepath.Join(folder, reportFile)
-	return path, os.WriteFile(path, append(text, '\n'), 0o600)
+	return os.WriteFile(path, append(text, '\n'), 0o600)
 }

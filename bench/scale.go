@@ -31,6 +31,9 @@ func printScale(s settings, out io.Writer) error {
 		return err
 	}
 	r, err := readReport(filepath.Join(s.cache, reportFile))
+	if err == nil && s.write {
+		err = r.complete()
+	}
 	var m scale.Measurement
 	if err == nil {
 		m, err = measurementOf(r)

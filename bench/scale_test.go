@@ -77,6 +77,20 @@ func TestPrintScale(t *testing.T) {
 	if err := run(t.Context(), []string{"-scale", "-write"}, func(string) string { return "" }, &out); err == nil {
 		t.Error("it writes without a report")
 	}
+	cache := filepath.Join(folder, ".cache", "bench")
+	err := os.MkdirAll(cache, 0o700)
+	if err == nil {
+		without := small()
+		without.Walks = nil
+		err = without.write(filepath.Join(cache, reportFile))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = run(t.Context(), []string{"-scale", "-write"}, func(string) string { return "" }, &out)
+	if err == nil || !strings.Contains(err.Error(), "it has no discovery of node with clients=16") || !strings.Contains(err.Error(), "it has no walks: run make bench without settings") {
+		t.Errorf("it writes from a report that is not whole: %v", err)
+	}
 	m, err := scale.Measured()
 	if err == nil {
 		m.Machine = "another machine"
