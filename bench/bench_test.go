@@ -17,6 +17,7 @@ import (
 
 	"github.com/larder-registry/larder/bench/internal/measure"
 	"github.com/larder-registry/larder/bench/internal/servers"
+	"github.com/larder-registry/larder/internal/progress"
 )
 
 // TestMain makes this test binary one of the servers, as the command itself is.
@@ -213,8 +214,12 @@ func TestFillPeer(t *testing.T) {
 	}
 	getenv := func(name string) string { return map[string]string{"PEER_S3": server.URL + "/peer"}[name] }
 	var out bytes.Buffer
-	if err := fillPeer(t.Context(), two, getenv, &out); err != nil || out.String() != "2 objects are in the bucket peer\n" {
-		t.Errorf("it says %q: %v", out.String(), err)
+	if err := fillPeer(t.Context(), two, getenv, progress.NewLine(&out, true)); err != nil {
+		t.Error(err)
+	}
+	const clear = "\r\x1b[K"
+	if want := clear + "1 objects, a/b" + clear + "2 objects, c" + clear + "2 objects are in the bucket peer\n"; out.String() != want {
+		t.Errorf("it says %q, want %q", out.String(), want)
 	}
 	for _, want := range []string{"PUT /peer/a/b", "PUT /peer/c"} {
 		if _, ok := taken.Load(want); !ok {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/larder-registry/larder/bench/internal/dataset"
 	"github.com/larder-registry/larder/bench/internal/servers"
+	"github.com/larder-registry/larder/internal/progress"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -26,7 +26,7 @@ type objects = func(put func(key, content string))
 // fillPeer writes the data as boring-registry keeps it, to the bucket in PEER_S3: the URL of
 // an S3 server, with the bucket as its path. The archives are empty: the peer answers without
 // reading them.
-func fillPeer(ctx context.Context, objects objects, getenv func(string) string, out io.Writer) error {
+func fillPeer(ctx context.Context, objects objects, getenv func(string) string, line *progress.Line) error {
 	u, err := url.Parse(getenv("PEER_S3"))
 	bucket := ""
 	if err == nil {
@@ -39,22 +39,29 @@ func fillPeer(ctx context.Context, objects objects, getenv func(string) string, 
 		Region: cmp.Or(getenv("AWS_REGION"), servers.Region), BaseEndpoint: aws.String(u.Scheme + "://" + u.Host), UsePathStyle: true,
 		Credentials: credentials.NewStaticCredentialsProvider(cmp.Or(getenv("AWS_ACCESS_KEY_ID"), "test"), cmp.Or(getenv("AWS_SECRET_ACCESS_KEY"), "test"), ""),
 	})
-	written := 0
+	written := count(0)
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(peerWriters)
 	objects(func(key, content string) {
-		written++
-		all.Go(func() error {
+		all.Go(func() error { // which waits if many are being written
 			_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(content)})
 			return err
 		})
+		written++
+		line.At(written, key)
 	})
 	if err := all.Wait(); err != nil {
+		line.Erase()
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%d objects are in the bucket %s\n", written, bucket)
-	return err
+	line.Say("%s are in the bucket %s", written, bucket)
+	return nil
 }
+
+// count is a number of objects.
+type count int
+
+func (c count) String() string { return fmt.Sprintf("%d objects", int(c)) }
 
 // peerObjects is every object of the peer's bucket.
 func peerObjects(packages int) objects {

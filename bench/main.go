@@ -27,6 +27,8 @@ import (
 	"github.com/larder-registry/larder/bench/internal/measure"
 	"github.com/larder-registry/larder/bench/internal/rows"
 	"github.com/larder-registry/larder/bench/internal/servers"
+	"github.com/larder-registry/larder/internal/progress"
+	"github.com/mattn/go-isatty"
 )
 
 // settings is what is measured, and how.
@@ -110,7 +112,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		return printScale(s, out)
 	}
 	if s.fillPeer {
-		return fillPeer(ctx, peerObjects(s.packages), getenv, out)
+		return fillPeer(ctx, peerObjects(s.packages), getenv, progress.NewLine(out, isTerminal(out)))
 	}
 	if err := os.MkdirAll(s.cache, 0o700); err != nil {
 		return err
@@ -141,6 +143,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		_, err = fmt.Fprintf(out, "\nAll figures: %s\n", path)
 	}
 	return errors.Join(append(errs, ctx.Err(), err)...)
+}
+
+// isTerminal says whether a line that is written can be drawn again.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && isatty.IsTerminal(file.Fd())
 }
 
 // parse reads the flags, and the variables of the peer.
