@@ -222,7 +222,7 @@ func runNode(ctx context.Context, larder, folder string) (*node, error) {
 	n := &node{folder: folder, command: exec.CommandContext(ctx, larder, "serve"), ended: make(chan struct{})}
 	n.command.Env = n.env("LARDER_ADDR=127.0.0.1:0", "LARDER_S3_ADDR=127.0.0.1:0", "LARDER_AUTH=required")
 	n.command.Stdout, n.command.Stderr = log, log
-	if err := n.command.Start(); err != nil {
+	if err := child.Begin(n.command); err != nil {
 		return nil, err
 	}
 	go func() {

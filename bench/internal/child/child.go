@@ -45,7 +45,7 @@ func Start(ctx context.Context, log string, env []string, name string, args ...s
 	if err != nil {
 		return nil, err
 	}
-	if err := p.command.Start(); err != nil {
+	if err := Begin(p.command); err != nil {
 		return nil, err
 	}
 	p.PID = p.command.Process.Pid
