@@ -27,7 +27,7 @@ const MaxCopy = 5 << 30
 // after a write sees what was written.
 type Bucket interface {
 	// Open reads an object version, or the current one where version is
-	// empty. The caller closes the reader.
+	// empty. The caller closes the reader. It may be a [File].
 	//
 	// Errors: [registry.ErrNotFound].
 	Open(ctx context.Context, key, version string) (io.ReadCloser, Object, error)
@@ -71,6 +71,13 @@ type Bucket interface {
 	// Errors: [registry.ErrNotFound]; [ErrTagsFull] if the version has too many
 	// other tags.
 	Tag(ctx context.Context, key, version string, tags map[string]string) error
+}
+
+// File is a body of [Bucket.Open] that can be read at any place. Its bytes do not change
+// while it is open, even if the object is overwritten or deleted.
+type File interface {
+	io.ReadCloser
+	io.ReaderAt
 }
 
 // ErrTagsFull says that an object version has no room for more tags.

@@ -17,10 +17,10 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // scratch
+	defer file.Close() //nolint:errcheck // read only
 	o.SHA256 = file.sha256
 
-	checked, err := archive.CheckModule(ctx, file, file.size, u.Format)
+	checked, err := archive.CheckModule(ctx, file, file.Size(), u.Format)
 	broken := violations(err, registry.CheckSource(file.source))
 	if _, _, failed := inbox.Conclude(broken); failed != nil {
 		return failed
@@ -35,7 +35,7 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 	}
 	accept := registry.ModuleArchive{
 		Format: u.Format.String(), H1: checked.H1,
-		SHA256: file.sha256, Size: file.size, UploadSHA256: file.sha256, Source: file.source,
+		SHA256: file.sha256, Size: file.Size(), UploadSHA256: file.sha256, Source: file.source,
 	}
 	if m.Revision == 0 {
 		if err := p.room.checkModule(ctx, m, accept.Source); err != nil {
@@ -83,7 +83,7 @@ func rejectMetadata(address fmt.Stringer, published, v registry.Version) error {
 // storeModule stores the archive where it is served from. If it has a wrapper, it is
 // unwrapped first, and accept gets the new hash and size. A published version has its
 // archive already.
-func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, object blob.Object, file *scratch, wrapper string, accept *registry.ModuleArchive) error {
+func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, object blob.Object, file *content, wrapper string, accept *registry.ModuleArchive) error {
 	if m.Revision > 0 {
 		return nil
 	}
@@ -95,14 +95,14 @@ func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, 
 		format = archive.Zip
 	}
 	unwrapped, err := p.scratch.hold(func(w io.Writer) error {
-		return archive.Unwrap(ctx, file, file.size, format, wrapper, w)
+		return archive.Unwrap(ctx, file, file.Size(), format, wrapper, w)
 	})
 	if err != nil {
 		return fmt.Errorf("unwrap: %w", err)
 	}
 	defer unwrapped.Close() //nolint:errcheck // scratch
-	accept.SHA256, accept.Size = unwrapped.sha256, unwrapped.size
-	if err := p.bucket.Put(ctx, m.Address.ArchiveKey(m.Version, *accept), unwrapped, unwrapped.size); err != nil {
+	accept.SHA256, accept.Size = unwrapped.sha256, unwrapped.Size()
+	if err := p.bucket.Put(ctx, m.Address.ArchiveKey(m.Version, *accept), unwrapped, unwrapped.Size()); err != nil {
 		return fmt.Errorf("store the archive: %w", err)
 	}
 	return nil
@@ -111,7 +111,7 @@ func (p *Publisher) storeModule(ctx context.Context, m *registry.ModuleVersion, 
 // keep copies an upload to where it is served from, unless an earlier try did. If the copy
 // has another hash than the checked bytes, because the upload was overwritten meanwhile, the
 // checked bytes are stored.
-func (p *Publisher) keep(ctx context.Context, object blob.Object, key string, file *scratch) error {
+func (p *Publisher) keep(ctx context.Context, object blob.Object, key string, file *content) error {
 	kept, err := p.bucket.Head(ctx, key)
 	if err == nil && kept.SHA256 == file.sha256 {
 		return nil
@@ -126,7 +126,7 @@ func (p *Publisher) keep(ctx context.Context, object blob.Object, key string, fi
 	if copied == file.sha256 {
 		return nil
 	}
-	if err := p.bucket.Put(ctx, key, file, file.size); err != nil {
+	if err := p.bucket.Put(ctx, key, file, file.Size()); err != nil {
 		return fmt.Errorf("store the upload: %w", err)
 	}
 	return nil

@@ -18,16 +18,16 @@ func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object b
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // scratch
+	defer file.Close() //nolint:errcheck // read only
 	o.SHA256 = file.sha256
 
-	checked, err := archive.CheckProvider(ctx, file, file.size, u.Executable())
+	checked, err := archive.CheckProvider(ctx, file, file.Size(), u.Executable())
 	broken := violations(err, registry.CheckSource(file.source))
 	if _, _, failed := inbox.Conclude(broken); failed != nil {
 		return failed
 	}
 	accept := registry.Package{
-		Platform: u.Platform, SHA256: file.sha256, H1: checked.H1, Size: file.size, Protocols: checked.Protocols, Source: file.source,
+		Platform: u.Platform, SHA256: file.sha256, H1: checked.H1, Size: file.Size(), Protocols: checked.Protocols, Source: file.source,
 	}
 	s := &registry.ProviderVersion{Address: u.Provider, Version: u.Version}
 	if err := p.log.Load(ctx, s); err != nil {

@@ -2,6 +2,8 @@ package publish_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -18,6 +21,7 @@ import (
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -87,6 +91,58 @@ func TestAllOrNothingWithoutScratchSpace(t *testing.T) {
 	}
 	if got := w.KeysUnder(registry.Prefix); len(got) > 0 {
 		t.Errorf("it left %q", got)
+	}
+}
+
+// If the bucket has a file of an upload, the upload needs no scratch space. The outcome, the
+// records and the objects are the same. What is not read to its end is closed, too.
+func TestAFileNeedsNoScratchSpace(t *testing.T) {
+	uploads := []struct {
+		key  string
+		body []byte
+		want inbox.Status
+	}{
+		{publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"), inbox.Published},
+		{publishtest.PackageKey("1.0.0", "linux_arm64"), []byte("no zip"), inbox.Rejected},
+		{"modules/acme/vpc/aws/1.0.0.tar.gz", publishtest.TarOf(map[string]string{"main.tf": ""}), inbox.Published},
+		{"modules/acme/vpc/aws/1.1.0.zip", nil, inbox.Rejected},
+	}
+	publish := func(files bool) (accepted []any) {
+		w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt) // at its end, no body is open
+		w.Bucket.(*blobtest.Memory).Files = files
+		folder := t.TempDir()
+		if files {
+			folder = filepath.Join(folder, "not", "there")
+		}
+		publishing := func(b blob.Bucket) *publishtest.Parts {
+			return publishtest.Assemble(publishing.Config{Bucket: b, Index: w.Index, Signer: w.Key, Scratch: folder, Logger: slog.New(slog.DiscardHandler)})
+		}
+		for _, u := range uploads {
+			object := blob.Object{Key: u.key, Version: w.S3.Upload(t, u.key, u.body, nil)}
+			for _, wrong := range []int64{int64(len(u.body)) + 1, int64(len(u.body)) - 1, inbox.MaxUpload} {
+				if wrong < 0 {
+					continue
+				}
+				want := fmt.Sprintf("read %d of %d bytes of %s", min(len(u.body), int(wrong)+1), wrong, u.key)
+				if o, err := publishing(sized{w.Bucket, u.key, wrong}).Publish(t.Context(), object); err == nil || !strings.HasSuffix(err.Error(), want) {
+					t.Errorf("%s: %+v, %v, want %q", u.key, o, err, want)
+				}
+			}
+			o, err := publishing(w.Bucket).Publish(t.Context(), object)
+			if err != nil || o.Status != u.want {
+				t.Errorf("%s: %+v, %v", u.key, o, err)
+			}
+			sum := sha256.Sum256(u.body)
+			if want := hex.EncodeToString(sum[:]); o.SHA256 != want {
+				t.Errorf("%s has the sha256 %s, want %s", u.key, o.SHA256, want)
+			}
+			accepted = append(accepted, o.Status, o.Reasons, o.SHA256)
+		}
+		s := w.Provider("acme", "widget", "1.0.0")
+		return append(accepted, s.Packages[0].H1, s.Packages[0].Size, s.Packages[0].SHA256, w.servedModule("1.0.0"), w.servedPackage("1.0.0"))
+	}
+	if streamed, files := publish(false), publish(true); !reflect.DeepEqual(streamed, files) {
+		t.Errorf("with files:\n%v\nwithout:\n%v", files, streamed)
 	}
 }
 

@@ -6,6 +6,9 @@
 // operator's key may write everywhere but below registry/, which it may only read. Each
 // uploader has a key for some namespaces.
 //
+// The registry sends its requests to the endpoint, too. But it reads the bytes of an object
+// from the object's file: see [DirectBucket].
+//
 // The S3 implementation allows one endpoint per process. It makes its folder the process's
 // working directory, so all other code needs absolute paths. It trusts its clients before
 // it knows them. So it listens at a socket in the data folder, behind a door that lets
@@ -99,6 +102,7 @@ type Server struct {
 	opts     Options
 	door     *front.Server
 	issuer   atomic.Pointer[http.Handler] // of access keys
+	files    openFiles                    // that this process reads
 	cancel   context.CancelFunc
 	release  func() // of standard error
 	ended    chan struct{}

@@ -24,6 +24,7 @@ var errDiskFull = s3err.APIError{Code: "InsufficientStorage", HTTPStatusCode: ht
 type roomy struct {
 	backend.Backend
 	takes func(size int64) bool
+	files *openFiles
 }
 
 // refuses says whether there is no room for size more bytes under a key.
@@ -92,10 +93,11 @@ func sourceSize(copySource *string) int64 {
 func (r roomy) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, error) {
 	marker := openMarker(in)
 	out, err := r.Backend.DeleteObject(ctx, in)
-	if marker != nil {
-		if err == nil && aws.ToBool(out.DeleteMarker) && isMarker(marker) {
-			_ = marker.Truncate(0) // if this fails, it is still a marker
-		}
+	switch {
+	case marker == nil:
+	case err == nil && aws.ToBool(out.DeleteMarker) && isMarker(marker):
+		r.files.empty(marker)
+	default:
 		_ = marker.Close()
 	}
 	return out, err

@@ -79,7 +79,7 @@ func open(ctx context.Context, opts Options, listener net.Listener) (*Server, er
 	if s.release, err = captureErrors(opts.Logger); err != nil {
 		return nil, err
 	}
-	listening, err := s.run(notifying{Backend: roomy{guarded{storage, keys}, opts.Room}, notify: opts.Notify}, to.address)
+	listening, err := s.run(notifying{Backend: roomy{guarded{storage, keys}, opts.Room, &s.files}, notify: opts.Notify}, to.address)
 	if err != nil {
 		s.release()
 		return nil, err

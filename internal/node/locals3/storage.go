@@ -88,11 +88,12 @@ func checkAttributes(folder string, room int) error {
 	return nil
 }
 
-// bucketOwner is the attribute of the bucket's folder that names its owner, and objectTag
-// is an attribute that every object has.
+// bucketOwner is the attribute of the bucket's folder that names its owner. Every object has
+// the attribute objectTag, and versionTag with the ID of its version.
 const (
 	bucketOwner = "acl"
 	objectTag   = "etag"
+	versionTag  = "version-id"
 )
 
 // checkKept refuses a copy of a data folder that was made without extended attributes. It

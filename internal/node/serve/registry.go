@@ -28,7 +28,7 @@ const urlLifetime = 15 * time.Minute
 // openRegistry opens the parts between the bucket and the clients.
 func (n *node) openRegistry(ctx context.Context) error {
 	var err error
-	if n.blobs, err = n.bucket.Connection().Bucket(); err != nil {
+	if n.blobs, err = n.bucket.Bucket(); err != nil {
 		return err
 	}
 	if n.links, err = n.bucket.Links(n.settings.S3Endpoint(n.bucket.Port), urlLifetime); err != nil {

@@ -26,7 +26,6 @@ import (
 	"github.com/larder-registry/larder/internal/node/locals3"
 	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/internal/node/uploadqueue"
-	"github.com/larder-registry/larder/pkg/blob/s3blob"
 	"github.com/larder-registry/larder/pkg/blob/s3presign"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 )
@@ -42,8 +41,8 @@ type node struct {
 	certs    *certificates
 	listener net.Listener
 	bucket   *locals3.Server
-	blobs    *s3blob.Bucket       // the bucket, as the registry sees it
-	links    *s3presign.Presigner // makes the URLs with which clients read the bucket
+	blobs    *locals3.DirectBucket // the bucket, as the registry sees it
+	links    *s3presign.Presigner  // makes the URLs with which clients read the bucket
 	catalog  *boltcatalog.Catalog
 	access   *boltcatalog.Access
 	disk     *disk.Watch

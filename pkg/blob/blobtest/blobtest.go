@@ -44,6 +44,7 @@ func Test(t *testing.T, open func(t *testing.T) (blob.Bucket, User)) {
 	s := &suite{bucket, user}
 	t.Run("missing", s.missing)
 	t.Run("put and open", s.putAndOpen)
+	t.Run("file", s.file)
 	t.Run("keys", s.keys)
 	t.Run("in the way", s.inTheWay)
 	t.Run("create", s.create)
@@ -117,6 +118,48 @@ func (s *suite) putAndOpen(t *testing.T) {
 		}
 		if again, _ := s.open(t, key, object.Version); again != body {
 			t.Errorf("%s: the body by its version is another one", key)
+		}
+	}
+}
+
+// file checks that a body that is a [blob.File] keeps its bytes, whatever happens to the
+// object, and that it can be read at any place.
+func (s *suite) file(t *testing.T) {
+	for name, change := range map[string]func(key string){
+		"nothing":     func(string) {},
+		"overwritten": func(key string) { s.put(t, key, "after") },
+		"deleted":     func(key string) { s.user.Delete(t, key) },
+		"deleted and overwritten": func(key string) {
+			s.user.Delete(t, key)
+			s.put(t, key, "after")
+		},
+		"deleted twice": func(key string) {
+			s.user.Delete(t, key)
+			s.user.Delete(t, key)
+		},
+	} {
+		const before = "the bytes before"
+		key := "file/" + name
+		s.put(t, key, before)
+		body, object, err := s.bucket.Open(t.Context(), key, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		file, ok := body.(blob.File)
+		if !ok {
+			t.Skip("the bodies are not files")
+		}
+		change(key)
+		part := make([]byte, len("bytes"))
+		if n, err := file.ReadAt(part, int64(len("the "))); string(part[:n]) != "bytes" || err != nil {
+			t.Errorf("%s: in the middle it has %q, %v", name, part[:n], err)
+		}
+		if n, err := file.ReadAt(part, object.Size); n != 0 || err != io.EOF {
+			t.Errorf("%s: after its end it has %d bytes, %v", name, n, err)
+		}
+		if got, err := io.ReadAll(file); string(got) != before || err != nil {
+			t.Errorf("%s: it is %q, %v, want %q", name, got, err, before)
 		}
 	}
 }

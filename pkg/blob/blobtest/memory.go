@@ -27,13 +27,23 @@ type Memory struct {
 	versions map[string][]*memoryObject
 	written  int
 	open     int // bodies that nobody has closed yet
+
+	// Files says that bodies are of the type [blob.File]. It must not be changed while the
+	// bucket is used.
+	Files bool
 }
 
 // memoryBody is what Open has handed out.
 type memoryBody struct {
-	*bytes.Reader
+	io.Reader
 	bucket *Memory
 	closed sync.Once
+}
+
+// memoryFile is a body that can be read at any place.
+type memoryFile struct {
+	*memoryBody
+	io.ReaderAt
 }
 
 func (b *memoryBody) Close() error {
@@ -107,7 +117,12 @@ func (b *Memory) Open(ctx context.Context, key, version string) (body io.ReadClo
 	err = b.locked(ctx, func() error {
 		o, err := b.find(key, version)
 		if err == nil {
-			body, found = &memoryBody{Reader: bytes.NewReader(o.body), bucket: b}, o.Object
+			reader := bytes.NewReader(o.body)
+			streamed := &memoryBody{Reader: reader, bucket: b}
+			body, found = streamed, o.Object
+			if b.Files {
+				body = memoryFile{streamed, reader}
+			}
 			b.open++
 			found.Source = o.source
 		}

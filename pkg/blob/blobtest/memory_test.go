@@ -8,8 +8,13 @@ import (
 )
 
 func TestTheBucketInMemoryIsOne(t *testing.T) {
-	blobtest.Test(t, func(*testing.T) (blob.Bucket, blobtest.User) {
-		b := blobtest.NewMemory()
-		return b, b
-	})
+	for name, files := range map[string]bool{"streams": false, "files": true} {
+		t.Run(name, func(t *testing.T) {
+			blobtest.Test(t, func(*testing.T) (blob.Bucket, blobtest.User) {
+				b := blobtest.NewMemory()
+				b.Files = files
+				return b, b
+			})
+		})
+	}
 }

@@ -35,7 +35,16 @@ func (b *Bucket) Open(ctx context.Context, key, version string) (io.ReadCloser, 
 
 // Head implements [blob.Bucket].
 func (b *Bucket) Head(ctx context.Context, key string) (blob.Object, error) {
-	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	return b.HeadVersion(ctx, key, "")
+}
+
+// HeadVersion describes an object version, or the current one if version is empty.
+//
+// Errors: [registry.ErrNotFound].
+func (b *Bucket) HeadVersion(ctx context.Context, key, version string) (blob.Object, error) {
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{
+		Bucket: &b.name, Key: &key, VersionId: optional(version), ChecksumMode: types.ChecksumModeEnabled,
+	})
 	if err != nil {
 		return blob.Object{}, failed("look at", key, err)
 	}
