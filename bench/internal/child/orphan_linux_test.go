@@ -17,6 +17,12 @@ const mode = "LARDER_TEST_CHILD"
 // longest is how long a process of this test lives at most.
 const longest = 30 * time.Second
 
+func init() {
+	if os.Getenv(mode) == "parent" {
+		runtime.LockOSThread() // no other goroutine gets the first thread, which never ends
+	}
+}
+
 func TestMain(m *testing.M) {
 	switch os.Getenv(mode) {
 	case "parent":
