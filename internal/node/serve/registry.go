@@ -87,18 +87,8 @@ func (n *node) warnOfLostFiles(ctx context.Context) error {
 
 // newUploadQueue makes the queue between the bucket and the publisher.
 func (n *node) newUploadQueue() *uploadqueue.Queue {
-	return uploadqueue.New(n.publish, n.logger)
-}
-
-// errDiskFull says why an upload waits.
-var errDiskFull = errors.New("the disk is nearly full: make room on it, as larder prune does")
-
-// publish publishes the uploads of a key, if the disk has room for that.
-func (n *node) publish(ctx context.Context, key string) error {
-	if !n.disk.Takes(0) {
-		return errDiskFull
-	}
-	return n.publisher.PublishKey(ctx, key)
+	publish := func(ctx context.Context, key string) error { return n.publisher.PublishKey(ctx, key) }
+	return uploadqueue.New(publish, func() bool { return n.disk.Takes(0) }, n.logger)
 }
 
 // notice is called with every key that is written or deleted. Another upload may have waited

@@ -1,7 +1,7 @@
 // Package uploadqueue feeds the publisher of a single node with the keys that have changed.
 // It publishes several keys at once, but a key never twice at the same time. A key that
 // failed is tried again, for about a day. Keys that failed are tried one after another, so
-// that they do not hold others up.
+// that they do not hold others up. While the disk has no room, all keys wait.
 package uploadqueue
 
 import (
@@ -24,12 +24,16 @@ const (
 	// maxTries is how often a failing key is tried, in about a day. After that it waits
 	// until its object changes, or the node starts.
 	maxTries = 24 * 60
+
+	// lookEvery is the time between two looks whether there is room.
+	lookEvery = time.Second
 )
 
 // Queue is a queue of keys that have changed. Its methods are safe for
 // concurrent use.
 type Queue struct {
 	publish func(ctx context.Context, key string) error
+	hasRoom func() bool
 	log     *slog.Logger
 	wake    chan struct{}
 
@@ -46,9 +50,10 @@ type entry struct {
 	failures int
 }
 
-// New makes a queue that hands keys to publish.
-func New(publish func(ctx context.Context, key string) error, log *slog.Logger) *Queue {
-	return &Queue{publish: publish, log: log, wake: make(chan struct{}, 1), keys: map[string]*entry{}}
+// New makes a queue that hands keys to publish, while hasRoom says that the disk has room for
+// what publishing writes.
+func New(publish func(ctx context.Context, key string) error, hasRoom func() bool, log *slog.Logger) *Queue {
+	return &Queue{publish: publish, hasRoom: hasRoom, log: log, wake: make(chan struct{}, 1), keys: map[string]*entry{}}
 }
 
 // Notice says that the object of a key has changed. It never blocks.
@@ -115,6 +120,9 @@ func (q *Queue) Run(ctx context.Context) {
 // next waits for a key to publish. It is not ok when the context has ended.
 func (q *Queue) next(ctx context.Context) (key string, ok bool) {
 	for {
+		if !q.waitForRoom(ctx) {
+			return "", false
+		}
 		if key, ok := q.take(); ok {
 			return key, true
 		}
@@ -124,6 +132,32 @@ func (q *Queue) next(ctx context.Context) (key string, ok bool) {
 		case <-q.wake:
 		}
 	}
+}
+
+// waitForRoom waits until there is room, if keys wait. At its second look it logs how many do:
+// at a start, not all are known at the first. It is not ok when the context has ended.
+func (q *Queue) waitForRoom(ctx context.Context) (ok bool) {
+	for look := 1; ; look++ {
+		waiting := q.waiting()
+		if waiting == 0 || q.hasRoom() {
+			return true
+		}
+		if look == 2 {
+			q.log.WarnContext(ctx, "uploads wait until the disk has room, and are published then: make room on it, as larder prune does", "waiting", waiting)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// waiting is how many keys wait for a worker.
+func (q *Queue) waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.queue) + len(q.later)
 }
 
 func (q *Queue) take() (key string, ok bool) {

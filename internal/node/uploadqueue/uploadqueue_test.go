@@ -17,6 +17,8 @@ import (
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
+func always() bool { return true }
+
 // counter counts runs, and how many there were at once.
 type counter struct {
 	mu             sync.Mutex
@@ -49,7 +51,7 @@ func TestEveryNoticedKeyIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var seen sync.Map
-		i := New(func(_ context.Context, key string) error { seen.Store(key, true); return nil }, quiet())
+		i := New(func(_ context.Context, key string) error { seen.Store(key, true); return nil }, always, quiet())
 		done := make(chan struct{})
 		go func() { i.Run(ctx); close(done) }()
 		for n := range 1000 {
@@ -74,7 +76,7 @@ func TestOneKeyIsNeverPublishedTwiceAtOnceAndAChangeDuringARunIsNotLost(t *testi
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var runs counter
-		i := New(func(context.Context, string) error { runs.sleep(time.Second); return nil }, quiet())
+		i := New(func(context.Context, string) error { runs.sleep(time.Second); return nil }, always, quiet())
 		go i.Run(ctx)
 		i.Notice("key")
 		time.Sleep(500 * time.Millisecond) // it is running
@@ -102,7 +104,7 @@ func TestWhatIsNoticedComesBeforeWhatMayBeLater(t *testing.T) {
 			order = append(order, key)
 			runs[key]++
 			return nil
-		}, quiet())
+		}, always, quiet())
 		for n := range 100 {
 			i.Later(fmt.Sprint(n))
 		}
@@ -135,7 +137,7 @@ func TestWhatMayBeLaterIsNotPublishedTwiceAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var runs counter
-		i := New(func(context.Context, string) error { runs.sleep(time.Second); return nil }, quiet())
+		i := New(func(context.Context, string) error { runs.sleep(time.Second); return nil }, always, quiet())
 		i.Later("key")
 		i.Notice("key")
 		go i.Run(ctx)
@@ -162,7 +164,7 @@ func TestAFailureIsTriedAgainAndDoesNotHoldUpOthers(t *testing.T) {
 			}
 			fine.Add(1)
 			return nil
-		}, quiet())
+		}, always, quiet())
 		go i.Run(ctx)
 		i.Notice("poisoned")
 		for n := range 100 {
@@ -190,7 +192,7 @@ func TestFailuresNeverTakeAllWorkers(t *testing.T) {
 			}
 			failing.sleep(10 * time.Minute)
 			return errors.New("storage is down")
-		}, quiet())
+		}, always, quiet())
 		done := make(chan struct{})
 		go func() { i.Run(ctx); close(done) }()
 		for n := range 3 * workers {
@@ -216,6 +218,49 @@ func TestFailuresNeverTakeAllWorkers(t *testing.T) {
 	})
 }
 
+// While the disk is full, nothing is tried, and the log says that once. An upload that fails
+// afterwards, since it is too large for the room that there is, does not stop a small one.
+func TestUploadsWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var hasRoom atomic.Bool
+		var tries, published atomic.Int32
+		var log bytes.Buffer
+		i := New(func(_ context.Context, key string) error {
+			tries.Add(1)
+			if key == "large" {
+				return errors.New("no space left on device")
+			}
+			published.Add(1)
+			return nil
+		}, hasRoom.Load, slog.New(slog.NewTextHandler(&log, nil)))
+		go i.Run(ctx)
+		i.Later("large")
+		synctest.Wait() // it waits now
+		for n := range 200 {
+			i.Later(fmt.Sprint(n))
+		}
+		i.Notice("new")
+		time.Sleep(48 * time.Hour)
+		synctest.Wait() // the log is read below, and nothing writes to it before there is room
+		want := `level=WARN msg="uploads wait until the disk has room, and are published then: make room on it, as larder prune does" waiting=202` + "\n"
+		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, want) {
+			t.Errorf("the log is %q, want one line that ends with %q", got, want)
+		}
+		if tries.Load() != 0 {
+			t.Errorf("%d were tried without room", tries.Load())
+		}
+		log.Reset()
+		hasRoom.Store(true)
+		time.Sleep(2 * lookEvery)
+		synctest.Wait()
+		if published.Load() != 201 {
+			t.Errorf("%d of 201 small ones are published", published.Load())
+		}
+	})
+}
+
 // It is left after about a day, says so, and is taken up again when it is noticed.
 func TestAFailureIsNotTriedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +268,7 @@ func TestAFailureIsNotTriedForEver(t *testing.T) {
 		defer cancel()
 		var tries atomic.Int32
 		var log bytes.Buffer
-		i := New(func(context.Context, string) error { tries.Add(1); return errors.New("it cannot be written") }, slog.New(slog.NewTextHandler(&log, nil)))
+		i := New(func(context.Context, string) error { tries.Add(1); return errors.New("it cannot be written") }, always, slog.New(slog.NewTextHandler(&log, nil)))
 		go i.Run(ctx)
 		for _, want := range []int32{maxTries, 2 * maxTries} {
 			i.Notice("key")
@@ -250,7 +295,7 @@ func TestRunEndsWithItsContextAndWaitsForWhatIsInWork(t *testing.T) {
 			time.Sleep(time.Second)
 			ended.Store(true)
 			return ctx.Err()
-		}, quiet())
+		}, always, quiet())
 		i.Notice("key")
 		done := make(chan struct{})
 		go func() { i.Run(ctx); close(done) }()
