@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 	"internal/check":            {"pkg/", "internal/check/", "internal/awsconfig", "internal/awserror", "internal/hostname", "internal/httperror", "internal/printable", "internal/size"},
 	"internal/transfer":         {"pkg/", "internal/transfer/", "internal/awsconfig", "internal/contextio", "internal/httperror", "internal/printable", "internal/progress", "internal/size"},
 	"cmd/larder":                {"pkg/", "internal/"},
-	"bench":                     {"pkg/", "bench/internal/", "internal/assembly/clients", "internal/assembly/publishing", "internal/lambdaenv", "internal/node/disk", "internal/progress"},
+	"bench":                     {"pkg/", "bench/internal/", "internal/assembly/clients", "internal/assembly/publishing", "internal/lambdaenv", "internal/node/disk", "internal/node/settings", "internal/progress"},
 	"bench/internal/scale":      {"bench/internal/scale"},
 	"e2e":                       {},
 

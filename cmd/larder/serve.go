@@ -22,6 +22,7 @@ Each flag can be set by the environment variable in brackets instead.`,
 			if err != nil {
 				return err
 			}
+			settings.CollectLess(os.Getenv)
 			return serve.Run(cmd.Context(), set, set.Log.Logger(os.Stderr), cmd.OutOrStdout())
 		},
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/larder-registry/larder/bench/internal/child"
 	"github.com/larder-registry/larder/bench/internal/dynamostand"
 	"github.com/larder-registry/larder/internal/assembly/clients"
+	"github.com/larder-registry/larder/internal/node/settings"
 	"github.com/larder-registry/larder/pkg/blob/s3presign"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
@@ -119,6 +120,7 @@ func newFunctions(getenv func(string) string) (http.Handler, error) {
 
 // newBolt puts the handler together as the single node does.
 func newBolt(getenv func(string) string) (http.Handler, error) {
+	settings.CollectLess(getenv)
 	index, err := boltcatalog.Open(filepath.Join(getenv(Folder), CatalogFile))
 	if err != nil {
 		return nil, err
