@@ -36,7 +36,7 @@ func testNearlyFullDisk(t *testing.T, _ string) {
 	n.awaitOutcomes(t, "2 objects of ")
 	n.stop()
 	n.start(t) // and looks at what is in the inbox
-	n.log.Await(t, "the disk is nearly full: make room on it, as larder prune does")
+	n.log.Await(t, "uploads wait until the disk has room")
 	n.must(t, "larder verify", "nothing is wrong")
 	n.must(t, "larder prune --older-than 0", "2 objects of ")
 	fill(t, ballast)
