@@ -1,0 +1,57 @@
+// Package directory is what the registry has, for lists and searches: one entry for each address.
+// A [Writer] brings the entries up to the catalog and the contents; a [View] answers from them
+// what its caller may read.
+package directory
+
+import (
+	"time"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// Entry is what is known of one address: of its newest version, and of what that version says
+// of itself.
+type Entry struct {
+	Address registry.Address
+
+	// Newest is the highest offered version that is no pre-release, or if there is none, the
+	// highest offered one. An address without an offered version has no entry.
+	Newest      registry.Version
+	Published   time.Time         // when the first archive of Newest was accepted; zero if it is not known
+	Versions    int               // how many are offered
+	Standing    registry.Standing // of Newest
+	Description string            // of a module: the first paragraph of its README; of a provider: that of its overview
+	Source      string            // see [registry.CheckSource]
+
+	// What Newest has, to be found by, each in order: inputs, outputs, and the types of
+	// resources of a module; the slugs of a provider's pages.
+	Inputs, Outputs, Resources []string
+}
+
+// Query selects entries. The zero one selects all modules.
+type Query struct {
+	// Folder is what is looked for: [registry.Modules], which is the default, or
+	// [registry.Providers]. Mirrored providers are not in the directory.
+	Folder registry.Folder
+
+	// Namespace, Name and System select by parts of the address, in lower case; empty: all.
+	// Name is also the type of a provider.
+	Namespace, Name, System string
+
+	// Text is what a person types: words, of which each must be found, the last one perhaps
+	// not finished yet. Empty: everything, in the order of addresses. Else the best come
+	// first, and those that are as good in the order of addresses.
+	Text string
+
+	// Newest orders by the time of publication, the latest first.
+	Newest bool
+
+	// Offset is how many are left out, and Limit how many are returned at most; 0: 15.
+	Offset, Limit int
+}
+
+// Page is a part of what a query selects.
+type Page struct {
+	Entries []Entry
+	Total   int // how many there are that the caller may read
+}
