@@ -29,6 +29,31 @@ func Read(ctx context.Context, b Bucket, key, version string, limit int64) ([]by
 	return data, described, nil
 }
 
+// ReadRange reads at most length bytes of an object's current version, from an offset on; fewer
+// if it ends before. Both are in bytes.
+//
+// Errors: [registry.ErrNotFound].
+func ReadRange(ctx context.Context, b Bucket, key string, offset, length int64) ([]byte, error) {
+	body, described, err := b.Open(ctx, key, "")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	if offset < 0 || offset >= described.Size || length <= 0 {
+		return nil, nil
+	}
+	data := make([]byte, min(length, described.Size-offset))
+	if file, ok := body.(File); ok {
+		_, err = file.ReadAt(data, offset)
+	} else if _, err = io.CopyN(io.Discard, body, offset); err == nil {
+		_, err = io.ReadFull(body, data)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return data, nil
+}
+
 // Keep stores bytes under a key that contains their hash. If the object exists, it has
 // the same bytes.
 func Keep(ctx context.Context, b Bucket, key string, data []byte) error {

@@ -1,7 +1,11 @@
 package blob_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -79,5 +83,46 @@ func TestKeepAndIsAny(t *testing.T) {
 	}
 	if string(data) != "kept" || err != nil || versions != 1 || blob.SHA256(data) != "79f076abdd19a752db7267bfff2f9022161d120dea919fdaca2ffdfc24ca8c96" {
 		t.Errorf("%q, %v, %d versions, %s", data, err, versions, blob.SHA256(data))
+	}
+}
+
+// readerAt is a bucket whose bodies can be read at any place, as files can.
+type readerAt struct{ blob.Bucket }
+
+func (r readerAt) Open(ctx context.Context, key, version string) (io.ReadCloser, blob.Object, error) {
+	body, described, err := r.Bucket.Open(ctx, key, version)
+	if err != nil {
+		return nil, described, err
+	}
+	defer body.Close() //nolint:errcheck // read only
+	data, err := io.ReadAll(body)
+	return file{bytes.NewReader(data)}, described, err
+}
+
+type file struct{ *bytes.Reader }
+
+func (file) Close() error { return nil }
+
+func TestReadRange(t *testing.T) {
+	memory := blobtest.NewMemory()
+	memory.Upload(t, "a", []byte("0123456789"), nil)
+	for _, test := range []struct {
+		offset, length int64
+		want           string
+	}{
+		{0, 10, "0123456789"}, {0, 100, "0123456789"}, {0, 3, "012"}, {3, 4, "3456"}, {9, 1, "9"}, {9, 5, "9"},
+		{10, 1, ""}, {1 << 60, 1, ""}, {-1, 5, ""}, {0, 0, ""}, {0, -1, ""}, {5, math.MaxInt64, "56789"},
+	} {
+		for name, b := range map[string]blob.Bucket{"stream": memory, "file": readerAt{memory}} {
+			if got, err := blob.ReadRange(t.Context(), b, "a", test.offset, test.length); err != nil || string(got) != test.want {
+				t.Errorf("%s: %d bytes at %d: %q, %v, want %q", name, test.length, test.offset, got, err, test.want)
+			}
+		}
+	}
+	if _, err := blob.ReadRange(t.Context(), memory, "b", 0, 1); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("what is not there: %v", err)
+	}
+	if open := memory.Unclosed(); open != 0 {
+		t.Errorf("%d bodies are still open", open)
 	}
 }

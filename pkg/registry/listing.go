@@ -43,6 +43,19 @@ func (l Listing) Newest() (newest Listed, ok bool) {
 	return newest, ok
 }
 
+// Shown is the version that stands for the address where one version is shown: the newest, or
+// if every offered version is a pre-release, the highest of them. It is false if none is
+// offered.
+func (l Listing) Shown() (shown Listed, ok bool) {
+	if newest, ok := l.Newest(); ok {
+		return newest, true
+	}
+	for entry := range l.Offered() {
+		shown, ok = entry, true
+	}
+	return shown, ok
+}
+
 // Sizes estimates the length of the listing in JSON, in bytes. Clients are answered
 // with the platforms of each version; stored are each set of platforms and each source
 // once.

@@ -151,3 +151,24 @@ func TestListingSizes(t *testing.T) {
 		}
 	}
 }
+
+func TestListingShown(t *testing.T) {
+	listed := func(text string, state StandingState) Listed {
+		return Listed{Version: version(t, text), Revision: 1, Standing: Standing{State: state}}
+	}
+	for name, tt := range map[string]struct {
+		listing Listing
+		want    string // empty: none
+	}{
+		"nothing":          {nil, ""},
+		"the last":         {Listing{listed("1.9.0", ""), listed("1.10.0", "")}, "1.10.0"},
+		"a pre-release":    {Listing{listed("1.0.0", ""), listed("2.0.0-rc.1", "")}, "1.0.0"},
+		"pre-releases":     {Listing{listed("1.0.0-rc.1", ""), listed("1.0.0-rc.2", ""), listed("1.0.0-rc.3", Withdrawn)}, "1.0.0-rc.2"},
+		"a deprecated one": {Listing{listed("1.0.0", ""), listed("1.1.0", Deprecated)}, "1.1.0"},
+		"all withdrawn":    {Listing{listed("1.0.0", Withdrawn)}, ""},
+	} {
+		if got, ok := tt.listing.Shown(); got.Version.String() != tt.want || ok != (tt.want != "") {
+			t.Errorf("%s: %v, %t, want %q", name, got.Version, ok, tt.want)
+		}
+	}
+}
