@@ -1,5 +1,5 @@
-// Package archive states what a provider zip or a module archive may hold, and
-// computes its h1 hash.
+// Package archive states what a provider zip, a module archive or a zip of a provider's
+// documentation may hold, and computes the h1 hashes of the first two.
 //
 // The clients check little when they unpack an archive: they have no limits, turn symbolic
 // links into empty files, and on a file system that ignores case let one file overwrite
@@ -46,6 +46,9 @@
 //     in any folder: .tf, .tofu, .tf.json or .tofu.json. An archive with a file named
 //     terraform-provider-… at the top level must have configuration there, too: else it
 //     is a provider package.
+//   - A zip of documentation holds a page: a file that ends in .md or .markdown, below docs/
+//     or website/docs/. These lie at the top level, or in one folder around everything. For
+//     the rest, the limits of modules hold.
 //   - [ParseManifest] accepts the [ManifestName] at the top level of a provider zip, if
 //     there is one.
 //
