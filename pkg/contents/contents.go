@@ -24,13 +24,16 @@ const (
 
 	// MaxDocument is the largest document of a module or a provider, in bytes of JSON. If it
 	// would be larger, texts are left out: READMEs of examples first, then those of
-	// submodules, then descriptions.
+	// submodules, then descriptions, then more.
 	MaxDocument = 4 << 20
 
 	// MaxPages is how many pages a provider has at most, and MaxPage the longest of them, in
 	// bytes. They are those of HashiCorp's registry.
 	MaxPages = 2000
 	MaxPage  = 500_000
+
+	// MaxTexts is how long the texts of all pages of a provider are together, in bytes.
+	MaxTexts = 64 << 20
 
 	// MaxProblems is how many problems are kept of a document.
 	MaxProblems = 50
