@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/internal/publishtest"
+	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -43,12 +45,29 @@ func (w *world) first(namespace string, at time.Time) {
 			var data []byte
 			if data, err = json.Marshal(r); err == nil {
 				w.Put(key, data)
+				w.replacePublished(a, at)
 				return
 			}
 		}
 		if err != nil {
 			w.Fatal(err)
 		}
+	}
+}
+
+// replacePublished gives version 1.0.0 another time of publication in the catalog, if it has one.
+func (w *world) replacePublished(a registry.ProviderAddress, at time.Time) {
+	w.Helper()
+	s := &registry.ProviderVersion{Address: a, Version: publishtest.MustVersion(w.T, "1.0.0")}
+	err := catalog.Load(w.Context(), w.Index, s)
+	if errors.Is(err, registry.ErrNotFound) {
+		return
+	}
+	if s.Published = at; err == nil {
+		err = w.Index.Replace(w.Context(), s, catalog.Seen{State: s.Revision, Listed: s.Revision})
+	}
+	if err != nil {
+		w.Fatal(err)
 	}
 }
 

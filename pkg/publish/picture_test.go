@@ -141,7 +141,7 @@ func prune(parsed any) {
 			prune(element)
 		}
 	case map[string]any:
-		for _, name := range []string{"time", "version_id", "revision", "sequence", "signature"} {
+		for _, name := range []string{"time", "published", "version_id", "revision", "sequence", "signature"} {
 			delete(parsed, name)
 		}
 		for _, element := range parsed {

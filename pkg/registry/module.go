@@ -1,12 +1,15 @@
 package registry
 
+import "time"
+
 // ModuleVersion is what the log of a module version adds up to.
 type ModuleVersion struct {
-	Address  ModuleAddress `json:"address"`
-	Version  Version       `json:"version"`
-	Revision int           `json:"revision"`
-	Archive  ModuleArchive `json:"archive"`
-	Standing Standing      `json:"standing,omitzero"`
+	Address   ModuleAddress `json:"address"`
+	Version   Version       `json:"version"`
+	Revision  int           `json:"revision"`
+	Archive   ModuleArchive `json:"archive"`
+	Standing  Standing      `json:"standing,omitzero"`
+	Published time.Time     `json:"published,omitzero"` // when its archive was accepted; zero in states that older releases stored
 }
 
 // New is an empty [*ModuleVersion].
@@ -25,7 +28,9 @@ func (m *ModuleVersion) NextRecordKey() string {
 func (m *ModuleVersion) Apply(r Record) error {
 	switch {
 	case r.Kind == KindModule && r.Module != nil:
-		m.Archive = *r.Module
+		if m.Archive = *r.Module; m.Revision == 0 {
+			m.Published = r.Time
+		}
 	case r.Kind == KindStanding && r.Standing.hasKnownState():
 		m.Standing = r.Standing.ofVersion()
 	default:

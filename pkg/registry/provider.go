@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // defaultProtocols is assumed of a package that names none: every client since
@@ -20,13 +21,14 @@ const MaxPackages = 100
 
 // ProviderVersion is what the log of a provider version adds up to.
 type ProviderVersion struct {
-	Address  ProviderAddress `json:"address"`
-	Version  Version         `json:"version"`
-	Revision int             `json:"revision"`
-	Packages []Package       `json:"packages"` // all accepted ones, by platform
-	Manifest *Manifest       `json:"manifest,omitempty"`
-	Release  *Release        `json:"release,omitempty"`
-	Standing Standing        `json:"standing,omitzero"`
+	Address   ProviderAddress `json:"address"`
+	Version   Version         `json:"version"`
+	Revision  int             `json:"revision"`
+	Packages  []Package       `json:"packages"` // all accepted ones, by platform
+	Manifest  *Manifest       `json:"manifest,omitempty"`
+	Release   *Release        `json:"release,omitempty"`
+	Standing  Standing        `json:"standing,omitzero"`
+	Published time.Time       `json:"published,omitzero"` // when its first package was accepted; zero in states that older releases stored
 }
 
 // New is an empty [*ProviderVersion].
@@ -47,7 +49,9 @@ func (p *ProviderVersion) Apply(r Record) error {
 	switch {
 	case r.Kind == KindPackage && r.Package != nil:
 		pkg := *r.Package
-		pkg.Sequence = sequence
+		if pkg.Sequence = sequence; len(p.Packages) == 0 {
+			p.Published = r.Time
+		}
 		at, _ := slices.BinarySearchFunc(p.Packages, pkg.Platform, comparePlatform)
 		p.Packages = slices.Insert(slices.Clone(p.Packages), at, pkg)
 	case r.Kind == KindManifest && r.Manifest != nil:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The records of these tests.
@@ -166,6 +167,43 @@ func TestApplyRefusesWhatItDoesNotKnow(t *testing.T) {
 		}
 		if !reflect.DeepEqual(*state, before) {
 			t.Errorf("%+v changed the state to %+v", r, state)
+		}
+	}
+}
+
+// A version is published with its first archive, whatever comes before or after it. A state of
+// an older release has no time, and gets none from a later package.
+func TestFoldPublished(t *testing.T) {
+	at := func(r Record, second int) Record {
+		r.Time = time.Unix(int64(second), 0).UTC()
+		return r
+	}
+	release, linux, darwin := releaseRecord(t, true), pkgRecord(t, "linux_amd64"), pkgRecord(t, "darwin_arm64")
+	module := Record{Kind: KindModule, Module: &ModuleArchive{}}
+	deprecated := Record{Kind: KindStanding, Standing: &Standing{State: Deprecated, Message: "m"}}
+	for name, tt := range map[string]struct {
+		state State
+		log   []Record
+		want  int // in seconds; -1 is the zero time
+	}{
+		"no package":       {&ProviderVersion{}, []Record{at(release, 1)}, -1},
+		"a package":        {&ProviderVersion{}, []Record{at(release, 1), at(linux, 2), at(darwin, 3), at(deprecated, 4)}, 2},
+		"an older state":   {&ProviderVersion{Revision: 1, Packages: []Package{*linux.Package}}, []Record{at(darwin, 3)}, -1},
+		"a module":         {&ModuleVersion{}, []Record{at(module, 1), at(deprecated, 2)}, 1},
+		"an older module":  {&ModuleVersion{Revision: 1}, []Record{at(deprecated, 2)}, -1},
+		"a second archive": {&ModuleVersion{}, []Record{at(module, 1), at(module, 2)}, 1},
+	} {
+		for _, r := range tt.log {
+			if err := tt.state.Apply(r); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		var want time.Time
+		if tt.want >= 0 {
+			want = time.Unix(int64(tt.want), 0).UTC()
+		}
+		if got := reflect.ValueOf(tt.state).Elem().FieldByName("Published").Interface(); got != want {
+			t.Errorf("%s: published %v, want %v", name, got, want)
 		}
 	}
 }

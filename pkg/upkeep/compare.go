@@ -6,41 +6,76 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// compare says how the catalog differs from a state, and the revisions that the catalog had
-// then.
-func (w *Walks) compare(ctx context.Context, s registry.State, listings *listings) (seen catalog.Seen, problems []string, err error) {
+// comparison is how the catalog differs from a state.
+type comparison struct {
+	seen     catalog.Seen // the revisions that the catalog had then
+	problems []string     // in full sentences
+
+	// older says that an older release stored the state, without the time of its
+	// publication. All that it has is right, so that is no problem, and nothing rewrites all
+	// versions on the day of an upgrade. Reindex adds the time.
+	older bool
+}
+
+// compare says how the catalog differs from a state.
+func (w *Walks) compare(ctx context.Context, s registry.State, listings *listings) (comparison, error) {
 	have, err := w.inCatalog(ctx, s.Subject())
 	if err != nil {
-		return seen, nil, err
+		return comparison{}, err
 	}
-	want := s.Listed()
-	if have == nil {
-		problems = append(problems, "The catalog does not have it.")
-	} else if seen.State = have.Listed().Revision; seen.State != want.Revision {
-		problems = append(problems, fmt.Sprintf("The catalog has it at revision %d, and its records are at %d.", seen.State, want.Revision))
-	} else if !same(have, s) {
-		problems = append(problems, "The catalog has something else of it than its records say.")
-	}
+	c := compareStates(have, s)
 	listing, err := listings.of(ctx, s.Subject().Address)
 	if err != nil {
-		return seen, nil, err
+		return comparison{}, err
 	}
+	want := s.Listed()
 	entry := listing.Find(want.Version)
-	seen.Listed = entry.Revision
+	c.seen.Listed = entry.Revision
 	switch {
 	case !s.Listable() && entry.Revision > 0:
-		problems = append(problems, "It is listed, and nothing of it can be served.")
+		c.problems = append(c.problems, "It is listed, and nothing of it can be served.")
 	case s.Listable() && entry.Revision == 0:
-		problems = append(problems, "It is not listed.")
+		c.problems = append(c.problems, "It is not listed.")
 	case s.Listable() && !same(entry, want):
-		problems = append(problems, "It is listed with something else than its records say.")
+		c.problems = append(c.problems, "It is listed with something else than its records say.")
 	}
-	return seen, problems, nil
+	return c, nil
+}
+
+// compareStates compares what the catalog has, which is nil if it has nothing, with what the
+// records say.
+func compareStates(have, want registry.State) (c comparison) {
+	if have == nil {
+		c.problems = append(c.problems, "The catalog does not have it.")
+		return c
+	}
+	c.seen.State = have.Listed().Revision
+	revision := want.Listed().Revision
+	if c.seen.State != revision {
+		c.problems = append(c.problems, fmt.Sprintf("The catalog has it at revision %d, and its records are at %d.", c.seen.State, revision))
+		return c
+	}
+	if now, then := published(want), published(have); then.IsZero() && !now.IsZero() {
+		*then, c.older = *now, true
+	}
+	if !same(have, want) {
+		c.problems = append(c.problems, "The catalog has something else of it than its records say.")
+	}
+	return c
+}
+
+// published is where a state has the time of its publication.
+func published(s registry.State) *time.Time {
+	if s, ok := s.(*registry.ProviderVersion); ok {
+		return &s.Published
+	}
+	return &s.(*registry.ModuleVersion).Published
 }
 
 // inCatalog returns the state of a version in the catalog, or nil.

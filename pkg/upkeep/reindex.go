@@ -84,8 +84,8 @@ func (w *Walks) rebuild(ctx context.Context, last registry.ParsedRecordKey, list
 				return false, unsigned
 			}
 		}
-		seen, problems, err := w.compare(ctx, s, listings)
-		if err != nil || len(problems) == 0 {
+		differs, err := w.compare(ctx, s, listings)
+		if err != nil || len(differs.problems) == 0 && !differs.older {
 			return false, errors.Join(unsigned, err)
 		}
 		listings.forget()
@@ -97,7 +97,7 @@ func (w *Walks) rebuild(ctx context.Context, last registry.ParsedRecordKey, list
 		if s.Listed().Revision > was {
 			continue
 		}
-		err = w.replace(ctx, s, seen)
+		err = w.replace(ctx, s, differs.seen)
 		if !errors.Is(err, catalog.ErrChanged) {
 			return err == nil, errors.Join(unsigned, err)
 		}

@@ -2,8 +2,10 @@ package upkeep_test
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
@@ -86,6 +88,46 @@ func TestAReindexCorrectsTheCatalog(t *testing.T) {
 			t.Errorf("%s, once it is corrected: %q", name, found)
 		}
 	}
+}
+
+// States that an older release stored have no time of publication. No verification calls that
+// wrong, no recovery rewrites them, and a reindex adds it.
+func TestAReindexAddsTheTimeOfPublication(t *testing.T) {
+	onBothCatalogs(t, func(w *world) {
+		w.Mixed()
+		right := w.Provider("acme", "widget", "1.0.0")
+		module, err := catalogtest.ModuleVersion(w.Context(), w.Index, publishtest.VPC, publishtest.MustVersion(w.T, "1.1.0"))
+		if err != nil || module.Published.IsZero() || right.Published.IsZero() {
+			w.Fatalf("%v, %v, %v", module.Published, right.Published, err)
+		}
+		older, olderModule := right, module
+		older.Published, olderModule.Published = time.Time{}, time.Time{}
+		for _, s := range []registry.State{&older, &olderModule} {
+			if err := w.Index.Replace(w.Context(), s, catalog.Seen{State: s.Listed().Revision, Listed: s.Listed().Revision}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		if found := w.Walked(w.Verify(w.Context(), "", false)); len(found) > 0 {
+			w.Errorf("verified: %q", found)
+		}
+		if err := w.Recover(w.Context()); err != nil || !w.Provider("acme", "widget", "1.0.0").Published.IsZero() {
+			w.Errorf("the recovery has changed it: %v", err)
+		}
+		want := []string{"module acme/vpc/aws 1.1.0 changed", "provider acme/widget 1.0.0 changed"}
+		if got := w.Walked(w.Reindex(w.Context(), "")); !slices.Equal(got, want) {
+			w.Errorf("reindexed %q, want %q", got, want)
+		}
+		if got := w.Provider("acme", "widget", "1.0.0"); !reflect.DeepEqual(got, right) {
+			w.Errorf("it is %+v, want %+v", got, right)
+		}
+		older.Published = right.Published.Add(time.Second)
+		if err := w.Index.Replace(w.Context(), &older, catalog.Seen{State: older.Revision, Listed: older.Revision}); err != nil {
+			w.Fatal(err)
+		}
+		if found := w.Walked(w.Verify(w.Context(), "", true)); len(found) != 1 {
+			w.Errorf("a wrong time: verified %q", found)
+		}
+	})
 }
 
 // A walk can be ended after any step, and goes on after its cursor: it comes to

@@ -91,9 +91,11 @@ func (v verification) compareCalmly(ctx context.Context, last registry.ParsedRec
 				return nil, err
 			}
 		}
-		if _, step.Problems, err = v.compare(ctx, s, listings); err != nil {
+		differs, err := v.compare(ctx, s, listings)
+		if err != nil {
 			return nil, err
 		}
+		step.Problems = differs.problems
 		if addUnsigned(s, step); len(step.Problems) == 0 {
 			return s, nil
 		}

@@ -30,7 +30,7 @@ func Provider(a registry.ProviderAddress, versions, platformCount int) []registr
 func providerVersion(address, v string, steps ...string) registry.ProviderVersion {
 	p := registry.ProviderVersion{Address: provider(address)}
 	for i, step := range steps {
-		record := registry.Record{Version: version(v), Time: time.Unix(int64(i), 0)}
+		record := registry.Record{Version: version(v), Time: time.Unix(int64(i), 0).UTC()}
 		switch step {
 		case "manifest":
 			record.Kind, record.Manifest = registry.KindManifest, &registry.Manifest{SHA256: "m", Protocols: []string{"6.0"}}
