@@ -22,8 +22,8 @@ type DirectoryShard struct {
 	Data     []byte
 }
 
-// MaxDirectoryShard is the most data of a shard, in bytes: an item of DynamoDB has at most
-// 400 KiB.
+// MaxDirectoryShard is the most data of a shard, in bytes as they are stored: an item of
+// DynamoDB has at most 400 KiB. No driver compresses them.
 const MaxDirectoryShard = 350 << 10
 
 // Directory is an index over all addresses, for lists and searches, in as many shards as there
@@ -36,9 +36,12 @@ type Directory interface {
 	DirectoryHead(ctx context.Context, lookup *access.Lookup) (DirectoryHead, error)
 
 	// DirectoryShards reads shards by their numbers, in one request for each 100 of them or
-	// each 16 MB. Their order is that of the numbers; one that was never written is zero but for its
-	// number. None is older than a head that the same caller has read before, if
-	// the shards are read consistently, as they are.
+	// each 16 MB. There is one for each number, in the order of the numbers. One that was
+	// never written has nothing but its number.
+	//
+	// A shard may be newer than a head that was read before. It may also be older, if its
+	// writer was just about to end: DynamoDB shows the parts of a transaction one after the
+	// other. Then it is right a moment later.
 	DirectoryShards(ctx context.Context, numbers []int) ([]DirectoryShard, error)
 }
 

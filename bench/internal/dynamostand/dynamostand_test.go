@@ -39,6 +39,14 @@ func TestLookups(t *testing.T) {
 	catalogtest.Lookups(t, catalogtest.LookupDriver{Index: index, Store: index.Access()})
 }
 
+// TestDirectory does the same with the suite of the directory.
+func TestDirectory(t *testing.T) {
+	catalogtest.Directory(t, func(t *testing.T) catalogtest.DirectoryDriver {
+		_, _, index := open(t)
+		return catalogtest.DirectoryDriver{Index: index, Store: index.Access()}
+	})
+}
+
 // TestCatalog does the same with the suite of the whole catalog.
 func TestCatalog(t *testing.T) {
 	if os.Getenv("LARDER_LARGE") == "" {

@@ -37,12 +37,14 @@ type input struct {
 }
 
 // write is a part of a transaction.
-type write struct{ Put, Delete *input }
+type write struct{ Put, Update, Delete *input }
 
 func (w write) one() input {
 	switch {
 	case w.Put != nil:
 		return *w.Put
+	case w.Update != nil:
+		return *w.Update
 	case w.Delete != nil:
 		return *w.Delete
 	}
@@ -237,12 +239,17 @@ var setOne = regexp.MustCompile(`^SET (\w+) = (:\w+)$`)
 func (s *Stand) updateItem(in input) ([]byte, float64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	set := setOne.FindStringSubmatch(in.UpdateExpression)
-	if set == nil {
-		return nil, 0, fmt.Errorf("the stand-in does not know the update %q", in.UpdateExpression)
-	}
 	if err := s.check(in.Key, in); err != nil {
 		return nil, 0, err
+	}
+	return []byte("{}"), 0, s.update(in)
+}
+
+// update makes the change of an update.
+func (s *Stand) update(in input) error {
+	set := setOne.FindStringSubmatch(in.UpdateExpression)
+	if set == nil {
+		return fmt.Errorf("the stand-in does not know the update %q", in.UpdateExpression)
 	}
 	after := maps.Clone(in.Key)
 	if found := s.find(in.Key); found != nil {
@@ -250,7 +257,7 @@ func (s *Stand) updateItem(in input) ([]byte, float64, error) {
 	}
 	after[set[1]] = in.ExpressionAttributeValues[set[2]]
 	s.put(after)
-	return []byte("{}"), 0, nil
+	return nil
 }
 
 func (s *Stand) deleteItem(in input) ([]byte, float64, error) {
@@ -289,9 +296,14 @@ func (s *Stand) transactWriteItems(in input) ([]byte, float64, error) {
 		return nil, 0, &failure{Type: "TransactionCanceledException", Message: "Transaction cancelled", CancellationReasons: reasons}
 	}
 	for _, write := range in.TransactItems {
-		if write.Put != nil {
+		switch {
+		case write.Put != nil:
 			s.put(write.Put.Item)
-		} else {
+		case write.Update != nil:
+			if err := s.update(*write.Update); err != nil {
+				return nil, 0, err
+			}
+		default:
 			s.delete(write.Delete.Key)
 		}
 	}

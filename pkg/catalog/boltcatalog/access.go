@@ -34,7 +34,7 @@ var (
 	accessFile = kind{
 		name:    "tokens and rules",
 		format:  "larder access 1",
-		buckets: []bucket{{tokensBucket, json.Valid}, {rulesBucket, json.Valid}, {ticketsBucket, isTicket}},
+		buckets: []bucket{{name: tokensBucket, valid: json.Valid}, {name: rulesBucket, valid: json.Valid}, {name: ticketsBucket, valid: isTicket}},
 		damaged: errAccessDamaged,
 		foreign: errors.New("the file has no tokens and rules of this version of larder; " + accessAdvice),
 	}

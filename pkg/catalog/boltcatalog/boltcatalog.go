@@ -18,6 +18,12 @@
 // JSON; a listing has each set of platforms once, which makes 400 versions for
 // 12 platforms 17 kB instead of 96 kB.
 //
+// The bolt bucket "directory" has the directory of [catalog.Directory]. It is made with
+// the first shard, since older files do not have it:
+//
+//	head           the revisions of all shards (8 bytes each, big-endian)
+//	000 … 255      the revision of a shard (8 bytes, big-endian), and its data
+//
 // # Layout of tokens, rules and tickets
 //
 // Each has a bolt bucket of its own:
@@ -56,7 +62,7 @@ var (
 	catalogFile = kind{
 		name:    "catalog",
 		format:  "larder catalog 1",
-		buckets: []bucket{{itemsBucket, json.Valid}},
+		buckets: []bucket{{name: itemsBucket, valid: json.Valid}, {name: directoryBucket, valid: isDirectoryItem, later: true}},
 		damaged: errDamaged,
 		foreign: errors.New("the file is no catalog of this version of larder; " + advice),
 	}

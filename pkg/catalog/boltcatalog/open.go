@@ -35,6 +35,7 @@ type kind struct {
 type bucket struct {
 	name  []byte
 	valid func(value []byte) bool
+	later bool // it is made with its first item, and may be missing
 }
 
 // Open opens the catalog in a file, or creates it, and reads it once to check that all
@@ -151,6 +152,9 @@ func (k kind) initialize(tx *bbolt.Tx) error {
 		return err
 	}
 	for _, b := range k.buckets {
+		if b.later {
+			continue
+		}
 		if _, err := tx.CreateBucket(b.name); err != nil {
 			return err
 		}
@@ -164,7 +168,7 @@ func (k kind) verify(tx *bbolt.Tx) error {
 		return err
 	}
 	for _, b := range k.buckets {
-		if _, err := k.verifyItems(tx.Bucket(b.name), b.valid, nil, math.MaxInt); err != nil {
+		if _, err := k.verifyItems(tx, b, nil, math.MaxInt); err != nil {
 			return err
 		}
 	}
@@ -186,7 +190,7 @@ func (k kind) verifyForm(tx *bbolt.Tx) error {
 		return k.foreign
 	}
 	for _, b := range k.buckets {
-		if tx.Bucket(b.name) == nil {
+		if tx.Bucket(b.name) == nil && !b.later {
 			return k.foreign
 		}
 	}
@@ -195,7 +199,11 @@ func (k kind) verifyForm(tx *bbolt.Tx) error {
 
 // verifyItems reads up to limit items after a key, and returns the key of the last one. It
 // is nil when there are no more.
-func (k kind) verifyItems(items *bbolt.Bucket, valid func(value []byte) bool, after []byte, limit int) (last []byte, err error) {
+func (k kind) verifyItems(tx *bbolt.Tx, b bucket, after []byte, limit int) (last []byte, err error) {
+	items := tx.Bucket(b.name)
+	if items == nil && b.later {
+		return nil, nil
+	}
 	cursor := items.Cursor()
 	last = bytes.Clone(after)
 	key, value := cursor.Seek(after)
@@ -206,7 +214,7 @@ func (k kind) verifyItems(items *bbolt.Bucket, valid func(value []byte) bool, af
 		if limit--; limit < 0 {
 			return bytes.Clone(last), nil
 		}
-		if bytes.Compare(last, key) >= 0 || !valid(value) {
+		if bytes.Compare(last, key) >= 0 || !b.valid(value) {
 			return nil, fmt.Errorf("%w (item %q)", k.damaged, key)
 		}
 		last = key

@@ -20,7 +20,7 @@ func (c *Catalog) Check(ctx context.Context) error {
 	for _, b := range catalogFile.buckets {
 		for last := []byte(nil); ; {
 			err := view(c.db, func(tx *bbolt.Tx) (err error) {
-				last, err = catalogFile.verifyItems(tx.Bucket(b.name), b.valid, last, checkedAtOnce)
+				last, err = catalogFile.verifyItems(tx, b, last, checkedAtOnce)
 				return err
 			})
 			if err != nil {

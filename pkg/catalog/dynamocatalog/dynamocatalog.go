@@ -18,6 +18,13 @@
 // compressed by gzip. A version's revision is that of its state; a listing's
 // counts its changes.
 //
+// The directory of package directory has an item for each shard, and one with the revisions
+// of all of them. Its data are whatever that package makes of them:
+//
+//	PK             SK    attributes
+//	D#HEAD         D     s0, … s255: the revision of each shard that was written
+//	D#<number>     D     revision, data
+//
 // The others are not cut and not compressed:
 //
 //	PK                   SK             attributes
@@ -54,6 +61,11 @@
 // each listing. A Scan returns the items of a partition one after the other, in the order
 // of SK. It reads PK, SK and revision alone, since the table also holds tokens.
 //
+// The head of the directory is read consistently, by a GetItem, or with a token by a
+// BatchGetItem. Its 256 revisions take 2 KB, so it costs one read unit, or two with the token.
+// Shards are read consistently, too, by a BatchGetItem for each 100 of them. DynamoDB answers
+// up to 16 MB at a time, and is asked for the rest again.
+//
 // # Writing
 //
 // A state is put on the condition that the stored one has a lower revision, or does not
@@ -67,6 +79,11 @@
 // that the state's revision is the one that was seen, and the listing's the one that was
 // read. If the listing's is not, it is read again. A listing that becomes empty stays,
 // since a revision must not come twice, and is answered as if it did not exist.
+//
+// A shard of the directory and the head change in one transaction, on the condition that the
+// shard's revision is the one before. All writers meet at the head: DynamoDB refuses a
+// transaction while another one changes it, and the same is sent again after a random, growing
+// pause. Fourteen writers at once are done within a second or two.
 //
 // # Sizes and limits
 //
@@ -96,6 +113,9 @@
 //	publish                  Query, GetItem, PutItem,           M#* P#* R#*
 //	                         DeleteItem
 //	walk                     Scan
+//	read the directory       GetItem, BatchGetItem              D#*
+//	… with a token           BatchGetItem                       D#* A
+//	write the directory      BatchGetItem, PutItem, UpdateItem  D#*
 //	log in, administer       Query, GetItem, PutItem,           A T
 //	                         DeleteItem
 //	                         PutItem, DeleteItem                C#*

@@ -9,7 +9,7 @@ import (
 var (
 	errForeign = errors.New("the catalog has an item that this version of larder does not write: upgrade it, or delete all items of the partition and build the catalog again, which loses nothing")
 	errNotOurs = errors.New("it is not as this version of larder writes it: upgrade larder, or remove it and make it again")
-	errBusy    = errors.New("others kept changing the listing at the same time: try again")
+	errBusy    = errors.New("others kept changing the same at the same time: try again")
 	errPartial = errors.New("DynamoDB has too much to do to read all that was asked for: try again")
 )
 

@@ -32,23 +32,11 @@ func (c *Catalog) listingWithToken(ctx context.Context, partition string, lookup
 // does not exist. That takes one request, unless DynamoDB leaves a key unprocessed.
 func (c *Catalog) getWithToken(ctx context.Context, lookup *access.Lookup, key wire.Item) (wire.Item, error) {
 	lookup.Token = nil
-	rest := []wire.Item{key, tokenKey(lookup.ID)}
-	var found []wire.Item
-	for failures := range maxReads {
-		if err := wire.Pause(ctx, failures); err != nil {
-			return nil, err
-		}
-		var items []wire.Item
-		var err error
-		if items, rest, err = c.client.BatchGetItem(ctx, wire.Batch{Table: c.name, Keys: rest, Consistent: true}); err != nil {
-			return nil, err
-		}
-		found = append(found, items...)
-		if len(rest) == 0 {
-			return takeToken(lookup, found)
-		}
+	found, err := c.batch(ctx, []wire.Item{key, tokenKey(lookup.ID)})
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("%w (it was asked %d times)", errPartial, maxReads)
+	return takeToken(lookup, found)
 }
 
 // takeToken fills a lookup from items, and returns the other one if it wants that.
@@ -69,4 +57,33 @@ func takeToken(lookup *access.Lookup, items []wire.Item) (wire.Item, error) {
 		return items[n], nil
 	}
 	return nil, nil
+}
+
+// maxBatch is how many keys a BatchGetItem has at most.
+const maxBatch = 100
+
+// batch is the items of up to maxBatch keys that exist, in any order. DynamoDB returns up to
+// 16 MB at a time, and less if it has much to do. The rest is asked for again, at once if there
+// was anything, and else after a pause.
+func (c *Catalog) batch(ctx context.Context, keys []wire.Item) (found []wire.Item, err error) {
+	for failures := 0; failures < maxReads; {
+		if err := wire.Pause(ctx, failures); err != nil {
+			return nil, err
+		}
+		items, rest, err := c.client.BatchGetItem(ctx, wire.Batch{Table: c.name, Keys: keys, Consistent: true})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, items...)
+		if len(rest) == 0 {
+			return found, nil
+		}
+		if len(rest) < len(keys) {
+			failures = 0
+		} else {
+			failures++
+		}
+		keys = rest
+	}
+	return nil, fmt.Errorf("%w (it was asked %d times)", errPartial, maxReads)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/base64"
+	"iter"
 	"strconv"
 )
 
@@ -49,6 +50,17 @@ func (i Item) Number(name string) int {
 		return 0
 	}
 	return n
+}
+
+// Numbers is all attributes with integers, by name. It is for an item with many of them.
+func (i Item) Numbers() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for _, a := range i {
+			if n, err := strconv.Atoi(a.value); a.kind == numberKind && err == nil && !yield(a.name, n) {
+				return
+			}
+		}
+	}
 }
 
 // Base64 is the bytes under a name as DynamoDB sends them, or empty if the item has no

@@ -75,6 +75,7 @@ type Delete struct {
 // Write is a part of a transaction: one of its fields is set.
 type Write struct {
 	Put    *Put
+	Update *Update
 	Delete *Delete
 }
 
@@ -169,6 +170,11 @@ func (r transaction) members(o *object) {
 		if write.Put != nil {
 			o.begin("Put")
 			write.Put.members(o)
+			o.close('}')
+		}
+		if write.Update != nil {
+			o.begin("Update")
+			write.Update.members(o)
 			o.close('}')
 		}
 		if write.Delete != nil {

@@ -199,6 +199,13 @@ func operations(table string) []operation {
 			{Put: &types.Put{TableName: &table, Item: sdkItem("V#1"), ConditionExpression: aws.String(missing)}},
 			{Delete: &types.Delete{TableName: &table, Key: sdkKey("LIST#1"), ConditionExpression: aws.String("revision = :read"), ExpressionAttributeValues: attributes{":read": sdkNumber("1")}}},
 		}),
+		transact("a transaction with an update", []Write{
+			{Put: &Put{Table: table, Item: item("V#1")}}, {Update: &Update{Table: table, Key: key("head"), Update: "SET s7 = :next", Condition: "attribute_not_exists(s7)", Values: Item{Number(":next", 1)}}},
+		}, []types.TransactWriteItem{
+			{Put: &types.Put{TableName: &table, Item: sdkItem("V#1")}},
+			{Update: &types.Update{TableName: &table, Key: sdkKey("head"), UpdateExpression: aws.String("SET s7 = :next"), ConditionExpression: aws.String("attribute_not_exists(s7)"), ExpressionAttributeValues: attributes{":next": sdkNumber("1")}}},
+		}),
+		get("get what was updated", Get{Table: table, Key: key("head")}, dynamodb.GetItemInput{TableName: &table, Key: sdkKey("head")}),
 		transact("a transaction that is cancelled", []Write{
 			{Put: &Put{Table: table, Item: item("V#2")}}, {Put: &Put{Table: table, Item: item("V#1"), Condition: missing}},
 		}, []types.TransactWriteItem{
