@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"pkg/access/admin":          {"pkg/access"},
 	"pkg/registry":              {},
 	"pkg/catalog":               {"internal/ttlcache", "pkg/registry", "pkg/access"},
-	"pkg/directory":             {"pkg/registry"},
+	"pkg/directory":             {"pkg/registry", "pkg/access", "pkg/catalog"},
 	"pkg/browse":                {"internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access", "pkg/contents", "pkg/directory"},
 	"pkg/protocol":              {"internal/jsonstring", "internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access"},
 	"pkg/inbox":                 {"pkg/registry", "pkg/blob", "pkg/archive", "pkg/shasums", "pkg/signing"},
