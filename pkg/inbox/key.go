@@ -109,7 +109,7 @@ func parseProviderKey(parts []string) (Upload, error) {
 		return Upload{}, misplaced(isZip, "%v", err)
 	}
 	if !isZip && archiveExtension(name) >= 0 {
-		return Upload{}, Ignore("a provider package is a .zip file, and this is %q: zip its executable", name)
+		return Upload{}, Ignore("a provider package is a .zip file, and this is %q: zip its executable, or of documentation its folder docs", name)
 	}
 	rest, ok := strings.CutPrefix(name, "terraform-provider-"+address.Type+"_")
 	if !ok {
@@ -147,7 +147,7 @@ func parseMirrorKey(parts []string) (Upload, error) {
 	}
 	u, err := parseProviderFile(name, rest)
 	if err == nil && u.Kind != ProviderPackage {
-		err = errors.New("a mirror serves packages alone: their hashes stand in for SHA256SUMS and signature")
+		err = errors.New("a mirror serves packages alone: their hashes stand in for SHA256SUMS and signature, and it has no documentation")
 	}
 	if err != nil {
 		return Upload{}, misplaced(isZip, "%v", err)
@@ -180,6 +180,10 @@ func parseProviderFile(name, rest string) (Upload, error) {
 		u.Kind = Signature
 	case what == "manifest.json":
 		u.Kind = Manifest
+	case what == "docs.zip":
+		u.Kind = Docs
+	case strings.HasPrefix(lower, "docs."):
+		return Upload{}, fmt.Errorf("the documentation of a version is named terraform-provider-<type>_<version>_docs.zip, in lower case; this is %q", name)
 	case strings.HasPrefix(lower, "sha256sum"), strings.HasPrefix(lower, "checksums"):
 		return Upload{}, fmt.Errorf("the checksums of a release are named terraform-provider-<type>_<version>_SHA256SUMS, and their binary signature (gpg --detach-sign) the same with .sig; this is %q", name)
 	default:

@@ -20,6 +20,9 @@ func TestParseKey(t *testing.T) {
 		{"providers/acme/widget/terraform-provider-widget_1.0.0_SHA256SUMS", "SHA256SUMS of provider acme/widget 1.0.0"},
 		{"providers/acme/widget/1.0.0/terraform-provider-widget_1.0.0_SHA256SUMS.sig", "signature of provider acme/widget 1.0.0"},
 		{"providers/acme/widget/terraform-provider-widget_1.0.0_manifest.json", "manifest of provider acme/widget 1.0.0"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_docs.zip", "documentation of provider acme/widget 1.0.0"},
+		{"providers/acme/widget/1.0.0-rc.1+b/terraform-provider-widget_1.0.0-rc.1+b_docs.zip", "documentation of provider acme/widget 1.0.0-rc.1+b"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_docs_amd64.zip", "provider acme/widget 1.0.0 for docs_amd64"},
 		{"keys/acme/release-2026.asc", "signing keys of acme"},
 
 		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_linux_amd64.zip", "provider registry.terraform.io/hashicorp/time 0.9.1 for linux_amd64"},
@@ -34,6 +37,7 @@ func TestParseKey(t *testing.T) {
 		{"mirror/localhost/hashicorp/time/0.9.1.json", "ignored: not the hostname"},
 		{"mirror/registry.terraform.io/hashicorp/time/index.json", "ignored: not the document of a version"},
 		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-null_0.9.1_linux_amd64.zip", "rejected: terraform-provider-time_"},
+		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_docs.zip", "rejected: a mirror serves packages alone: their hashes stand in for SHA256SUMS and signature, and it has no documentation"},
 		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_SHA256SUMS", "ignored: packages alone"},
 		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_v0.9.1_linux_amd64.zip", "rejected: leading v"},
 		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_linux.zip", "rejected: <os>_<arch>"},
@@ -105,7 +109,16 @@ func TestParseKey(t *testing.T) {
 		{"dist/terraform-provider-widget_1.0.0_linux_amd64.zip", "ignored: uploads go under modules/, providers/, mirror/ or keys/; a provider's files go to providers/<namespace>/<type>/"},
 		{"keys", "ignored: modules/, providers/"},
 		{"keys/acme/author.gpg", `ignored: an author's public key is armored, in an .asc file (gpg --armor --export), and this is "author.gpg"`},
-		{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.tar.gz", `ignored: a provider package is a .zip file, and this is "terraform-provider-widget_1.0.0_linux_amd64.tar.gz": zip its executable`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_linux_amd64.tar.gz", `ignored: a provider package is a .zip file, and this is "terraform-provider-widget_1.0.0_linux_amd64.tar.gz": zip its executable, or of documentation its folder docs`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_docs.tar.gz", `ignored: a provider package is a .zip file, and this is "terraform-provider-widget_1.0.0_docs.tar.gz": zip its executable, or of documentation its folder docs`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_Docs.zip", `rejected: the documentation of a version is named terraform-provider-<type>_<version>_docs.zip, in lower case; this is "terraform-provider-widget_1.0.0_Docs.zip"`},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_docs.ZIP", "rejected: the documentation of a version is named"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_docs.json", "ignored: the documentation of a version is named"},
+		{"providers/acme/widget/terraform-provider-widget_1.0.0_docs", "ignored: <os>_<arch>"},
+		{"providers/acme/widget/terraform-provider-widget_v1.0.0_docs.zip", "rejected: leading v"},
+		{"providers/acme/widget/2.0.0/terraform-provider-widget_1.0.0_docs.zip", "rejected: version 1.0.0, but lies in the folder"},
+		{"providers/acme/widget/terraform-provider-gadget_1.0.0_docs.zip", "rejected: terraform-provider-widget_"},
+		{"providers/acme/widget/terraform-provider-widget_docs.zip", "rejected: <os>_<arch>"},
 		{"providers/acme/widget/terraform-provider-widget_1.0.0_SHA256SUM", `ignored: the checksums of a release are named terraform-provider-<type>_<version>_SHA256SUMS, and their binary signature (gpg --detach-sign) the same with .sig; this is "terraform-provider-widget_1.0.0_SHA256SUM"`},
 		{"providers/acme/widget/terraform-provider-widget_1.0.0_SHA256SUMS.asc", "ignored: the checksums of a release are named"},
 		{"providers/acme/widget/terraform-provider-widget_1.0.0_checksums.txt", "ignored: the checksums of a release are named"},
@@ -137,6 +150,7 @@ func FuzzParseKey(f *testing.F) {
 	f.Add("providers/acme/widget/1.0.0/terraform-provider-widget_1.0.0_linux_amd64.zip")
 	f.Add("providers/acme/widget/terraform-provider-widget_1.0.0_SHA256SUMS.sig")
 	f.Add("keys/acme/x.asc")
+	f.Add("providers/acme/widget/terraform-provider-widget_1.0.0_docs.zip")
 	f.Add("providers/a/b/terraform-provider-b__.zip")
 	f.Add("mirror/x.zip")
 	f.Add("mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.9.1_linux_amd64.zip")

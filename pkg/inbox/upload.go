@@ -18,6 +18,10 @@ const (
 	// MaxMirrorDocument is the largest mirror document of a version, in bytes.
 	MaxMirrorDocument = 1 << 20
 
+	// MaxDocs is the largest zip of a provider's documentation, in bytes. That of the
+	// largest public provider has some 10 MB.
+	MaxDocs = 64 << 20
+
 	// maxFilename is the longest file name in a release, in bytes. SHA256SUMS and
 	// file systems allow 255, and the name of the outcome is longer by ".json".
 	maxFilename = 250
@@ -45,6 +49,7 @@ const (
 	SHA256SUMS // by an author, of the packages of a version
 	Signature  // of an author's SHA256SUMS
 	Manifest   // of a provider version, with its protocols
+	Docs       // of a provider version: a zip of Markdown pages
 	AuthorKeys
 	MirrorDocument
 )
@@ -73,6 +78,8 @@ func (u Upload) String() string {
 		return fmt.Sprintf("signature of provider %s %s", u.Provider, u.Version)
 	case Manifest:
 		return fmt.Sprintf("manifest of provider %s %s", u.Provider, u.Version)
+	case Docs:
+		return fmt.Sprintf("documentation of provider %s %s", u.Provider, u.Version)
 	case MirrorDocument:
 		return fmt.Sprintf("mirror document of provider %s %s", u.Provider, u.Version)
 	case AuthorKeys:
@@ -106,6 +113,8 @@ func (u Upload) MaxSize() int64 {
 		return signing.MaxSignature
 	case Manifest:
 		return archive.MaxManifest
+	case Docs:
+		return MaxDocs
 	case AuthorKeys:
 		return signing.MaxKeyFile
 	case MirrorDocument:

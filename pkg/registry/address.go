@@ -178,6 +178,10 @@ func (a ProviderAddress) SignatureFilename(v Version) string {
 // ManifestFilename is the name of a release's registry manifest.
 func (a ProviderAddress) ManifestFilename(v Version) string { return a.filePrefix(v) + "manifest.json" }
 
+// DocsFilename is the name of the zip with a version's documentation. It is no package: its
+// name has no platform.
+func (a ProviderAddress) DocsFilename(v Version) string { return a.filePrefix(v) + "docs.zip" }
+
 func (a ProviderAddress) filePrefix(v Version) string {
 	return "terraform-provider-" + a.Type + "_" + v.String() + "_"
 }

@@ -78,6 +78,7 @@ func TestFilenames(t *testing.T) {
 		a.PackageFilename(v, Platform{"linux", "amd64"}): "terraform-provider-widget_1.0.0-rc.1+b_linux_amd64.zip",
 		a.SHA256SUMSFilename(v):                          "terraform-provider-widget_1.0.0-rc.1+b_SHA256SUMS",
 		a.SignatureFilename(v):                           "terraform-provider-widget_1.0.0-rc.1+b_SHA256SUMS.sig",
+		a.DocsFilename(v):                                "terraform-provider-widget_1.0.0-rc.1+b_docs.zip",
 		a.ManifestFilename(v):                            "terraform-provider-widget_1.0.0-rc.1+b_manifest.json",
 	} {
 		if got != want {

@@ -81,6 +81,11 @@ func (a ProviderAddress) PackageKey(v Version, pkg Package) string {
 	return Prefix + pathOf(a, v) + pkg.SHA256 + "/" + a.PackageFilename(v, pkg.Platform)
 }
 
+// DocsKey is where the documentation of a provider version lies, as it was uploaded.
+func (a ProviderAddress) DocsKey(v Version, docs Docs) string {
+	return Prefix + pathOf(a, v) + docs.SHA256 + "/" + a.DocsFilename(v)
+}
+
 // SHA256SUMSKey is where the SHA256SUMS of a release lies.
 func (a ProviderAddress) SHA256SUMSKey(v Version, r Release) string {
 	return Prefix + pathOf(a, v) + r.SHA256 + "/" + a.SHA256SUMSFilename(v)

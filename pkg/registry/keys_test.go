@@ -18,6 +18,7 @@ func TestKeys(t *testing.T) {
 		RecordKey(Subject{provider, v}.LogPrefix(), 12):                                   "registry/records/providers/acme/widget/1.0.0/00000012.json",
 		module.ArchiveKey(v, ModuleArchive{Format: "tar.gz", SHA256: "a1"}):               "registry/modules/acme/vpc/aws/1.0.0/a1.tar.gz",
 		provider.PackageKey(v, Package{Platform: Platform{"linux", "arm"}, SHA256: "b2"}): "registry/providers/acme/widget/1.0.0/b2/terraform-provider-widget_1.0.0+b_linux_arm.zip",
+		provider.DocsKey(v, Docs{SHA256: "d0"}):                                           "registry/providers/acme/widget/1.0.0/d0/terraform-provider-widget_1.0.0+b_docs.zip",
 		provider.SHA256SUMSKey(v, release):                                                "registry/providers/acme/widget/1.0.0/5e/terraform-provider-widget_1.0.0+b_SHA256SUMS",
 		provider.SignatureKey(v, release):                                                 "registry/providers/acme/widget/1.0.0/51/terraform-provider-widget_1.0.0+b_SHA256SUMS.sig",
 		Subject{mirrored, v}.LogPrefix():                                                  "registry/records/mirror/registry.terraform.io/acme/widget/1.0.0/",

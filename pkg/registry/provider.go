@@ -26,6 +26,7 @@ type ProviderVersion struct {
 	Revision  int             `json:"revision"`
 	Packages  []Package       `json:"packages"` // all accepted ones, by platform
 	Manifest  *Manifest       `json:"manifest,omitempty"`
+	Docs      *Docs           `json:"docs,omitempty"`
 	Release   *Release        `json:"release,omitempty"`
 	Standing  Standing        `json:"standing,omitzero"`
 	Published time.Time       `json:"published,omitzero"` // when its first package was accepted; zero in states that older releases stored
@@ -56,6 +57,8 @@ func (p *ProviderVersion) Apply(r Record) error {
 		p.Packages = slices.Insert(slices.Clone(p.Packages), at, pkg)
 	case r.Kind == KindManifest && r.Manifest != nil:
 		p.Manifest = r.Manifest
+	case r.Kind == KindDocs && r.Docs != nil:
+		p.Docs = r.Docs
 	case r.Kind == KindRelease && r.Release != nil:
 		release := *r.Release
 		release.Sequence = sequence

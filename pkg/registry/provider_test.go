@@ -20,6 +20,11 @@ func manifestRecord(t *testing.T, protocols ...string) Record {
 	return Record{Kind: KindManifest, Version: version(t, "1.0.0"), Manifest: &Manifest{Protocols: protocols}}
 }
 
+func docsRecord(t *testing.T) Record {
+	t.Helper()
+	return Record{Kind: KindDocs, Version: version(t, "1.0.0"), Docs: &Docs{SHA256: "d0", Size: 1}}
+}
+
 func releaseRecord(t *testing.T, author bool) Record {
 	t.Helper()
 	return Record{Kind: KindRelease, Version: version(t, "1.0.0"), Release: &Release{Author: author}}
@@ -80,6 +85,9 @@ func TestFoldProviderVersion(t *testing.T) {
 		{"a package after the author's release", []Record{linux, own, author, darwin}, "darwin_arm64 linux_amd64", true},
 		{"the author's release alone", []Record{author}, "", true},
 		{"the author's release first", []Record{author, linux}, "linux_amd64", true},
+		{"documentation alone", []Record{docsRecord(t)}, "", true},
+		{"documentation changes nothing of this", []Record{docsRecord(t), linux}, "", false},
+		{"documentation of what is served", []Record{linux, own, docsRecord(t)}, "linux_amd64", true},
 		{"a manifest changes nothing of this", []Record{manifestRecord(t, "6.0"), linux}, "", false},
 	} {
 		state := fold(t, tt.log...)
@@ -108,6 +116,14 @@ func TestFoldNumbersRecords(t *testing.T) {
 	}
 	if state.Version != version(t, "1.0.0") {
 		t.Errorf("version %q", state.Version)
+	}
+}
+
+// Documentation alone is no version that anybody could install.
+func TestFoldDocs(t *testing.T) {
+	state := fold(t, docsRecord(t))
+	if state.Listable() || state.Docs == nil || *state.Docs != (Docs{SHA256: "d0", Size: 1}) || state.Version != version(t, "1.0.0") {
+		t.Errorf("the state is %+v, listable: %v", state, state.Listable())
 	}
 }
 
@@ -154,8 +170,8 @@ func TestApplyRefusesWhatItDoesNotKnow(t *testing.T) {
 	for _, r := range []Record{
 		{Kind: "withdrawn"},
 		{Kind: KindModule, Module: &ModuleArchive{}},
-		{Kind: KindPackage}, {Kind: KindManifest}, {Kind: KindRelease}, {Kind: KindStanding},
-		{Kind: "withdrawn", Package: &Package{}}, {Kind: "withdrawn", Manifest: &Manifest{}}, {Kind: "withdrawn", Release: &Release{}},
+		{Kind: KindPackage}, {Kind: KindManifest}, {Kind: KindDocs}, {Kind: KindRelease}, {Kind: KindStanding},
+		{Kind: "withdrawn", Package: &Package{}}, {Kind: "withdrawn", Manifest: &Manifest{}}, {Kind: "withdrawn", Docs: &Docs{}}, {Kind: "withdrawn", Release: &Release{}},
 		{Kind: "withdrawn", Standing: &Standing{State: Withdrawn}}, {Kind: KindStanding, Standing: &Standing{}},
 		{},
 	} {

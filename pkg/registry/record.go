@@ -13,6 +13,7 @@ const (
 	KindModule   Kind = "module"   // a module version's archive was accepted
 	KindPackage  Kind = "package"  // a provider version's package for one platform was accepted
 	KindManifest Kind = "manifest" // a provider version's registry manifest was accepted
+	KindDocs     Kind = "docs"     // a provider version's documentation was accepted
 	KindRelease  Kind = "release"  // a provider version's SHA256SUMS was signed and is now the one that is served
 	KindStanding Kind = "standing" // a version was deprecated, withdrawn or restored
 )
@@ -29,6 +30,7 @@ type Record struct {
 	Module   *ModuleArchive `json:"module,omitempty"`
 	Package  *Package       `json:"package,omitempty"`
 	Manifest *Manifest      `json:"manifest,omitempty"`
+	Docs     *Docs          `json:"docs,omitempty"`
 	Release  *Release       `json:"release,omitempty"`
 	Standing *Standing      `json:"standing,omitempty"`
 }
@@ -61,6 +63,12 @@ type Package struct {
 type Manifest struct {
 	SHA256    string   `json:"sha256"` // of the file, lower-case hex
 	Protocols []string `json:"protocols"`
+}
+
+// Docs is the zip with the documentation of a provider version.
+type Docs struct {
+	SHA256 string `json:"sha256"` // lower-case hex
+	Size   int64  `json:"size"`   // in bytes
 }
 
 // Release is a version's signed SHA256SUMS. The registry's own covers every
