@@ -360,6 +360,11 @@ func Widget(content string) []byte {
 	return ZipOf(map[string]string{"terraform-provider-widget_v1": content})
 }
 
+// Docs is the documentation of a widget, with some content.
+func Docs(content string) []byte {
+	return ZipOf(map[string]string{"docs/index.md": "# Widgets\n\n" + content + "\n", "docs/resources/frame.md": "# widget_frame\n"})
+}
+
 // VPC is the address of a module.
 var VPC = registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
 

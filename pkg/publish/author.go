@@ -322,5 +322,8 @@ func checkCovers(s *registry.ProviderVersion, data []byte) error {
 	if s.Manifest != nil {
 		all.Add(versionlog.CheckListed(sums, s.Address.ManifestFilename(s.Version), s.Manifest.SHA256, false))
 	}
+	if s.Docs != nil {
+		all.Add(versionlog.CheckListed(sums, s.Address.DocsFilename(s.Version), s.Docs.SHA256, false))
+	}
 	return all.Verdict()
 }

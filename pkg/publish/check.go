@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -77,10 +78,10 @@ func (f *checked) read(ctx context.Context, file io.ReaderAt, size int64) error 
 			return err
 		}
 		f.protocols = found.Protocols
-		hash := sha256.New()
-		_, err = io.Copy(hash, content)
-		f.outcome.SHA256 = hex.EncodeToString(hash.Sum(nil))
-		return err
+		return f.hash(content)
+	case inbox.Docs:
+		_, err := archive.CheckDocs(ctx, file, size)
+		return cmp.Or(violations(err), f.hash(content))
 	}
 	data, err := io.ReadAll(content)
 	if err != nil {
@@ -101,6 +102,14 @@ func (f *checked) read(ctx context.Context, file io.ReaderAt, size int64) error 
 	return err
 }
 
+// hash notes the sha256 of a file.
+func (f *checked) hash(content io.Reader) error {
+	hash := sha256.New()
+	_, err := io.Copy(hash, content)
+	f.outcome.SHA256 = hex.EncodeToString(hash.Sum(nil))
+	return err
+}
+
 // Together judges the files that were let in by themselves together with one another:
 // those of each version of a provider. It returns the outcomes of those that are
 // rejected then, or warned of.
@@ -116,7 +125,7 @@ func (c *Checker) Together() (outcomes []inbox.Outcome) {
 			f.outcome.Warnings = c.lacks(f)
 		case inbox.Signature:
 			wrong.Add(c.verifies(f))
-		case inbox.ProviderPackage, inbox.Manifest:
+		case inbox.ProviderPackage, inbox.Manifest, inbox.Docs:
 			wrong.Add(c.isListed(f))
 			wrong.Add(c.saysTheSame(f))
 		}
@@ -202,6 +211,10 @@ func (c *Checker) lacks(f *checked) (warnings []string) {
 	manifest := f.upload.Provider.ManifestFilename(f.upload.Version)
 	if _, listed := sums.SHA256(manifest); err == nil && listed && c.other(f, inbox.Manifest) == nil {
 		warnings = append(warnings, fmt.Sprintf("it lists %s, which is not among the files: without it, clients are told that the provider speaks protocol 5.0, unless the packages say otherwise.", manifest))
+	}
+	docs := f.upload.Provider.DocsFilename(f.upload.Version)
+	if _, listed := sums.SHA256(docs); err == nil && listed && c.other(f, inbox.Docs) == nil {
+		warnings = append(warnings, fmt.Sprintf("it lists %s, which is not among the files: without it, the version has no documentation.", docs))
 	}
 	return warnings
 }

@@ -29,6 +29,7 @@ func TestCheck(t *testing.T) {
 		{"a package", checkedProvider + "linux_amd64.zip", publishtest.Widget("fine"), "", nil},
 		{"a SHA256SUMS", checkedProvider + "SHA256SUMS", []byte(strings.Repeat("a", 64) + "  a.zip\n"), "", nil},
 		{"a manifest", checkedProvider + "manifest.json", []byte(`{"version": 1, "metadata": {"protocol_versions": ["6.0"]}}`), "", nil},
+		{"documentation", checkedProvider + "docs.zip", publishtest.Docs("fine"), "", nil},
 		{"a key", "keys/acme/key.asc", []byte(publishtest.NewKey(t, "author").PublicKey().ASCIIArmor), "", nil},
 
 		{"no module", "modules/acme/vpc/aws/1.0.0.zip", []byte("PK\x03\x04"), inbox.Rejected, []string{"central directory"}},
@@ -38,6 +39,9 @@ func TestCheck(t *testing.T) {
 		{"no signature", checkedProvider + "SHA256SUMS.sig", []byte("signed"), inbox.Rejected, []string{""}},
 		{"a large signature", checkedProvider + "SHA256SUMS.sig", make([]byte, signing.MaxSignature+1), inbox.Rejected, []string{"at most"}},
 		{"no manifest", checkedProvider + "manifest.json", []byte(`{"version": 2}`), inbox.Rejected, []string{"not a registry manifest"}},
+		{"no documentation", checkedProvider + "docs.zip", publishtest.Widget("fine"), inbox.Rejected, []string{"docs/"}},
+		{"documentation that is too large", checkedProvider + "docs.zip", make([]byte, inbox.MaxDocs+1), inbox.Rejected, []string{"64 MiB at most"}},
+		{"documentation of a mirrored provider", publishtest.Mirrored + "terraform-provider-widget_1.0.0_docs.zip", publishtest.Docs("fine"), inbox.Rejected, []string{"packages alone"}},
 		{"a private key", "keys/acme/key.asc", private, inbox.Rejected, []string{"private"}},
 		{"a mirror's document", publishtest.Mirrored + "1.0.0.json", []byte(`{"archives":{}}`), "", nil},
 		{"a mirror's document that is none", publishtest.Mirrored + "1.0.0.json", []byte("no JSON"), inbox.Ignored, []string{"it is not the document of a version in a mirror, which is JSON with \"archives\""}},
@@ -79,7 +83,7 @@ func TestCheckOfUnreadableFile(t *testing.T) {
 	if got, err := new(publish.Checker).Check(cancelled, checkedProvider+"linux_amd64.zip", bytes.NewReader(publishtest.Widget("fine")), 10); !errors.Is(err, context.Canceled) || got.Status != "" {
 		t.Errorf("cancelled: %+v, %v", got, err)
 	}
-	for _, key := range []string{checkedProvider + "linux_amd64.zip", checkedProvider + "manifest.json"} {
+	for _, key := range []string{checkedProvider + "linux_amd64.zip", checkedProvider + "docs.zip", checkedProvider + "manifest.json"} {
 		if got, err := new(publish.Checker).Check(t.Context(), key, brokenFile{}, 10); !errors.Is(err, io.ErrClosedPipe) || got.Status != "" {
 			t.Errorf("%s: %+v, %v", key, got, err)
 		}

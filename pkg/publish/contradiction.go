@@ -13,10 +13,10 @@ import (
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
 
-// checkBeside makes a package wait if it contradicts the SHA256SUMS in its folder of the
-// inbox. The author must have signed that SHA256SUMS, and it must still be possible to
-// serve it: its key may be missing, or its event may be late. If the package were published
-// now, neither that SHA256SUMS nor the right package could ever be published:
+// checkBeside makes a package or documentation wait if it contradicts the SHA256SUMS in its
+// folder of the inbox. Documentation may be missing there. The author must have signed that SHA256SUMS, and it must still be possible to
+// serve it: its key may be missing, or its event may be late. If the file were published
+// now, neither that SHA256SUMS nor the right file could ever be published:
 // docs/decisions/0026-contradictions.md.
 func (a authors) checkBeside(ctx context.Context, u inbox.Upload, object blob.Object, s *registry.ProviderVersion, sha256 string) error {
 	if u.Provider.Mirrored() || servesAuthors(s) {
@@ -30,7 +30,7 @@ func (a authors) checkBeside(ctx context.Context, u inbox.Upload, object blob.Ob
 	if err != nil {
 		return nil // it is rejected
 	}
-	contradiction := versionlog.CheckListed(sums, s.Address.PackageFilename(u.Version, u.Platform), sha256, true)
+	contradiction := versionlog.CheckListed(sums, path.Base(object.Key), sha256, u.Kind == inbox.ProviderPackage)
 	if contradiction == nil || checkCovers(s, file.data) != nil {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (a authors) checkBeside(ctx context.Context, u inbox.Upload, object blob.Ob
 	if signed, err := a.mayBeAuthors(ctx, u.Provider.Namespace, *file, *signature); !signed {
 		return err
 	}
-	return inbox.Wait("upload the right package, or the SHA256SUMS and signature that are of this one: %v. Until then neither is published", contradiction)
+	return inbox.Wait("upload the right file, or the SHA256SUMS and signature that are of this one: %v. Until then neither is published", contradiction)
 }
 
 // mayBeAuthors says whether a signature proves that a SHA256SUMS is the author's, or may

@@ -98,7 +98,7 @@ func TestAPackageThatContradictsTheSHA256SUMSBesideIt(t *testing.T) {
 			test.before(w, &r)
 			got := w.Upload(publishtest.WidgetFolder+linux, publishtest.Widget("other"))
 			w.Want(got, test.want)
-			if test.want == inbox.Pending && (len(got.Reasons) != 1 || !strings.HasPrefix(got.Reasons[0], "upload the right package, or the SHA256SUMS and signature that are of this one: the author's SHA256SUMS ") || !strings.HasSuffix(got.Reasons[0], ". Until then neither is published")) {
+			if test.want == inbox.Pending && (len(got.Reasons) != 1 || !strings.HasPrefix(got.Reasons[0], "upload the right file, or the SHA256SUMS and signature that are of this one: the author's SHA256SUMS ") || !strings.HasSuffix(got.Reasons[0], ". Until then neither is published")) {
 				t.Errorf("the reasons are %q", got.Reasons)
 			}
 			w.Want(w.Upload(publishtest.Mirrored+linux, publishtest.Widget("other")), inbox.Published)

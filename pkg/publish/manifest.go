@@ -77,7 +77,7 @@ func (p *Publisher) manifestPublished(ctx context.Context, s *registry.ProviderV
 		}
 	}
 	if servesAuthors(s) {
-		return false, p.checkAuthorLists(ctx, s, s.Address.ManifestFilename(v), m.SHA256)
+		return false, p.checkAuthorLists(ctx, s, s.Address.ManifestFilename(v), m.SHA256, true)
 	}
 	return false, p.checkUnsigned(ctx, s, m.Protocols, uploaded)
 }

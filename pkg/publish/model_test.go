@@ -39,6 +39,7 @@ const (
 	sentModule sentKind = iota
 	sentPackage
 	sentManifest
+	sentDocs
 	sentSums
 	sentSignature
 	sentKey
@@ -80,6 +81,8 @@ func (s *sender) send(t *testing.T, n int) {
 			s.add(s.packageOf(oneOf(s.Rand, sentTypes), oneOf(s.Rand, sentVersions)))
 		case roll < 90:
 			s.add(s.manifest(oneOf(s.Rand, sentTypes), oneOf(s.Rand, sentVersions)))
+		case roll < 94:
+			s.add(s.docs(oneOf(s.Rand, sentTypes), oneOf(s.Rand, sentVersions)))
 		default:
 			s.add(s.broken())
 		}
@@ -178,6 +181,14 @@ func (s *sender) manifest(typ, version string) *sent {
 	}
 }
 
+func (s *sender) docs(typ, version string) *sent {
+	return &sent{
+		kind: sentDocs, subject: s.namespace + "/" + typ, version: version,
+		key:  s.folder(typ, version) + publishtest.ProviderName(typ, version, "docs.zip"),
+		body: publishtest.Docs(s.content()),
+	}
+}
+
 // broken is what no other upload makes right.
 func (s *sender) broken() *sent {
 	folder := "providers/" + s.namespace + "/widget/"
@@ -187,6 +198,7 @@ func (s *sender) broken() *sent {
 		{kind: sentBroken, key: folder + publishtest.ProviderName("widget", "3.0.0", "linux_amd64.zip"), body: []byte("no zip")},
 		{kind: sentBroken, key: folder + publishtest.ProviderName("widget", "3.0.0", "linux_arm64.zip"), body: packageBody("gadget", "linux_arm64", "a")},
 		{kind: sentBroken, key: folder + "2.0.0/" + publishtest.ProviderName("widget", "3.0.0", "linux_amd64.zip"), body: packageBody("widget", "linux_amd64", "a")},
+		{kind: sentBroken, key: folder + publishtest.ProviderName("widget", "3.0.0", "docs.zip"), body: packageBody("widget", "linux_amd64", "a")},
 		{kind: sentBroken, key: "modules/" + s.namespace + "/vpc/aws/3.0.0.zip", body: publishtest.TarOf(map[string]string{"main.tf": ""})},
 		{kind: sentBroken, key: "modules/" + s.namespace + "/vpc/01.0.0.zip", body: publishtest.ZipOf(map[string]string{"main.tf": ""})},
 		{kind: sentBroken, key: "keys/" + s.namespace + "/junk.asc", body: []byte("no key")},
@@ -239,6 +251,9 @@ func (s *sender) sums(typ, version string) []byte {
 	}
 	if chance(s.Rand, 50) {
 		list(manifestOf("6.0"), "manifest.json")
+	}
+	if chance(s.Rand, 50) {
+		list(publishtest.Docs(s.content()), "docs.zip")
 	}
 	if chance(s.Rand, 5) {
 		lines.WriteString("\n")
@@ -322,6 +337,11 @@ func (m *model) provider(identity string, uploads []*sent, got registry.Provider
 			if got.Manifest != nil {
 				have = got.Manifest.SHA256
 			}
+		case sentDocs:
+			name = "documentation"
+			if got.Docs != nil {
+				have = got.Docs.SHA256
+			}
 		default:
 			continue
 		}
@@ -343,16 +363,19 @@ func (m *model) provider(identity string, uploads []*sent, got registry.Provider
 	if got.Manifest != nil {
 		want++
 	}
+	if got.Docs != nil {
+		want++
+	}
 	if len(accepted) != want {
 		m.Errorf("%s has more than was uploaded: %+v, uploaded %v", identity, got, accepted)
 	}
 	return statuses
 }
 
-// held says whether a package waits, as it may where a signed SHA256SUMS that does not
-// list it was uploaded beside it.
+// held says whether a package or documentation waits, as it may where a signed SHA256SUMS
+// that contradicts it was uploaded beside it.
 func (m *model) held(u *sent) bool {
-	if u.kind != sentPackage || u.expired || m.tagged(u) != inbox.Pending {
+	if u.kind != sentPackage && u.kind != sentDocs || u.expired || m.tagged(u) != inbox.Pending {
 		return false
 	}
 	of := func(kind sentKind) func(*sent) bool {
@@ -365,8 +388,8 @@ func (m *model) held(u *sent) bool {
 
 // lists says whether an author's SHA256SUMS lets an upload in.
 func (m *model) lists(sums string, u *sent) bool {
-	name := u.key[strings.LastIndex(u.key, "/")+1:]
-	return strings.Contains(sums, u.sha+"  "+name+"\n")
+	name := "  " + u.key[strings.LastIndex(u.key, "/")+1:] + "\n"
+	return strings.Contains(sums, u.sha+name) || u.kind == sentDocs && !strings.Contains(sums, name)
 }
 
 // contradicted says whether what is published keeps a package or a manifest out
@@ -375,6 +398,9 @@ func (m *model) lists(sums string, u *sent) bool {
 func contradicted(u *sent, got registry.ProviderVersion) bool {
 	if u.kind == sentPackage {
 		return u.says != "" && got.Manifest != nil && got.Manifest.Protocols[0] != u.says
+	}
+	if u.kind == sentDocs {
+		return false
 	}
 	other := slices.ContainsFunc(got.Packages, func(pkg registry.Package) bool { return len(pkg.Protocols) > 0 && pkg.Protocols[0] != u.says })
 	byAuthor := got.Release != nil && got.Release.Author
@@ -452,6 +478,10 @@ func (m *model) waiting(identity string, sums, signature *sent, got registry.Pro
 	if got.Manifest != nil {
 		name := "  " + got.Address.ManifestFilename(got.Version) + "\n"
 		contradicts = contradicts || strings.Contains(string(sums.body), name) && !strings.Contains(string(sums.body), got.Manifest.SHA256+name)
+	}
+	if got.Docs != nil {
+		name := "  " + got.Address.DocsFilename(got.Version) + "\n"
+		contradicts = contradicts || strings.Contains(string(sums.body), name) && !strings.Contains(string(sums.body), got.Docs.SHA256+name)
 	}
 	if !contradicts {
 		m.Errorf("%s is not served with the release of its author, which is complete", identity)

@@ -13,7 +13,7 @@ import (
 )
 
 func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
-	file, err := p.scratch.fetch(ctx, p.bucket, object)
+	file, err := p.scratch.fetch(ctx, p.bucket, object, u.MaxSize())
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func (p *Publisher) publishPackage(ctx context.Context, u inbox.Upload, object blob.Object, o *inbox.Outcome) error {
-	file, err := p.scratch.fetch(ctx, p.bucket, object)
+	file, err := p.scratch.fetch(ctx, p.bucket, object, u.MaxSize())
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,12 @@ func (p *Publisher) packagePublished(ctx context.Context, s *registry.ProviderVe
 	if err := checkSignable(s, pkg); err != nil {
 		return false, err
 	}
-	return false, p.checkAuthorLists(ctx, s, s.Address.PackageFilename(v, pkg.Platform), pkg.SHA256)
+	return false, p.checkAuthorLists(ctx, s, s.Address.PackageFilename(v, pkg.Platform), pkg.SHA256, true)
 }
 
-// checkAuthorLists rejects a file if an author's SHA256SUMS is served that does not list it,
-// or lists another checksum.
-func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVersion, name, sha256 string) error {
+// checkAuthorLists rejects a file if an author's SHA256SUMS is served that lists another
+// checksum of it, or if the file must be listed there and is not.
+func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVersion, name, sha256 string, must bool) error {
 	if !servesAuthors(s) {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (p *Publisher) checkAuthorLists(ctx context.Context, s *registry.ProviderVe
 	if err != nil {
 		return fmt.Errorf("read the author's SHA256SUMS: %w", err)
 	}
-	if err := versionlog.CheckListed(sums, name, sha256, true); err != nil {
+	if err := versionlog.CheckListed(sums, name, sha256, must); err != nil {
 		return inbox.Reject("%v", err)
 	}
 	return nil

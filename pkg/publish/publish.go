@@ -7,8 +7,8 @@
 //  1. [Publisher.Publish] is called with an object version: after its event, or by the
 //     walk over the inbox that finds uploads whose events were lost.
 //  2. Its key says what it is: a module archive, a provider package, a file of a
-//     provider's release, an author's keys, a mirrored package, or nothing that is
-//     published.
+//     provider's release, its documentation, an author's keys, a mirrored package, or
+//     nothing that is published.
 //  3. It is read once, to scratch, hashed on the way, and checked.
 //  4. Its bytes are copied under registry/, to a key that holds their hash.
 //  5. A record is created under the next number of the version's log, and the upload
@@ -192,6 +192,8 @@ func (p *Publisher) publish(ctx context.Context, object blob.Object, d *decision
 		return p.publishPackage(ctx, u, object, &d.Outcome)
 	case inbox.Manifest:
 		return p.publishManifest(ctx, u, object, &d.Outcome)
+	case inbox.Docs:
+		return p.publishDocs(ctx, u, object, &d.Outcome)
 	case inbox.AuthorKeys:
 		return p.publishKeys(ctx, u, object, &d.Outcome)
 	case inbox.MirrorDocument:

@@ -300,7 +300,7 @@ func (d *round) take(random *rand.Rand) (u *sent, more bool) {
 
 // disturb does what users and lifecycle rules do to uploads that need not stay.
 func (d *round) disturb(random *rand.Rand, u *sent) {
-	if u.kind != sentModule && u.kind != sentPackage && u.kind != sentKey {
+	if u.kind != sentModule && u.kind != sentPackage && u.kind != sentDocs && u.kind != sentKey {
 		return
 	}
 	switch roll := random.IntN(100); {
@@ -317,7 +317,7 @@ func (d *round) deliver(p *publishtest.Parts, u *sent) error {
 		return p.PublishKey(d.Context(), u.key)
 	}
 	o, err := p.Publish(d.Context(), blob.Object{Key: u.key, Version: u.object})
-	if err != nil || u.kind != sentModule && u.kind != sentPackage {
+	if err != nil || u.kind != sentModule && u.kind != sentPackage && u.kind != sentDocs {
 		return err
 	}
 	d.lock.Lock()
@@ -396,6 +396,11 @@ func (r *randomRun) read(key string) []byte {
 // provider checks that what is served of a provider version is whole, and
 // returns its SHA256SUMS.
 func (r *randomRun) provider(s registry.ProviderVersion) (document string) {
+	if s.Docs != nil {
+		if body := r.read(s.Address.DocsKey(s.Version, *s.Docs)); blob.SHA256(body) != s.Docs.SHA256 || int64(len(body)) != s.Docs.Size {
+			r.Errorf("the documentation of %s %s has other bytes", s.Address, s.Version)
+		}
+	}
 	if s.Release == nil {
 		return ""
 	}
@@ -441,7 +446,7 @@ func (r *randomRun) check(s *sender, compare func(map[*sent]inbox.Status)) {
 	for identity, uploads := range m.byIdentity(sentModule) {
 		compare(m.module(identity, uploads, r.moduleState(identity)))
 	}
-	for identity, uploads := range m.byIdentity(sentPackage, sentManifest, sentSums, sentSignature) {
+	for identity, uploads := range m.byIdentity(sentPackage, sentManifest, sentDocs, sentSums, sentSignature) {
 		state := r.providerState(identity)
 		sums := r.provider(state)
 		compare(m.provider(identity, uploads, state, sums))

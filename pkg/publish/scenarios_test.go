@@ -128,6 +128,34 @@ var scenarios = []scenario{
 		},
 	},
 	{
+		name: "documentation before and after a package, and other bytes of it",
+		prepare: func(w *world, r publishtest.Release, event eventOf) []publishtest.Step {
+			files := r.InOrder("docs.zip", "linux_amd64.zip", "docs.zip")
+			files[0].Body, files[2].Body = publishtest.Docs("first"), publishtest.Docs("other")
+			return w.uploaded(event, files...)
+		},
+		end: func(w *world, r publishtest.Release) {
+			w.WantListed(r.Namespace+"/widget", "1.0.0 linux_amd64")
+			w.wantDocs(r.Namespace, publishtest.Docs("first"), publishtest.Docs("other"))
+		},
+	},
+	{
+		name: "documentation that contradicts an author's release, whose key comes last",
+		prepare: func(w *world, r publishtest.Release, event eventOf) []publishtest.Step {
+			w.documented(&r, publishtest.Docs("right"))
+			files := r.InOrder("SHA256SUMS", "SHA256SUMS.sig", "docs.zip", "linux_amd64.zip", "author.asc")
+			files[2].Body = publishtest.Docs("other")
+			return w.uploaded(event, append(files, publishtest.File{
+				Key: "providers/" + r.Namespace + "/widget/1.0.0/" + publishtest.ProviderName("widget", "1.0.0", "docs.zip"), Body: publishtest.Docs("right"),
+			})...)
+		},
+		end: func(w *world, r publishtest.Release) {
+			w.WantListed(r.Namespace+"/widget", "1.0.0 linux_amd64")
+			w.wantDocs(r.Namespace, publishtest.Docs("right"))
+			w.wantStatuses(r.Namespace, "published published published published rejected published")
+		},
+	},
+	{
 		name: "other bytes",
 		prepare: func(w *world, r publishtest.Release, event eventOf) []publishtest.Step {
 			module := r.ModuleFile("1.0.0.zip", map[string]string{"main.tf": ""})

@@ -11,7 +11,6 @@ import (
 	"os"
 
 	"github.com/larder-registry/larder/pkg/blob"
-	"github.com/larder-registry/larder/pkg/inbox"
 )
 
 // scratchFolder is the folder of scratch files.
@@ -58,13 +57,14 @@ func closing(f io.Closer, err error) error {
 // fetchBuffer is the size of the buffer for an upload, in bytes.
 const fetchBuffer = 512 << 10
 
-// fetch hashes an upload. It copies the upload to scratch, unless the bucket has a file of it.
-func (f scratchFolder) fetch(ctx context.Context, bucket blob.Bucket, o blob.Object) (*content, error) {
+// fetch hashes an upload of at most so many bytes. It copies the upload to scratch, unless the
+// bucket has a file of it.
+func (f scratchFolder) fetch(ctx context.Context, bucket blob.Bucket, o blob.Object, limit int64) (*content, error) {
 	body, described, err := bucket.Open(ctx, o.Key, o.Version)
 	if err != nil {
 		return nil, ignoreDeleted(err)
 	}
-	if err := blob.CheckSize(described.Size, inbox.MaxUpload); err != nil {
+	if err := blob.CheckSize(described.Size, limit); err != nil {
 		return nil, closing(body, err)
 	}
 	read := func(w io.Writer) error { return readWhole(w, body, described) }

@@ -16,8 +16,8 @@ type waiting struct {
 	publishKey func(ctx context.Context, key string) error // see [Publisher.PublishKey]
 }
 
-// publishPackages publishes or rejects the packages of a version that waited for another
-// SHA256SUMS, or for its key.
+// publishPackages publishes or rejects the packages and the documentation of a version that
+// waited for another SHA256SUMS, or for its key.
 func (w waiting) publishPackages(ctx context.Context, u inbox.Upload) error {
 	for _, folder := range u.Folders() {
 		prefix := folder + "/" + strings.TrimSuffix(u.Provider.SHA256SUMSFilename(u.Version), "SHA256SUMS")
@@ -34,7 +34,7 @@ func (w waiting) publishPackages(ctx context.Context, u inbox.Upload) error {
 }
 
 func (w waiting) publishPackage(ctx context.Context, key string) error {
-	if u, err := inbox.ParseKey(key); err != nil || u.Kind != inbox.ProviderPackage {
+	if u, err := inbox.ParseKey(key); err != nil || u.Kind != inbox.ProviderPackage && u.Kind != inbox.Docs {
 		return nil
 	}
 	last, err := w.inbox.LastOutcome(ctx, key)

@@ -164,6 +164,11 @@ func (v verification) provider(ctx context.Context, s *registry.ProviderVersion,
 			return err
 		}
 	}
+	if s.Docs != nil {
+		if err := v.archive(ctx, step, s.Address.DocsKey(s.Version, *s.Docs), s.Docs.Size, s.Docs.SHA256); err != nil {
+			return err
+		}
+	}
 	if s.Release == nil {
 		return nil
 	}
@@ -303,6 +308,8 @@ func (v verification) isPublished(ctx context.Context, o inbox.Outcome, states *
 		return accepted && pkg.SHA256 == o.SHA256, nil
 	case inbox.Manifest:
 		return s.Manifest != nil && s.Manifest.SHA256 == o.SHA256, nil
+	case inbox.Docs:
+		return s.Docs != nil && s.Docs.SHA256 == o.SHA256, nil
 	case inbox.SHA256SUMS:
 		return s.Release != nil && s.Release.SHA256 == o.SHA256, nil
 	default:

@@ -78,6 +78,9 @@ func (c *check) record(key string, document []byte) {
 		if record.Package != nil {
 			want(a.PackageKey(record.Version, *record.Package), record.Package.SHA256)
 		}
+		if record.Docs != nil {
+			want(a.DocsKey(record.Version, *record.Docs), record.Docs.SHA256)
+		}
 		if record.Release != nil {
 			want(a.SHA256SUMSKey(record.Version, *record.Release), record.Release.SHA256)
 			want(a.SignatureKey(record.Version, *record.Release), record.Release.Signature)

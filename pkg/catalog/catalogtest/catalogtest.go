@@ -70,7 +70,7 @@ func (s *suite) roundTrip(t *testing.T) {
 	s.wantModule(t, m)
 	s.wantListing(t, m.Address, registry.Listing{{Version: m.Version, Revision: 1, Source: m.Archive.Source}})
 
-	p := providerVersion("round/trip", "2.0.0-rc.1+build.6", "linux_arm64", "manifest", "darwin_amd64", "release", "windows_386")
+	p := providerVersion("round/trip", "2.0.0-rc.1+build.6", "linux_arm64", "manifest", "docs", "darwin_amd64", "release", "windows_386")
 	p.Packages[0].Protocols, p.Packages[0].Source = []string{"5.0", "6.1"}, "https://example.com/round/trip"
 	s.putProvider(t, p)
 	s.wantProvider(t, p)

@@ -26,7 +26,7 @@ func Provider(a registry.ProviderAddress, versions, platformCount int) []registr
 }
 
 // providerVersion is the state after the records of some steps: a platform for
-// its package, "manifest" or "release".
+// its package, "manifest", "docs" or "release".
 func providerVersion(address, v string, steps ...string) registry.ProviderVersion {
 	p := registry.ProviderVersion{Address: provider(address)}
 	for i, step := range steps {
@@ -34,6 +34,8 @@ func providerVersion(address, v string, steps ...string) registry.ProviderVersio
 		switch step {
 		case "manifest":
 			record.Kind, record.Manifest = registry.KindManifest, &registry.Manifest{SHA256: "m", Protocols: []string{"6.0"}}
+		case "docs":
+			record.Kind, record.Docs = registry.KindDocs, &registry.Docs{SHA256: "d", Size: 1 << 20}
 		case "release":
 			record.Kind, record.Release = registry.KindRelease, &registry.Release{
 				SHA256:    fmt.Sprint("sums", i),
