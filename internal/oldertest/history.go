@@ -59,6 +59,9 @@ func wrappedModule(t *testing.T) []byte {
 	return data.Bytes()
 }
 
+// docs is the documentation of a provider.
+func docs(t *testing.T, content string) []byte { return archivetest.Provider(t, "docs/index.md", content) }
+
 func widget(version, platform string) (name string) {
 	return "terraform-provider-widget_" + version + "_" + platform + ".zip"
 }
@@ -89,6 +92,9 @@ func Uploads(t *testing.T, author, distrusted Author) []Upload {
 		{widgets + "terraform-provider-widget_1.2.0_manifest.json", manifest, "", inbox.Published},
 		{widgets + widget("1.2.0", "darwin_arm64"), provider("5"), "", inbox.Published},
 		{widgets + widget("1.3.0", "linux_amd64"), provider("6"), "", inbox.Published},
+		{widgets + "terraform-provider-widget_1.0.0_docs.zip", docs(t, "one"), "", inbox.Published},
+		{widgets + "terraform-provider-widget_1.0.0_docs.zip", docs(t, "other bytes"), "", inbox.Rejected},
+		{widgets + "terraform-provider-widget_1.8.0_docs.zip", docs(t, "of no package"), "", inbox.Published},
 		{widgets + widget("1.4.0", "linux_amd64"), provider("7"), "", inbox.Published},
 		{widgets + widget("1.5.0", "linux_amd64"), []byte("no zip"), "", inbox.Rejected},
 		{"mirror/registry.terraform.io/hashicorp/time/terraform-provider-time_0.14.2_linux_amd64.zip", archivetest.Provider(t, "terraform-provider-time_v0.14.2_x5", "8"), "", inbox.Published},
@@ -119,6 +125,7 @@ func Beside(t *testing.T, author Author) []Upload {
 		{"providers/acme/widget/" + widget("7.0.0", "linux_amd64"), archivetest.Provider(t, "terraform-provider-widget_v7", "today"), "", inbox.Published},
 		{"providers/acme/widget/" + widget("1.0.0", "freebsd_amd64"), archivetest.Provider(t, "terraform-provider-widget_v1", "today"), "", inbox.Published},
 		{"providers/acme/widget/" + widget("1.0.0", "linux_arm64"), archivetest.Provider(t, "terraform-provider-widget_v1", "not what it was"), "", inbox.Rejected},
+		{"providers/acme/widget/terraform-provider-widget_1.1.0+build.5_docs.zip", docs(t, "of today"), "", inbox.Published},
 	}, author.Release(t, "7.0.0")...)
 }
 

@@ -48,6 +48,10 @@ func TestWhatIsOlderThanARuleStays(t *testing.T) {
 	const moduleKey = "modules/acme/vpc/aws/1.0.0.zip"
 	w.publishedBefore(registry.Record{Kind: registry.KindModule, Version: v, Upload: moduleKey, Module: &module},
 		registry.Subject{Address: publishtest.VPC, Version: v}.LogPrefix(), publishtest.VPC.ArchiveKey(v, module), state)
+	const docsKey = publishtest.WidgetFolder + "terraform-provider-widget_1.2.0_docs.zip"
+	docs, documented := registry.Docs{SHA256: blob.SHA256(state), Size: int64(len(state))}, publishtest.MustVersion(t, "1.2.0")
+	w.publishedBefore(registry.Record{Kind: registry.KindDocs, Version: documented, Upload: docsKey, Docs: &docs},
+		registry.Subject{Address: address, Version: documented}.LogPrefix(), address.DocsKey(documented, docs), state)
 	for step, err := range w.Reindex(t.Context(), "") {
 		if err != nil {
 			t.Fatalf("%+v, %v", step, err)
@@ -63,11 +67,13 @@ func TestWhatIsOlderThanARuleStays(t *testing.T) {
 		}
 		w.Want(w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), old), inbox.Published)
 		w.Want(w.Upload(moduleKey, state), inbox.Published)
+		w.Want(w.Upload(docsKey, state), inbox.Published)
 	}
 	w.Want(w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), unexecutable("new")), inbox.Rejected, "is not executable")
 	w.Want(w.Upload(publishtest.PackageKey("1.0.0", "linux_arm64"), old), inbox.Rejected, "is not executable")
 	w.Want(w.Upload(publishtest.PackageKey("1.1.0", "linux_amd64"), old), inbox.Rejected, "is not executable")
 	w.Want(w.Upload("modules/acme/vpc/aws/1.1.0.zip", state), inbox.Rejected, "holds no configuration")
+	w.Want(w.Upload(publishtest.WidgetFolder+"terraform-provider-widget_1.3.0_docs.zip", state), inbox.Rejected, "holds no documentation")
 	w.WantListed("acme/widget", "1.0.0 linux_amd64")
 	w.WantListed("acme/vpc/aws", "1.0.0")
 }
