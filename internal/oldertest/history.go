@@ -60,7 +60,9 @@ func wrappedModule(t *testing.T) []byte {
 }
 
 // docs is the documentation of a provider.
-func docs(t *testing.T, content string) []byte { return archivetest.Provider(t, "docs/index.md", content) }
+func docs(t *testing.T, content string) []byte {
+	return archivetest.Provider(t, "docs/index.md", content)
+}
 
 func widget(version, platform string) (name string) {
 	return "terraform-provider-widget_" + version + "_" + platform + ".zip"

@@ -145,14 +145,14 @@ var scenarios = []scenario{
 			w.documented(&r, publishtest.Docs("right"))
 			files := r.InOrder("SHA256SUMS", "SHA256SUMS.sig", "docs.zip", "linux_amd64.zip", "author.asc")
 			files[2].Body = publishtest.Docs("other")
-			return w.uploaded(event, append(files, publishtest.File{
-				Key: "providers/" + r.Namespace + "/widget/1.0.0/" + publishtest.ProviderName("widget", "1.0.0", "docs.zip"), Body: publishtest.Docs("right"),
-			})...)
+			return w.uploaded(event, files...)
 		},
 		end: func(w *world, r publishtest.Release) {
 			w.WantListed(r.Namespace+"/widget", "1.0.0 linux_amd64")
-			w.wantDocs(r.Namespace, publishtest.Docs("right"))
-			w.wantStatuses(r.Namespace, "published published published published rejected published")
+			w.wantStatuses(r.Namespace, "published published published rejected published")
+			if s := w.Provider(r.Namespace, "widget", "1.0.0"); s.Docs != nil || !s.Release.Author {
+				w.Errorf("the version has the documentation %+v and the release %+v", s.Docs, s.Release)
+			}
 		},
 	},
 	{
