@@ -28,8 +28,8 @@ func newPublishCommand() *cobra.Command {
 published, and say what became of each file.
 
 With --to, the files are those of a provider's release: packages, SHA256SUMS, its
-signature, the registry manifest. They are named as GoReleaser names them. Other
-files of its dist folder are skipped. The folder itself may be named, too.
+signature, the registry manifest, the documentation. They are named as GoReleaser
+names them. Other files of its dist folder are skipped. The folder itself may be named, too.
 
 With --module, it is a module's archive, or its folder, which is packed first:
 without what its .terraformignore excludes (and without .git/ and .terraform/),
@@ -39,7 +39,7 @@ With --source, the version names the URL of its repository, in which tools look
 for release notes. The URL that is published first stays.
 
 Before anything is uploaded, all files are checked by the registry's own rules, and
-compared with one another: packages and manifest with SHA256SUMS, and with
+compared with one another: packages, manifest and documentation with SHA256SUMS, and with
 --author-key the signature with it. If a file breaks a rule, all violations are
 reported and nothing is uploaded. Possible mistakes are warnings. Some things only
 the registry knows: for example, that a version is published already with other
