@@ -143,8 +143,8 @@ func (r *registry) copyFolder(t testing.TB, dir, prefix string, settings ...stri
 func releaseFiles(t testing.TB, dist string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dist, "terraform-provider-time_"+timeVersion+"_*"))
-	if err != nil || len(found) != 5 {
-		t.Fatalf("%v: two zips, a SHA256SUMS, a signature and a manifest are wanted: %v", err, found)
+	if err != nil || len(found) != 6 {
+		t.Fatalf("%v: two packages, documentation, a SHA256SUMS, a signature and a manifest are wanted: %v", err, found)
 	}
 	names := make([]string, 0, len(found))
 	for _, file := range found {

@@ -184,6 +184,9 @@ func badPackages(t testing.TB) []refusal {
 		{name: "no zip", key: amd64, body: []byte("#!/bin/sh\n"), reason: "zip"},
 		{name: "expands 200 times and more", key: amd64, body: with(entry{name: "zeros", body: make([]byte, 64<<20)}), reason: "200"},
 		{name: "expands beyond 8 GiB", key: amd64, body: vastZip(t, binary), reason: "8"},
+		{name: "documentation without a page", key: widget + "docs.zip", body: with(), reason: "docs/"},
+		{name: "documentation as tar.gz", key: widget + "docs.zip", body: tinyModule(t, "docs"), reason: "zip"},
+		{name: "documentation of a version that is none", key: strings.Replace(widget, "1.0.0", "v1.0.0", 1) + "docs.zip", body: zipOf(t, entry{name: "docs/index.md", body: []byte("x")}), reason: "leading v"},
 		{name: "manifest that is no JSON", key: widget + "manifest.json", body: []byte("version: 1"), reason: "JSON"},
 	}
 }
