@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"pkg/directory":             {"pkg/registry", "pkg/access", "pkg/catalog"},
 	"pkg/browse":                {"internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access", "pkg/contents", "pkg/directory"},
 	"pkg/protocol":              {"internal/jsonstring", "internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access"},
+	"pkg/pages":                 {"pkg/contents", "pkg/registry"},
 	"pkg/inbox":                 {"pkg/registry", "pkg/blob", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/versionlog":            {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/shasums", "pkg/signing"},
 	"pkg/authorkeys":            {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/signing"},
@@ -115,6 +116,7 @@ var onlyIn = map[string][]string{
 	"github.com/hashicorp/hcl/":                       {"internal/templatetest"},
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
+	"github.com/yuin/goldmark":                        {},
 	"testing":                                         {"pkg/registry/registrytest", "pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/enginetest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/publishtest", "internal/oldertest", "internal/awstest", "internal/node/disk/disktest"},
 }
 
