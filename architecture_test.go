@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"pkg/directory":             {"pkg/registry", "pkg/access", "pkg/catalog"},
 	"pkg/browse":                {"internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access", "pkg/contents", "pkg/directory"},
 	"pkg/protocol":              {"internal/jsonstring", "internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access"},
-	"pkg/pages":                 {"pkg/contents", "pkg/registry"},
+	"pkg/pages":                 {"pkg/browse", "pkg/contents", "pkg/directory", "pkg/registry"},
 	"pkg/inbox":                 {"pkg/registry", "pkg/blob", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/versionlog":            {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/shasums", "pkg/signing"},
 	"pkg/authorkeys":            {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/signing"},

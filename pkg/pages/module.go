@@ -7,17 +7,16 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/larder-registry/larder/pkg/browse"
 	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // Module is a version of a module, as its page shows it.
 type Module struct {
-	Host      string // of the registry, as in source addresses
-	State     registry.ModuleVersion
-	Published time.Time        // zero if it is not known
-	Listing   registry.Listing // of the module; empty if it is not known
-	Contents  contents.Module
+	Host string // of the registry, as in source addresses
+	browse.Module
+	Published time.Time // zero if it is not known
 }
 
 // url is the page of a version.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/browse"
 	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/yuin/goldmark"
@@ -49,37 +50,38 @@ var published = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 func network(t *testing.T) Module {
 	t.Helper()
 	return Module{
-		Host: "registry.example.com",
-		State: registry.ModuleVersion{
-			Address: registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}, Version: version(t, "1.2.3"), Revision: 1,
-			Archive:  registry.ModuleArchive{Format: "tar.gz", SHA256: strings.Repeat("ab", 32), H1: "h1:abc=", Size: 1234, Source: "https://git.example.com/acme/network"},
-			Standing: registry.Standing{State: registry.Deprecated, Message: "Use 2.0.0: it has *better* names."},
-		},
-		Published: published,
-		Listing: registry.Listing{
-			{Version: version(t, "1.0.0"), Standing: registry.Standing{State: registry.Withdrawn}},
-			{Version: version(t, "1.2.3"), Standing: registry.Standing{State: registry.Deprecated, Message: "Use 2.0.0: it has *better* names."}},
-			{Version: version(t, "2.0.0")}, {Version: version(t, "3.0.0-rc.1")},
-		},
-		Contents: contents.Module{
-			Root: contents.Part{
-				Readme: "# Network\n\nIt makes a network.\n\n```hcl\nmodule \"network\" {}\n```\n\n## Inputs\n\nSee above.\n",
-				Inputs: []contents.Input{
-					{Name: "cidr_block", Type: "string", Description: "The range, such as `10.0.0.0/16`.", Required: true,
-						Validations: []contents.Validation{{Condition: `can(cidrhost(var.cidr_block, 0))`, Message: "It must be a CIDR block."}}},
-					{Name: "password", Type: "string", Default: `null`, Sensitive: true, Ephemeral: true, NotNullable: true, Deprecated: "Use secrets."},
-					{Name: "subnets", Type: "list(object({\n  name = string\n  cidr = string\n  zone = optional(string, \"a|b\")\n}))", Default: "[]", Description: "The subnets."},
-					{Name: "tags", Type: "map(string)", Default: `{"a":"b|c"}`, Description: strings.Repeat("All resources get these tags. ", 15)},
-				},
-				Outputs:   []contents.Output{{Name: "id", Description: "The network's ID."}, {Name: "key", Sensitive: true, Deprecated: "Use id."}},
-				Resources: []contents.Resource{{Mode: contents.Managed, Type: "aws_vpc", Name: "this"}, {Mode: contents.Data, Type: "aws_region", Name: "current"}},
-				Calls:     []contents.Call{{Name: "subnets", Source: "./modules/subnet"}, {Name: "dns", Source: "registry.example.com/acme/dns/aws", Version: "~> 1.0"}},
-				Providers: []contents.Requirement{{Name: "aws", Source: "hashicorp/aws", Versions: []string{">= 5.0", "< 7.0"}, Aliases: []string{"aws.other"}}},
-				Versions:  []string{">= 1.5"},
+		Host: "registry.example.com", Published: published,
+		Module: browse.Module{
+			State: registry.ModuleVersion{
+				Address: registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}, Version: version(t, "1.2.3"), Revision: 1,
+				Archive:  registry.ModuleArchive{Format: "tar.gz", SHA256: strings.Repeat("ab", 32), H1: "h1:abc=", Size: 1234, Source: "https://git.example.com/acme/network"},
+				Standing: registry.Standing{State: registry.Deprecated, Message: "Use 2.0.0: it has *better* names."},
 			},
-			Submodules: []contents.Part{{Path: "modules/subnet", Name: "subnet", Readme: "# Subnet\n\nOne subnet.\n", Inputs: []contents.Input{{Name: "name", Type: "string", Required: true}}}},
-			Examples:   []contents.Part{{Path: "examples/complete", Name: "complete", Calls: []contents.Call{{Name: "network", Source: "../.."}}}, {Path: "examples/none", Name: "none", Empty: true}},
-			Problems:   []string{"broken.tf, line 3: an argument or block definition is required."},
+			Listing: registry.Listing{
+				{Version: version(t, "1.0.0"), Standing: registry.Standing{State: registry.Withdrawn}},
+				{Version: version(t, "1.2.3"), Standing: registry.Standing{State: registry.Deprecated, Message: "Use 2.0.0: it has *better* names."}},
+				{Version: version(t, "2.0.0")}, {Version: version(t, "3.0.0-rc.1")},
+			},
+			Contents: contents.Module{
+				Root: contents.Part{
+					Readme: "# Network\n\nIt makes a network.\n\n```hcl\nmodule \"network\" {}\n```\n\n## Inputs\n\nSee above.\n",
+					Inputs: []contents.Input{
+						{Name: "cidr_block", Type: "string", Description: "The range, such as `10.0.0.0/16`.", Required: true,
+							Validations: []contents.Validation{{Condition: `can(cidrhost(var.cidr_block, 0))`, Message: "It must be a CIDR block."}}},
+						{Name: "password", Type: "string", Default: `null`, Sensitive: true, Ephemeral: true, NotNullable: true, Deprecated: "Use secrets."},
+						{Name: "subnets", Type: "list(object({\n  name = string\n  cidr = string\n  zone = optional(string, \"a|b\")\n}))", Default: "[]", Description: "The subnets."},
+						{Name: "tags", Type: "map(string)", Default: `{"a":"b|c"}`, Description: strings.Repeat("All resources get these tags. ", 15)},
+					},
+					Outputs:   []contents.Output{{Name: "id", Description: "The network's ID."}, {Name: "key", Sensitive: true, Deprecated: "Use id."}},
+					Resources: []contents.Resource{{Mode: contents.Managed, Type: "aws_vpc", Name: "this"}, {Mode: contents.Data, Type: "aws_region", Name: "current"}},
+					Calls:     []contents.Call{{Name: "subnets", Source: "./modules/subnet"}, {Name: "dns", Source: "registry.example.com/acme/dns/aws", Version: "~> 1.0"}},
+					Providers: []contents.Requirement{{Name: "aws", Source: "hashicorp/aws", Versions: []string{">= 5.0", "< 7.0"}, Aliases: []string{"aws.other"}}},
+					Versions:  []string{">= 1.5"},
+				},
+				Submodules: []contents.Part{{Path: "modules/subnet", Name: "subnet", Readme: "# Subnet\n\nOne subnet.\n", Inputs: []contents.Input{{Name: "name", Type: "string", Required: true}}}},
+				Examples:   []contents.Part{{Path: "examples/complete", Name: "complete", Calls: []contents.Call{{Name: "network", Source: "../.."}}}, {Path: "examples/none", Name: "none", Empty: true}},
+				Problems:   []string{"broken.tf, line 3: an argument or block definition is required."},
+			},
 		},
 	}
 }
@@ -88,24 +90,25 @@ func network(t *testing.T) Module {
 func widget(t *testing.T) Provider {
 	t.Helper()
 	return Provider{
-		Host: "registry.example.com",
-		State: registry.ProviderVersion{
-			Address: registry.ProviderAddress{Namespace: "acme", Type: "widget"}, Version: version(t, "1.0.0"), Revision: 3,
-			Packages: []registry.Package{
-				{Platform: registry.Platform{OS: "darwin", Arch: "arm64"}, Sequence: 1, Protocols: []string{"5.0", "6.0"}, Source: "https://git.example.com/acme/widget"},
-				{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, Sequence: 2},
+		Host: "registry.example.com", Published: published,
+		Provider: browse.Provider{
+			State: registry.ProviderVersion{
+				Address: registry.ProviderAddress{Namespace: "acme", Type: "widget"}, Version: version(t, "1.0.0"), Revision: 3,
+				Packages: []registry.Package{
+					{Platform: registry.Platform{OS: "darwin", Arch: "arm64"}, Sequence: 1, Protocols: []string{"5.0", "6.0"}, Source: "https://git.example.com/acme/widget"},
+					{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, Sequence: 2},
+				},
+				Release: &registry.Release{Author: true, Keys: []registry.SigningKey{{KeyID: "0123456789ABCDEF"}}, Sequence: 3},
 			},
-			Release: &registry.Release{Author: true, Keys: []registry.SigningKey{{KeyID: "0123456789ABCDEF"}}, Sequence: 3},
-		},
-		Published: published,
-		Listing:   registry.Listing{{Version: version(t, "0.9.0")}, {Version: version(t, "1.0.0")}},
-		Contents: contents.Provider{
-			Pages: []contents.Page{
-				{Category: contents.Overview, Slug: "index", Title: "Widget Provider", Description: "Manages\nwidgets."},
-				{Category: contents.Guides, Slug: "first steps (1)", Title: "First steps"},
-				{Category: contents.Resources, Slug: "thing", Title: "widget_thing (Resource)", Subcategory: "Things"},
+			Listing: registry.Listing{{Version: version(t, "0.9.0")}, {Version: version(t, "1.0.0")}},
+			Contents: contents.Provider{
+				Pages: []contents.Page{
+					{Category: contents.Overview, Slug: "index", Title: "Widget Provider", Description: "Manages\nwidgets."},
+					{Category: contents.Guides, Slug: "first steps (1)", Title: "First steps"},
+					{Category: contents.Resources, Slug: "thing", Title: "widget_thing (Resource)", Subcategory: "Things"},
+				},
+				Problems: []string{"docs/resources/big.md has 600000 bytes, and 500000 are read."},
 			},
-			Problems: []string{"docs/resources/big.md has 600000 bytes, and 500000 are read."},
 		},
 	}
 }
@@ -124,8 +127,8 @@ func TestPages(t *testing.T) {
 	golden(t, "provider.md", p.Markdown())
 	golden(t, "page.md", p.Page(p.Contents.Pages[2], "\n# widget_thing\r\n\nA thing.\n"))
 	golden(t, "llms.txt", LLMs("registry.example.com"))
-	golden(t, "empty.md", Module{Host: "registry.example.com", State: registry.ModuleVersion{
-		Address: registry.ModuleAddress{Namespace: "acme", Name: "1st", System: "aws"}, Version: version(t, "1.0.0")}}.Markdown())
+	golden(t, "empty.md", Module{Host: "registry.example.com", Module: browse.Module{State: registry.ModuleVersion{
+		Address: registry.ModuleAddress{Namespace: "acme", Name: "1st", System: "aws"}, Version: version(t, "1.0.0")}}}.Markdown())
 }
 
 // hostile are texts that would be markup, if they could.

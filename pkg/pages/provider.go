@@ -5,17 +5,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/browse"
 	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // Provider is a version of a provider, as its page shows it.
 type Provider struct {
-	Host      string // of the registry, as in source addresses
-	State     registry.ProviderVersion
-	Published time.Time        // zero if it is not known
-	Listing   registry.Listing // of the provider; empty if it is not known
-	Contents  contents.Provider
+	Host string // of the registry, as in source addresses
+	browse.Provider
+	Published time.Time // zero if it is not known
 }
 
 // base is where the documents of a version are.
