@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"pkg/directory":             {"pkg/registry", "pkg/access", "pkg/catalog"},
 	"pkg/browse":                {"internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access", "pkg/contents", "pkg/directory"},
 	"pkg/protocol":              {"internal/jsonstring", "internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access"},
+	"pkg/mcpserver":             {"pkg/access", "pkg/browse", "pkg/catalog", "pkg/contents", "pkg/directory", "pkg/pages", "pkg/registry"},
 	"pkg/pages":                 {"pkg/browse", "pkg/contents", "pkg/directory", "pkg/registry"},
 	"pkg/inbox":                 {"pkg/registry", "pkg/blob", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/versionlog":            {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/shasums", "pkg/signing"},
@@ -117,6 +118,7 @@ var onlyIn = map[string][]string{
 	"github.com/zclconf/go-cty/":                      {"internal/templatetest"},
 	"go.yaml.in/yaml/":                                {"internal/templatetest"},
 	"github.com/yuin/goldmark":                        {},
+	"github.com/modelcontextprotocol/go-sdk":          {"pkg/mcpserver", "cmd/larder"},
 	"testing":                                         {"pkg/registry/registrytest", "pkg/blob/blobtest", "pkg/catalog/catalogtest", "internal/s3test", "internal/dynamotest", "internal/enginetest", "internal/keycloaktest", "internal/kmstest", "internal/lambdatest", "internal/archivetest", "internal/logtest", "internal/publishtest", "internal/oldertest", "internal/awstest", "internal/node/disk/disktest"},
 }
 
