@@ -9,6 +9,12 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
+// BuiltShard is a shard that no address is in: the addresses are in the others. A [Writer] puts it,
+// without entries, when it has built the entries of all addresses. A head without its revision is
+// that of a catalog whose directory was never built, or only in part: for example, because an older
+// release made the catalog, and one address was published since then.
+const BuiltShard = 0
+
 // Entry is what is known of one address: of its newest version, and of what that version says
 // of itself.
 type Entry struct {
