@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/larder-registry/larder/internal/publishtest"
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
 	"github.com/larder-registry/larder/pkg/signing"
@@ -93,3 +95,42 @@ func TestCheckOfUnreadableFile(t *testing.T) {
 type brokenFile struct{}
 
 func (brokenFile) ReadAt([]byte, int64) (int, error) { return 0, io.ErrClosedPipe }
+
+// Documentation need not be in the SHA256SUMS beside it. If it is, it must be the same, and it is
+// warned of documentation that is listed there and does not come.
+func TestCheckDocsBesideSHA256SUMS(t *testing.T) {
+	const name = "terraform-provider-widget_1.0.0_docs.zip"
+	const missing = "it lists " + name + ", which is not among the files: without it, the version has no documentation."
+	docs := publishtest.Docs("fine")
+	line := func(sha string) []byte { return []byte(sha + "  " + name + "\n") }
+	for _, test := range []struct {
+		name     string
+		files    map[string][]byte
+		rejected string // what it says of the documentation
+		warned   bool   // of its absence
+	}{
+		{"the same", map[string][]byte{"docs.zip": docs, "SHA256SUMS": line(blob.SHA256(docs))}, "", false},
+		{"another", map[string][]byte{"docs.zip": docs, "SHA256SUMS": line(strings.Repeat("0", 64))}, "lists " + name + " with another sha256", false},
+		{"not listed", map[string][]byte{"docs.zip": docs, "SHA256SUMS": []byte(strings.Repeat("0", 64) + "  a.zip\n")}, "", false},
+		{"listed, and not there", map[string][]byte{"SHA256SUMS": line(blob.SHA256(docs))}, "", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var c publish.Checker
+			for file, body := range test.files {
+				if got, err := c.Check(t.Context(), checkedProvider+file, bytes.NewReader(body), int64(len(body))); err != nil || got.Status != "" {
+					t.Fatalf("%s: %+v, %v", file, got, err)
+				}
+			}
+			rejected, warned := "", false
+			for _, o := range c.Together() {
+				if o.Key == checkedProvider+"docs.zip" {
+					rejected = strings.Join(o.Reasons, " ")
+				}
+				warned = warned || slices.Contains(o.Warnings, missing)
+			}
+			if (rejected == "") != (test.rejected == "") || !strings.Contains(rejected, test.rejected) || warned != test.warned {
+				t.Errorf("rejected %q, warned: %v", rejected, warned)
+			}
+		})
+	}
+}

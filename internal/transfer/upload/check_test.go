@@ -99,6 +99,7 @@ func TestCheckReturnsWhatIsToBeUploaded(t *testing.T) {
 func TestReleaseInAFolder(t *testing.T) {
 	for _, test := range []struct{ names, want, err string }{
 		{"terraform-provider-widget_1.0.0_linux_amd64.zip terraform-provider-widget_1.0.0_SHA256SUMS artifacts.json CHANGELOG.md terraform-provider-widget_x/f", "terraform-provider-widget_1.0.0_SHA256SUMS terraform-provider-widget_1.0.0_linux_amd64.zip", ""},
+		{"terraform-provider-widget_1.0.0_linux_amd64.zip terraform-provider-widget_1.0.0_docs.zip", "terraform-provider-widget_1.0.0_docs.zip terraform-provider-widget_1.0.0_linux_amd64.zip", ""},
 		{"terraform-provider-widget_1.0.0_linux_amd64.zip terraform-provider-gadget.zip", "terraform-provider-gadget.zip terraform-provider-widget_1.0.0_linux_amd64.zip", ""},
 		{"terraform-provider-gadget_1.0.0_linux_amd64.zip terraform-provider-other.zip", "", "the folder DIR has no file of the provider acme/widget, but has terraform-provider-gadget_1.0.0_linux_amd64.zip: --to names another type"},
 		{"main.go widget.zip", "", "the folder DIR has no file of a provider's release: a package is named terraform-provider-widget_<version>_<os>_<arch>.zip"},
