@@ -72,7 +72,7 @@ func (f FoundProvider) Load(ctx context.Context) (Provider, error) {
 		return p, nil
 	}
 	var err error
-	p.Known, err = f.browser.document(ctx, registry.ContentsKey(contents.Reader, sha256), &p.Contents)
+	p.Known, err = f.browser.document(ctx, registry.ContentsDocsKey(contents.Reader, sha256), &p.Contents)
 	if err != nil {
 		return Provider{}, err
 	}
@@ -83,7 +83,12 @@ func (f FoundProvider) Load(ctx context.Context) (Provider, error) {
 }
 
 // docsSHA256 is the hash of the archive with a version's documentation, or "" if it has none.
-func docsSHA256(registry.ProviderVersion) string { return "" }
+func docsSHA256(p registry.ProviderVersion) string {
+	if p.Docs == nil {
+		return ""
+	}
+	return p.Docs.SHA256
+}
 
 func noDocs(p registry.ProviderVersion) string {
 	return fmt.Sprintf("No documentation was published with this version. Publishers upload it beside the packages, as terraform-provider-%s_%s_docs.zip.", p.Address.Type, p.Version)
