@@ -127,23 +127,29 @@ func (s *Scope) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// allows allocates nothing if the path is in lower case, as addresses are: a list asks for each
+// address that there is.
 func (s Scope) allows(r Resource) bool {
 	if s.kind == anything {
 		return true
 	}
-	path := strings.Split(strings.ToLower(r.Path), "/")
-	if s.kind != r.Kind || len(path) != parts[r.Kind] {
+	path := strings.ToLower(r.Path)
+	if s.kind != r.Kind || strings.Count(path, "/")+1 != parts[r.Kind] {
 		return false
 	}
 	for i, part := range s.path {
-		switch {
-		case part == anything && i == len(s.path)-1:
+		if part == anything && i == len(s.path)-1 {
 			return true
-		case part != anything && part != path[i]:
+		}
+		name, rest, more := strings.Cut(path, "/")
+		if part != anything && part != name {
 			return false
 		}
+		if path = rest; !more {
+			return i == len(s.path)-1
+		}
 	}
-	return len(s.path) == len(path)
+	return false
 }
 
 // Scopes are all that somebody may do. Without any, they may do nothing.

@@ -2,8 +2,10 @@ package catalog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // DirectoryShards is how many shards the directory has. An address is in the shard that its hash
@@ -55,4 +57,47 @@ type DirectoryIndex interface {
 	//
 	// Errors: [ErrChanged] if the shard does not have the revision before; [ErrNoRoom].
 	PutDirectoryShard(ctx context.Context, shard DirectoryShard) error
+}
+
+// Admitted is the directory for one caller.
+type Admitted struct {
+	Head DirectoryHead
+
+	// Allowed says whether the caller may know of an address. Who shows anything of a shard
+	// asks this first.
+	Allowed func(registry.Address) bool
+}
+
+var errNoDirectory = errors.New("this registry has no directory: it is set up without one")
+
+// Directory admits a caller to the directory, and reads its head in the same request. A token
+// without a scope for anything that there is may see that: it sees nothing.
+//
+// Errors: [ErrUnauthorized].
+func (r *Reader) Directory(ctx context.Context, caller access.Caller) (Admitted, error) {
+	if r.directory == nil {
+		return Admitted{}, errNoDirectory
+	}
+	var admitted Admitted
+	token, err := r.admit(ctx, caller, question{list: true}, func(lookup *access.Lookup) (err error) {
+		admitted.Head, err = r.directory.DirectoryHead(ctx, lookup)
+		return err
+	})
+	if err != nil {
+		return Admitted{}, err
+	}
+	admitted.Allowed = func(registry.Address) bool { return true }
+	if token != nil {
+		admitted.Allowed = func(a registry.Address) bool { return token.Scopes.Allow(resource(a)) }
+	}
+	return admitted, nil
+}
+
+// DirectoryShards reads shards, as [Directory.DirectoryShards] does. What they have is for no
+// caller: [Admitted.Allowed] says which of it may be shown to whom.
+func (r *Reader) DirectoryShards(ctx context.Context, numbers []int) ([]DirectoryShard, error) {
+	if r.directory == nil {
+		return nil, errNoDirectory
+	}
+	return r.directory.DirectoryShards(ctx, numbers)
 }

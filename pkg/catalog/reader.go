@@ -22,6 +22,7 @@ type TokenUses interface {
 // succeeds only if a scope of the caller allows it.
 type Reader struct {
 	catalog    Catalog
+	directory  Directory
 	uses       TokenUses
 	remembered *ttlcache.Cache[access.ID, *access.Token]
 	remember   time.Duration
@@ -34,6 +35,10 @@ type Reader struct {
 type ReaderConfig struct {
 	// Catalog is read, and has the callers' tokens. Required.
 	Catalog Catalog
+
+	// Directory is an index over all addresses, with the same tokens. Nil: there is none,
+	// and [Reader.Directory] fails.
+	Directory Directory
 
 	// TokenUses is called when a token is used. Nil: there are no tokens, and only
 	// [access.Anyone] may read.
@@ -57,7 +62,7 @@ const maxRemembered = 1000
 // NewReader reads from a catalog.
 func NewReader(c ReaderConfig) *Reader {
 	return &Reader{
-		catalog: c.Catalog, uses: c.TokenUses, log: c.Logger, audit: access.LogTo(c.Logger),
+		catalog: c.Catalog, directory: c.Directory, uses: c.TokenUses, log: c.Logger, audit: access.LogTo(c.Logger),
 		remembered: ttlcache.New[access.ID, *access.Token](maxRemembered), remember: min(c.Remember, MaxRemember), now: time.Now,
 	}
 }
@@ -114,59 +119,85 @@ func resource(a registry.Address) access.Resource {
 	return access.Resource{Kind: kinds[a.Folder()], Path: a.String()}
 }
 
-// read calls ask if the caller may read an address. A token that is not remembered is
-// looked up in the same request. If it does not allow the read, read returns an error,
-// whatever ask has read.
-func (r *Reader) read(ctx context.Context, caller access.Caller, a registry.Address, ask func(*access.Lookup) error) error {
-	if caller.IsAnyone() {
-		return ask(nil)
+// question is what a caller wants to do: to read one address, or to see what there is.
+type question struct {
+	access.Resource
+	list bool // what is listed is then chosen by the scopes
+}
+
+// String is the question as a [access.Decision] has it.
+func (q question) String() string {
+	if q.list {
+		return "list"
 	}
-	about := resource(a)
+	return q.Resource.String()
+}
+
+func (q question) allowed(scopes access.Scopes) bool { return q.list || scopes.Allow(q.Resource) }
+
+// read calls ask if the caller may read an address.
+func (r *Reader) read(ctx context.Context, caller access.Caller, a registry.Address, ask func(*access.Lookup) error) error {
+	_, err := r.admit(ctx, caller, question{Resource: resource(a)}, ask)
+	return err
+}
+
+// admit calls ask if the caller may do what a question says. A token that is not remembered is
+// looked up in the same request. If it does not allow that, admit returns an error, whatever
+// ask has read. Without an error, it returns the token, or nil for [access.Anyone].
+func (r *Reader) admit(ctx context.Context, caller access.Caller, about question, ask func(*access.Lookup) error) (*access.Token, error) {
+	if caller.IsAnyone() {
+		return nil, ask(nil)
+	}
 	id, ok := caller.Token()
 	if !ok {
-		return r.record(ctx, "nobody", about, &UnauthorizedError{caller.Why()})
+		return nil, r.record(ctx, "nobody", about, &UnauthorizedError{caller.Why()})
 	}
 	if r.uses == nil {
-		return r.decide(ctx, id, nil, about)
+		return nil, r.decide(ctx, id, nil, about)
 	}
 	if token, ok := r.remembered.Get(id, r.now()); ok {
 		if err := r.decide(ctx, id, token, about); err != nil {
-			return err
+			return nil, err
 		}
-		return ask(nil)
+		return token, ask(nil)
 	}
+	return r.lookUp(ctx, id, about, ask)
+}
+
+// lookUp is admit for a token that is not remembered.
+func (r *Reader) lookUp(ctx context.Context, id access.ID, about question, ask func(*access.Lookup) error) (*access.Token, error) {
 	lookup := access.Lookup{ID: id, Wanted: func(t *access.Token) bool { return r.verdict(t, about) == nil }}
 	asked := r.now() // what was read may be as old
 	err := ask(&lookup)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
-		return err
+		return nil, err
 	}
 	if lookup.Token != nil {
 		r.remembered.Put(id, lookup.Token, asked, r.remember)
 	}
 	if err := r.decide(ctx, id, lookup.Token, about); err != nil {
-		return err
+		return nil, err
 	}
 	r.noteUse(ctx, *lookup.Token)
-	return err
+	return lookup.Token, err
 }
 
-// verdict is nil if a token is good and allows to read a resource. The token is nil if it
-// does not exist.
-func (r *Reader) verdict(token *access.Token, about access.Resource) error {
+// verdict is nil if a token is good and allows what a question is about. The token is nil if
+// it does not exist.
+func (r *Reader) verdict(token *access.Token, about question) error {
 	switch {
 	case token == nil:
 		return &UnauthorizedError{"the token that was sent is unknown here, or was revoked"}
 	case token.Expired(r.now()):
 		return &UnauthorizedError{"the token that was sent has expired"}
-	case !token.Scopes.Allow(about):
+	case !about.allowed(token.Scopes):
 		return ErrDenied
 	}
 	return nil
 }
 
 // decide is the verdict, which it also reports to the audit.
-func (r *Reader) decide(ctx context.Context, id access.ID, token *access.Token, about access.Resource) error {
+func (r *Reader) decide(ctx context.Context, id access.ID, token *access.Token, about question) error {
 	who := "unknown token (" + id.Short() + ")"
 	if token != nil {
 		who = token.Who()
@@ -175,7 +206,7 @@ func (r *Reader) decide(ctx context.Context, id access.ID, token *access.Token, 
 }
 
 // record reports a verdict to the audit, and returns it.
-func (r *Reader) record(ctx context.Context, who string, about access.Resource, verdict error) error {
+func (r *Reader) record(ctx context.Context, who string, about question, verdict error) error {
 	d := access.Decision{Who: who, What: about.String(), Allowed: verdict == nil}
 	if unauthorized, ok := errors.AsType[*UnauthorizedError](verdict); ok {
 		d.Why = unauthorized.Why
