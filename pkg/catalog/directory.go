@@ -57,6 +57,10 @@ type DirectoryIndex interface {
 	//
 	// Errors: [ErrChanged] if the shard does not have the revision before; [ErrNoRoom].
 	PutDirectoryShard(ctx context.Context, shard DirectoryShard) error
+
+	// CurrentListing is the listing of an address with all that was put before the call.
+	// [Catalog.Listing] may be a second older. It is empty if nothing is listed.
+	CurrentListing(ctx context.Context, a registry.Address) (registry.Listing, error)
 }
 
 // Admitted is the directory for one caller.

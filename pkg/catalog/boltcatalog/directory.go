@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/larder-registry/larder/pkg/access"
@@ -98,6 +99,15 @@ func (c *Catalog) PutDirectoryShard(ctx context.Context, shard catalog.Directory
 		return fmt.Errorf("write shard %d of the directory: %w", shard.Number, err)
 	}
 	return nil
+}
+
+// CurrentListing implements [catalog.DirectoryIndex].
+func (c *Catalog) CurrentListing(ctx context.Context, a registry.Address) (registry.Listing, error) {
+	listing, err := catalog.Listing(ctx, c, a)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil, nil
+	}
+	return listing, err
 }
 
 func putShard(directory *bbolt.Bucket, shard catalog.DirectoryShard) error {

@@ -33,7 +33,7 @@ func Directory(t *testing.T, open func(t *testing.T) DirectoryDriver) {
 		"empty": (*directorySuite).empty, "round trip": (*directorySuite).roundTrip, "changed": (*directorySuite).changed,
 		"refused": (*directorySuite).refused, "all": (*directorySuite).all, "lookups": (*directorySuite).lookups,
 		"at once, one shard": (*directorySuite).oneShardAtOnce, "at once, many shards": (*directorySuite).manyAtOnce,
-		"beside the catalog": (*directorySuite).besideCatalog, "cancelled": (*directorySuite).cancelled,
+		"current listing": (*directorySuite).currentListing, "beside the catalog": (*directorySuite).besideCatalog, "cancelled": (*directorySuite).cancelled,
 	} {
 		t.Run(name, func(t *testing.T) { test(&directorySuite{open(t)}, t) })
 	}
@@ -235,6 +235,23 @@ func (s *directorySuite) watch(ctx context.Context, t *testing.T, number int) {
 	}
 }
 
+// currentListing checks that a listing has what was put before, and is empty where nothing is
+// listed.
+func (s *directorySuite) currentListing(t *testing.T) {
+	index, m := &suite{s.Index}, moduleVersion("some/current/aws", "1.0.0", 1)
+	want := func(want registry.Listing) {
+		t.Helper()
+		if got, err := s.Index.CurrentListing(t.Context(), m.Address); err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("listed as %v, %v, want %v", got, err, want)
+		}
+	}
+	want(nil)
+	index.putModule(t, m)
+	want(registry.Listing{m.Listed()})
+	index.done(t, s.Index.Remove(t.Context(), m.Subject(), catalog.Seen{State: 1, Listed: 1}))
+	want(nil)
+}
+
 // besideCatalog checks that the directory is no part of a walk, and nothing of the catalog is
 // lost to it.
 func (s *directorySuite) besideCatalog(t *testing.T) {
@@ -260,8 +277,9 @@ func (s *directorySuite) cancelled(t *testing.T) {
 	_, headErr := s.Index.DirectoryHead(ctx, nil)
 	_, lookupErr := s.Index.DirectoryHead(ctx, &access.Lookup{ID: token("any").ID})
 	_, shardsErr := s.Index.DirectoryShards(ctx, []int{1})
+	_, listingErr := s.Index.CurrentListing(ctx, module("some/cancelled/aws"))
 	for call, err := range map[string]error{
-		"DirectoryHead": headErr, "DirectoryHead with a lookup": lookupErr, "DirectoryShards": shardsErr,
+		"CurrentListing": listingErr, "DirectoryHead": headErr, "DirectoryHead with a lookup": lookupErr, "DirectoryShards": shardsErr,
 		"PutDirectoryShard": s.Index.PutDirectoryShard(ctx, shard(1, 2, "y")),
 	} {
 		if !errors.Is(err, context.Canceled) {

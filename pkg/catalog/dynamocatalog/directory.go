@@ -129,6 +129,16 @@ func (c *Catalog) PutDirectoryShard(ctx context.Context, shard catalog.Directory
 	return nil
 }
 
+// CurrentListing implements [catalog.DirectoryIndex]. It takes one request.
+func (c *Catalog) CurrentListing(ctx context.Context, a registry.Address) (registry.Listing, error) {
+	partition := layout.Partition(a)
+	listing, _, err := c.decodedListing(ctx, partition, true)
+	if err != nil {
+		return nil, fmt.Errorf("read the listing of %s in the catalog: %w", partition, c.explain(err))
+	}
+	return listing, nil
+}
+
 func (c *Catalog) putShard(ctx context.Context, shard catalog.DirectoryShard) error {
 	put := wire.Put{Table: c.name, Item: newItem(shardPartition(shard.Number), directoryName, int(shard.Revision), shard.Data)}
 	put.Condition, put.Values = revisionIs(int(shard.Revision) - 1)

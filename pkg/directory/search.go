@@ -1,0 +1,214 @@
+package directory
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+const (
+	defaultLimit = 15
+
+	// maxText and maxWords are how much of a query's text counts, in bytes and words.
+	maxText  = 256
+	maxWords = 16
+
+	// checkEvery is after how many entries a search looks whether it is still wanted.
+	checkEvery = 4096
+)
+
+// list is what a query selects of what is allowed. Entries that are not allowed are left out
+// before anything else is asked of them.
+func (s *snapshot) list(ctx context.Context, q Query, allowed func(registry.Address) bool) (Page, error) {
+	search := newSearch(q.Text)
+	found := make([][]*indexed, search.worst()+1) // by score
+	for n, e := range s.of(q.Folder) {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return Page{}, ctx.Err()
+		}
+		if !allowed(e) || !q.selects(e) {
+			continue
+		}
+		if score, ok := search.score(e); ok {
+			found[score] = append(found[score], e)
+		}
+	}
+	all := slices.Concat(found...)
+	if q.Newest {
+		slices.SortStableFunc(all, func(a, b *indexed) int { return b.entry.Published.Compare(a.entry.Published) })
+	}
+	return page(all, q), nil
+}
+
+// of is the entries of a folder, by address.
+func (s *snapshot) of(folder registry.Folder) []*indexed {
+	switch folder {
+	case "", registry.Modules:
+		return s.modules
+	case registry.Providers:
+		return s.providers
+	}
+	return nil
+}
+
+// selects says whether the parts of an address are those that a query names.
+func (q Query) selects(e *indexed) bool {
+	if q.Namespace == "" && q.Name == "" && q.System == "" {
+		return true
+	}
+	is := func(want, part string) bool { return want == "" || want == part }
+	parts := partsOf(e.path)
+	return is(q.Namespace, parts[0]) && is(q.Name, parts[1]) && is(q.System, parts[2])
+}
+
+func page(all []*indexed, q Query) Page {
+	p := Page{Total: len(all)}
+	limit := q.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	from := min(max(q.Offset, 0), len(all))
+	for _, e := range all[from : from+min(limit, len(all)-from)] {
+		p.Entries = append(p.Entries, e.entry.entry(e.Address))
+	}
+	return p
+}
+
+// search is the text of a query, read.
+type search struct{ terms []term }
+
+// term is what stands between two spaces. It is found where all of its words are, and better
+// where it is found as a whole: acme/vpc/aws, aws_s3_bucket.
+type term struct {
+	whole string
+	words []string // of letters and digits
+}
+
+func newSearch(text string) (s search) {
+	text = text[:min(len(text), maxText)]
+	words := 0
+	for whole := range strings.FieldsSeq(strings.ToLower(strings.ToValidUTF8(text, ""))) {
+		t := term{whole: strings.TrimFunc(whole, isSeparator)}
+		t.words = strings.FieldsFunc(t.whole, isSeparator)
+		t.words = t.words[:min(len(t.words), maxWords-words)]
+		if words += len(t.words); len(t.words) > 0 {
+			s.terms = append(s.terms, t)
+		}
+	}
+	return s
+}
+
+func isSeparator(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
+
+// The parts of an entry's text, in which a word is found: the lower, the better. exactName is for
+// an entry whose name or address is the term.
+const (
+	exactName = iota
+	inName
+	inAddress
+	inNames
+	inDescription
+)
+
+// worst is the highest score that an entry can have.
+func (s search) worst() int { return len(s.terms) * (2*inDescription + 1) }
+
+// score says how well an entry fits, the lower the better, or that it does not.
+func (s search) score(e *indexed) (sum int, ok bool) {
+	for _, t := range s.terms {
+		score, ok := t.score(e)
+		if !ok {
+			return 0, false
+		}
+		sum += score
+	}
+	return sum, true
+}
+
+// score is twice the part of the text, and one more if something is found only by its beginning,
+// or in pieces.
+func (t term) score(e *indexed) (score int, ok bool) {
+	switch {
+	case t.whole == e.text[:e.ends[0]] || t.whole == e.path:
+		return 2 * exactName, true
+	case strings.HasPrefix(e.path, t.whole) && strings.Contains(t.whole, "/"):
+		return 2*exactName + 1, true
+	}
+	if part, exact, ok := e.find(t.whole); ok {
+		if exact {
+			return 2 * part, true
+		}
+		return 2*part + 1, true
+	}
+	if len(t.words) == 1 {
+		return 0, false
+	}
+	for _, word := range t.words {
+		part, _, ok := e.find(word)
+		if !ok {
+			return 0, false
+		}
+		score = max(score, 2*part+1)
+	}
+	return score, true
+}
+
+// find looks for a text where a word begins, and says in which part it was found first, and
+// whether a word ends after it there.
+func (e *indexed) find(text string) (part int, exact, ok bool) {
+	for at := 0; ; at++ {
+		next := strings.Index(e.text[at:], text)
+		if next < 0 || ok && e.part(at+next) != part {
+			return part, exact, ok
+		}
+		at += next
+		if !isBeginning(e.text, at) {
+			continue
+		}
+		if part, ok = e.part(at), true; isEnd(e.text, at+len(text)) {
+			return part, true, true
+		}
+	}
+}
+
+// part is the part of the text that has a position.
+func (e *indexed) part(at int) int {
+	for part, end := range e.ends {
+		if uint32(at) < end {
+			return inName + part
+		}
+	}
+	return inDescription
+}
+
+// isBeginning says whether a word can begin at a position.
+func isBeginning(text string, at int) bool {
+	if at == 0 {
+		return true
+	}
+	if c := text[at-1]; c < utf8.RuneSelf {
+		return !isASCIIWord(c)
+	}
+	c, _ := utf8.DecodeLastRuneInString(text[:at])
+	return isSeparator(c)
+}
+
+// isEnd says whether a word can end before a position.
+func isEnd(text string, at int) bool {
+	if at == len(text) {
+		return true
+	}
+	if c := text[at]; c < utf8.RuneSelf {
+		return !isASCIIWord(c)
+	}
+	c, _ := utf8.DecodeRuneInString(text[at:])
+	return isSeparator(c)
+}
+
+func isASCIIWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z'
+}
