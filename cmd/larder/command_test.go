@@ -18,6 +18,7 @@ func TestWrongCommandLines(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "")
 	t.Setenv("LARDER_BUCKET", "")
 	t.Setenv("LARDER_DATA", "")
+	t.Setenv("LARDER_HOST", "")
 	t.Setenv("HOME", t.TempDir())
 	for line, want := range map[string]string{
 		"doctor":                                  "too few arguments: use larder doctor HOST",
@@ -62,6 +63,26 @@ func TestWrongCommandLines(t *testing.T) {
 		"keys rotate --data nowhere": "/nowhere: start it",
 		"keys resign --stack s":      "--region",
 		"verify all":                 "too many arguments: use larder verify",
+		"search":                     "too few arguments: use larder search TEXT...",
+		"search x":                   "which registry? Give its host with --registry, or in LARDER_HOST",
+		"search x --registry=":       "--registry is empty",
+		"search x --registry a/b":    "more than a host",
+		"search x --limit 0":         "from 1 to 100",
+		"search x --limit 101":       "from 1 to 100",
+		"search x --kind people":     "not a kind",
+		"show":                       "too few arguments: use larder show ADDRESS",
+		"show acme":                  "is not an address",
+		"show a/b/c/d":               "is not an address",
+		"show Acme/widget":           "lower-case",
+		"show a/b --version 1":       "--version",
+		"show a/b/c --json --part x": "--json and --part do not go together",
+		"show a/b --registry ftp://": "https",
+		"mcp":                        "which registry?",
+		"mcp x":                      "too many arguments: use larder mcp",
+		"version x":                  "too many arguments: use larder version",
+		"list --registry a --data d": "--registry and --data do not go together",
+		"list a/b/c/d --registry a":  "is not an address",
+		"list ? --registry a":        "is not a namespace",
 		"list a b":                   "too many arguments: use larder list",
 		"list --data nowhere":        "/nowhere: start it",
 		"uploads --status good":      "--status: \"good\" is not a status: give rejected, pending, ignored, published, all",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/check/doctor"
 	"github.com/larder-registry/larder/internal/check/findings"
+	"github.com/larder-registry/larder/internal/credentials"
 	"github.com/spf13/cobra"
 )
 
@@ -57,7 +58,7 @@ check fails.`,
 }
 
 func doctorOptions(host, module, provider, platform, tokenEnv string) (o doctor.Options, err error) {
-	if o.Host, err = doctor.ParseHost(host); err != nil {
+	if o.Host, err = credentials.ParseHost(host); err != nil {
 		return o, err
 	}
 	if module != "" {
@@ -73,7 +74,7 @@ func doctorOptions(host, module, provider, platform, tokenEnv string) (o doctor.
 		return o, fmt.Errorf("--platform is for a provider: give --provider, too")
 	}
 	if tokenEnv == "" {
-		o.Token = doctor.FindToken(o.Host, os.Environ())
+		o.Token = credentials.FindToken(o.Host, os.Environ())
 		return o, nil
 	}
 	if o.Token = os.Getenv(tokenEnv); o.Token == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/larder-registry/larder/internal/printable"
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
+	"github.com/larder-registry/larder/internal/registryclient"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 
 func newListCommand() *cobra.Command {
 	var o reach.Options
+	var host string
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "list [NAMESPACE|ADDRESS|HOSTNAME]",
@@ -31,13 +33,20 @@ versions of that.
 Clients are offered a version that is "listed", and with a warning a version that is
 "deprecated"; not a version that is "withdrawn". A version is "unlisted" when nothing
 of it can be served: "larder verify" says why.
+
+With --registry it asks over HTTP, as readers do, for what your token may read: every
+module and provider with its newest version, or the versions of one address.
 ` + whichRegistry,
 		Example: `  larder list
   larder list acme/widget
-  larder list registry.terraform.io/hashicorp --json --stack acme-registry`,
+  larder list registry.terraform.io/hashicorp --json --stack acme-registry
+  larder list acme --registry registry.example.com`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of := strings.Join(args, "")
+			if cmd.Flags().Changed("registry") {
+				return listAsReader(cmd, host, of, asJSON)
+			}
 			versions, totals, err := listVersions(cmd, o, of)
 			if err != nil {
 				return err
@@ -49,8 +58,50 @@ of it can be served: "larder verify" says why.
 		},
 	}
 	addRegistryFlags(command, &o)
+	command.Flags().StringVar(&host, "registry", "", "ask the registry at this `host` over HTTP, as readers do")
 	command.Flags().BoolVar(&asJSON, "json", false, "write the versions as one JSON document")
+	checkFlags(command, notTogether("registry", "data"), notTogether("registry", "stack"), notTogether("registry", "region"))
 	return command
+}
+
+// listAsReader lists what a token may read.
+func listAsReader(cmd *cobra.Command, host, of string, asJSON bool) error {
+	reader, err := newReader(cmd, host)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(of, "/") {
+		return listVersionsAsReader(cmd, reader, of, asJSON)
+	}
+	if of != "" && !isNamespace(of) {
+		return fmt.Errorf("%q is not a namespace", of)
+	}
+	found, err := reader.find(cmd.Context(), kinds{true, true}, registryclient.Query{Namespace: of, Limit: mostFound}, true)
+	if err != nil {
+		return reader.explain(err)
+	}
+	return show(cmd, asJSON, found, func(out io.Writer) error { return writeFound(out, found, "") })
+}
+
+// listVersionsAsReader lists the versions of one address.
+func listVersionsAsReader(cmd *cobra.Command, reader *reader, text string, asJSON bool) error {
+	address, err := parseShown(text, "")
+	if err != nil {
+		return err
+	}
+	details, _, err := reader.Show(cmd.Context(), address, "")
+	if err != nil {
+		return reader.explain(err)
+	}
+	return show(cmd, asJSON, map[string]any{"address": address, "versions": details.Versions}, func(out io.Writer) error {
+		return writeLines(out, strings.Join(details.Versions, "\n"))
+	})
+}
+
+// isNamespace says whether a text can be the namespace of a module.
+func isNamespace(text string) bool {
+	_, err := registry.ParseModuleAddress(text, "x", "x")
+	return err == nil
 }
 
 // listVersions lists every version, sorted by address and then by precedence.

@@ -28,15 +28,17 @@ func newCommand() *cobra.Command {
 		Short:         "A private registry for Terraform and OpenTofu",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       thisBuild().String(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(explainFlag)
 	root.AddCommand(
-		newListCommand(), newUploadsCommand(),
+		newListCommand(), newSearchCommand(), newShowCommand(), newUploadsCommand(),
 		newServeCommand(), newEnvCommand(), newDoctorCommand(), newPreflightCommand(), newPublishCommand(),
 		newDeprecateCommand(), newWithdrawCommand(), newRestoreCommand(),
 		newTokenCommand(), newTrustCommand(), newUploaderCommand(),
 		newKeysCommand(), newVerifyCommand(), newReindexCommand(), newMirrorCommand(),
-		newBackupCommand(), newPruneCommand(),
+		newBackupCommand(), newPruneCommand(), newMCPCommand(), newVersionCommand(),
 	)
 	return root
 }

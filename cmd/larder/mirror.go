@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/larder-registry/larder/internal/check/doctor"
+	"github.com/larder-registry/larder/internal/credentials"
 	"github.com/larder-registry/larder/internal/transfer/mirror"
 	"github.com/larder-registry/larder/internal/transfer/netmirror"
 	"github.com/larder-registry/larder/internal/transfer/upload"
@@ -151,7 +151,7 @@ func openMirror(from, tokenEnv string) (*netmirror.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
-	token := doctor.FindToken(host, os.Environ())
+	token := credentials.FindToken(host, os.Environ())
 	if tokenEnv != "" {
 		if token = os.Getenv(tokenEnv); token == "" {
 			return nil, fmt.Errorf("--token-env: there is no token in %s", tokenEnv)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -42,7 +41,7 @@ func TestTheLogOfARecovery(t *testing.T) {
 
 // everything is a catalog that lists all versions of modules.
 type everything struct {
-	publishing.Index
+	catalog.Index
 	all registry.Listing
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/larder-registry/larder/internal/credentials"
 )
 
 const (
@@ -214,7 +216,7 @@ func (v *visit) checkAccess(ctx context.Context) bool {
 func (v *visit) refused() {
 	advice := "give a token in a variable that --token-env names"
 	if !strings.Contains(v.Host, ":") { // shells take no colon in a variable's name
-		advice = "give a token in " + TokenVariable(v.Host) + ", or in a variable that --token-env names"
+		advice = "give a token in " + credentials.TokenVariable(v.Host) + ", or in a variable that --token-env names"
 	}
 	switch {
 	case v.Token != "":
