@@ -34,10 +34,11 @@ var mayImport = map[string][]string{
 	"pkg/mcpserver":             {"pkg/access", "pkg/browse", "pkg/catalog", "pkg/contents", "pkg/directory", "pkg/pages", "pkg/registry"},
 	"pkg/pages":                 {"pkg/browse", "pkg/contents", "pkg/directory", "pkg/registry"},
 	"pkg/inbox":                 {"pkg/registry", "pkg/blob", "pkg/archive", "pkg/shasums", "pkg/signing"},
+	"pkg/contents/store":        {"pkg/registry", "pkg/blob", "pkg/contents", "pkg/directory"},
 	"pkg/versionlog":            {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/shasums", "pkg/signing"},
 	"pkg/authorkeys":            {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/signing"},
-	"pkg/upkeep":                {"pkg/registry", "pkg/blob", "pkg/catalog", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/shasums", "pkg/signing"},
-	"pkg/publish":               {"pkg/registry", "pkg/blob", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/catalog", "pkg/archive", "pkg/shasums", "pkg/signing"},
+	"pkg/upkeep":                {"pkg/contents/store", "pkg/directory", "pkg/registry", "pkg/blob", "pkg/catalog", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/shasums", "pkg/signing"},
+	"pkg/publish":               {"pkg/contents/store", "pkg/registry", "pkg/blob", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/catalog", "pkg/archive", "pkg/shasums", "pkg/signing"},
 	"pkg/blob":                  {},
 	"pkg/blob/s3blob":           {"internal/awserror", "pkg/registry", "pkg/blob"},
 	"pkg/blob/s3presign":        {"internal/awsregion", "internal/awssignature"},
@@ -134,7 +135,7 @@ var mayLink = map[string][]string{
 	"functions/download":  allOf(answers, table, links, "functions/internal/reading", "functions/internal/gateway"),
 	"functions/login":     allOf(answers, table, "internal/assembly/tokens", "pkg/access/admin", "pkg/identity", "pkg/login", "internal/printable", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
 	"functions/fetch":     allOf(answers, table, links, bucket, "functions/internal/reading", "internal/assembly/fetching", "pkg/pullthrough", "pkg/upstream", "internal/printable", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
-	"functions/publish": allOf(table, bucket, "internal/assembly/publishing", "internal/assembly/ownkey", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/publish", "pkg/upkeep", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
+	"functions/publish": allOf(table, bucket, "pkg/contents", "pkg/contents/store", "pkg/directory", "internal/assembly/publishing", "internal/assembly/ownkey", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/publish", "pkg/upkeep", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
 		"functions/internal/publishevents", "functions/internal/queue", "functions/internal/kmskey", "functions/internal/topic"),
 }
 

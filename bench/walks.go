@@ -119,7 +119,7 @@ func (w *world) walkFunctions(ctx context.Context, versions int) ([]walked, erro
 			if n == 0 && turn > 0 {
 				continue // the table is no longer empty
 			}
-			walk := walks.Reindex(ctx, "")
+			walk := walks.Reindex(ctx, "", false)
 			if all[n].What == "verify" {
 				walk = walks.Verify(ctx, "", false)
 			}

@@ -252,7 +252,7 @@ func TestOlderDeployments(t *testing.T) {
 		folder.CheckKnown(t, o.operator())
 
 		o.forget()
-		o.operator().Walk(func(p control.Part) control.Request { return control.Request{Reindex: &p} }, func(*control.Walked) {})
+		o.operator().Walk(func(p control.Part) control.Request { return control.Request{Reindex: &control.Reindex{Part: p}} }, func(*control.Walked) {})
 		folder.CheckAnswers(t, o.door())
 		folder.CheckKnown(t, o.operator())
 		o.take(oldertest.Beside(t, folder.Author(t)))

@@ -12,6 +12,7 @@ import (
 func newReindexCommand() *cobra.Command {
 	var o reach.Options
 	var after string
+	var withContents bool
 	command := &cobra.Command{
 		Use:   "reindex",
 		Short: "Rebuild the catalog of a registry from its records",
@@ -21,17 +22,21 @@ lost or damaged.
 
 The registry does it, while it serves. Every version is compared with all of its
 records and written where the catalog differs; versions of the catalog that have no
-record are removed; and what was accepted and not signed yet is signed. It can be
-interrupted anywhere, and be run again to go on.
+record are removed; and what was accepted and not signed yet is signed. Lists and
+searches follow in the end. It can be interrupted anywhere, and be run again to go on.
+
+With --contents it also reads the documentation of every module whose archive this
+release has not read yet: run it once after an upgrade whose notes ask for it.
 ` + whichRegistry + `
 
 The exit status is 0 when every version is in the catalog as its records say.`,
 		Example: `  larder reindex
+  larder reindex --contents
   larder reindex --stack acme-registry --region eu-central-1`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w, err := newWalk(cmd, o, after, func(after string) control.Request {
-				return control.Request{Reindex: &control.Part{After: after}}
+				return control.Request{Reindex: &control.Reindex{Part: control.Part{After: after}, Contents: withContents}}
 			})
 			if err != nil {
 				return err
@@ -41,5 +46,6 @@ The exit status is 0 when every version is in the catalog as its records say.`,
 	}
 	addRegistryFlags(command, &o)
 	addAfterFlag(command, &after)
+	command.Flags().BoolVar(&withContents, "contents", false, "also read the documentation that this release has not read yet")
 	return command
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/blob/blobtest"
 	"github.com/larder-registry/larder/pkg/blob/s3blob"
-	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
 )
@@ -30,8 +30,8 @@ type Storage struct {
 
 // EmptyCatalog is one, reached straight or through a caller.
 type EmptyCatalog struct {
-	Index   catalog.Index
-	through func(Caller) catalog.Index
+	Index   publishing.Index
+	through func(Caller) publishing.Index
 }
 
 // Engine is something that storages or catalogs run on.
@@ -90,7 +90,7 @@ func OnBolt(t *testing.T) EmptyCatalog {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return EmptyCatalog{c, func(through Caller) catalog.Index { return FaultyIndex{through, c} }}
+	return EmptyCatalog{c, func(through Caller) publishing.Index { return FaultyIndex{through, c} }}
 }
 
 // OnDynamoDB is a catalog on a real DynamoDB. Its calls are the requests to it.
@@ -100,7 +100,7 @@ func OnDynamoDB(t *testing.T) EmptyCatalog {
 	cfg := dynamocatalog.Config{
 		Table: engine.CreateTable(t), Region: engine.Region, Credentials: engine.Credentials(), Endpoint: engine.Endpoint,
 	}
-	open := func(transport http.RoundTripper) catalog.Index {
+	open := func(transport http.RoundTripper) publishing.Index {
 		cfg := cfg
 		cfg.Transport = transport
 		c, err := dynamocatalog.New(cfg)
@@ -109,7 +109,7 @@ func OnDynamoDB(t *testing.T) EmptyCatalog {
 		}
 		return c
 	}
-	return EmptyCatalog{open(nil), func(c Caller) catalog.Index {
+	return EmptyCatalog{open(nil), func(c Caller) publishing.Index {
 		return open(requests{c, nameDynamoDBRequest, http.StatusBadRequest, "application/x-amz-json-1.0", dynamoDBRefusal})
 	}}
 }

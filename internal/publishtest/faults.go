@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing/iotest"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -161,7 +162,24 @@ func (b FaultyBucket) list(name string, all iter.Seq2[blob.Object, error]) iter.
 // FaultyIndex is a catalog whose calls go through a caller.
 type FaultyIndex struct {
 	Caller
-	catalog.Index
+	publishing.Index
+}
+
+// DirectoryHead implements [catalog.Directory].
+func (i FaultyIndex) DirectoryHead(ctx context.Context, lookup *access.Lookup) (h catalog.DirectoryHead, err error) {
+	err = i.Call("catalog: read the directory", func() error { h, err = i.Index.DirectoryHead(ctx, lookup); return err })
+	return h, err
+}
+
+// DirectoryShards implements [catalog.Directory].
+func (i FaultyIndex) DirectoryShards(ctx context.Context, numbers []int) (s []catalog.DirectoryShard, err error) {
+	err = i.Call("catalog: read shards of the directory", func() error { s, err = i.Index.DirectoryShards(ctx, numbers); return err })
+	return s, err
+}
+
+// PutDirectoryShard implements [catalog.DirectoryIndex].
+func (i FaultyIndex) PutDirectoryShard(ctx context.Context, shard catalog.DirectoryShard) error {
+	return i.Call("catalog: put a shard of the directory", func() error { return i.Index.PutDirectoryShard(ctx, shard) })
 }
 
 // State implements [catalog.Index].

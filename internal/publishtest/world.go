@@ -40,14 +40,14 @@ type World struct {
 	*testing.T
 	S3     blobtest.User
 	Bucket blob.Bucket
-	Index  catalog.Index
+	Index  publishing.Index
 	Key    *signing.Key
 	Heard  *Audience
 	*Parts
 
 	openCatalog   func(*testing.T) EmptyCatalog
 	BucketThrough func(Caller) blob.Bucket
-	indexThrough  func(Caller) catalog.Index
+	indexThrough  func(Caller) publishing.Index
 }
 
 // Parts is the rooms that publish and keep what is published, as the assembly puts them
@@ -106,7 +106,7 @@ func OnBothCatalogs(t *testing.T, test func(w *World)) {
 }
 
 // NewCatalog is an empty catalog of the world's kind.
-func (w *World) NewCatalog() catalog.Index {
+func (w *World) NewCatalog() publishing.Index {
 	w.Helper()
 	c := w.openCatalog(w.T)
 	w.indexThrough = c.through
@@ -114,7 +114,7 @@ func (w *World) NewCatalog() catalog.Index {
 }
 
 // PartsOn is the parts on another bucket, catalog or signer.
-func (w *World) PartsOn(b blob.Bucket, i catalog.Index, s versionlog.Signer) *Parts {
+func (w *World) PartsOn(b blob.Bucket, i publishing.Index, s versionlog.Signer) *Parts {
 	return w.telling(b, i, s, w.Heard.Hear)
 }
 
@@ -125,7 +125,7 @@ func (w *World) Through(c Caller) *Parts {
 	})
 }
 
-func (w *World) telling(b blob.Bucket, i catalog.Index, s versionlog.Signer, announce func(context.Context, inbox.Outcome) error) *Parts {
+func (w *World) telling(b blob.Bucket, i publishing.Index, s versionlog.Signer, announce func(context.Context, inbox.Outcome) error) *Parts {
 	config := w.Config()
 	config.Bucket, config.Index, config.Signer, config.Announce = b, i, s, announce
 	return Assemble(config)
@@ -134,7 +134,7 @@ func (w *World) telling(b blob.Bucket, i catalog.Index, s versionlog.Signer, ann
 // Config is that of a publisher on the world's own bucket and catalog, which nobody
 // hears.
 func (w *World) Config() publishing.Config {
-	return publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Scratch: w.TempDir(), Logger: slog.New(slog.DiscardHandler)}
+	return publishing.Config{Bucket: w.Bucket, Index: w.Index, Signer: w.Key, Reader: Reader{}, Scratch: w.TempDir(), Logger: slog.New(slog.DiscardHandler)}
 }
 
 // Audience hears the outcomes that are announced.
@@ -391,10 +391,10 @@ func Deprecate(message string) registry.Standing {
 
 // Logging is a publisher on a world's bucket and a catalog, and what it has logged
 // since that was asked for last: lines without their times.
-func (w *World) Logging(i catalog.Index) (p *Parts, logged func() []string) {
+func (w *World) Logging(i publishing.Index) (p *Parts, logged func() []string) {
 	var log bytes.Buffer
 	p = Assemble(publishing.Config{
-		Bucket: w.Bucket, Index: i, Signer: w.Key, Scratch: w.TempDir(), Logger: logtest.Timeless(&log),
+		Bucket: w.Bucket, Index: i, Signer: w.Key, Reader: Reader{}, Scratch: w.TempDir(), Logger: logtest.Timeless(&log),
 	})
 	return p, func() (lines []string) {
 		for line := range strings.Lines(log.String()) {

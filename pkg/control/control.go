@@ -23,7 +23,7 @@ type Request struct {
 	Distrust *Distrust      `json:"distrust,omitempty"` // end the trust in an author's key
 	Keys     *Part          `json:"keys,omitempty"`     // say which signing key signed which versions
 	Resign   *Part          `json:"resign,omitempty"`   // sign anew what an older key of the registry signed
-	Reindex  *Part          `json:"reindex,omitempty"`  // rebuild the catalog from the records
+	Reindex  *Reindex       `json:"reindex,omitempty"`  // rebuild the catalog from the records
 	Verify   *Verify        `json:"verify,omitempty"`   // compare everything with everything
 	List     *List          `json:"list,omitempty"`     // say which versions there are
 	Uploads  *Uploads       `json:"uploads,omitempty"`  // say what became of uploads
@@ -55,6 +55,12 @@ type Distrust struct {
 // Part asks for the next part of a walk over all versions.
 type Part struct {
 	After string `json:"after,omitempty"` // the Next of the last answer; empty at first
+}
+
+// Reindex asks for the next part of a rebuild of the catalog.
+type Reindex struct {
+	Part
+	Contents bool `json:"contents,omitempty"` // also read the archives that the present readers have not read yet
 }
 
 // Verify asks for the next part of a verification.

@@ -85,8 +85,8 @@ func (d *registryDouble) walk(name, after string) upkeep.Walk {
 	}
 }
 
-func (d *registryDouble) Reindex(_ context.Context, after string) upkeep.Walk {
-	return d.walk("reindex", after)
+func (d *registryDouble) Reindex(_ context.Context, after string, withContents bool) upkeep.Walk {
+	return d.walk(fmt.Sprintf("reindex %v", withContents), after)
 }
 
 func (d *registryDouble) Resign(_ context.Context, after string) upkeep.Walk {
@@ -224,7 +224,7 @@ func TestWalks(t *testing.T) {
 		Notes:    []Finding{{"upload c", "It is late."}},
 	}
 	for request, asked := range map[string]string{
-		`{"reindex":{}}`: "reindex", `{"resign":{}}`: "resign", `{"verify":{}}`: "verify false", `{"verify":{"quick":true}}`: "verify true",
+		`{"reindex":{}}`: "reindex false", `{"reindex":{"contents":true}}`: "reindex true", `{"resign":{}}`: "resign", `{"verify":{}}`: "verify false", `{"verify":{"quick":true}}`: "verify true",
 	} {
 		d := double()
 		a := ask(t, New(Config{Registry: of(d)}), request)
@@ -463,7 +463,7 @@ func TestAWalkThatIsCutOff(t *testing.T) {
 	for where, d := range map[string]*registryDouble{"in a step": inStep, "before the next": {}} {
 		h := New(Config{Registry: of(d)})
 		h.partTime = -time.Second // so that a step would end the part
-		for _, r := range []Request{{Reindex: &Part{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}, {List: &List{}}, {Uploads: &Uploads{}}} {
+		for _, r := range []Request{{Reindex: &Reindex{}}, {Resign: &Part{}}, {Verify: &Verify{}}, {Keys: &Part{}}, {List: &List{}}, {Uploads: &Uploads{}}} {
 			if a := h.Handle(ctx, r); a.Error != context.Canceled.Error() || a.Walked != nil {
 				t.Errorf("%s, %+v is answered %+v", where, r, a)
 			}

@@ -50,7 +50,7 @@ type Inbox interface {
 
 // Walks are the walks over all versions: an [upkeep.Walks].
 type Walks interface {
-	Reindex(ctx context.Context, after string) upkeep.Walk
+	Reindex(ctx context.Context, after string, withContents bool) upkeep.Walk
 	Resign(ctx context.Context, after string) upkeep.Walk
 	Verify(ctx context.Context, after string, quickly bool) upkeep.Walk
 	Signatures(ctx context.Context, after string) iter.Seq2[upkeep.Signed, error]
@@ -105,7 +105,7 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 	case r.Resign != nil:
 		a.Walked, err = h.walk(ctx, h.config.Walks.Resign(ctx, r.Resign.After))
 	case r.Reindex != nil:
-		a.Walked, err = h.walk(ctx, h.config.Walks.Reindex(ctx, r.Reindex.After))
+		a.Walked, err = h.walk(ctx, h.config.Walks.Reindex(ctx, r.Reindex.After, r.Reindex.Contents))
 	case r.Verify != nil:
 		a.Walked, err = h.walk(ctx, h.config.Walks.Verify(ctx, r.Verify.After, r.Verify.Quick))
 	case r.List != nil:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/larder-registry/larder/internal/publishtest"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // faultsVariable makes the table of faults go through more points than a quick
@@ -113,6 +114,9 @@ func (t *faultTable) play(s scenario, f *publishtest.Faults) string {
 	t.namespaces++ // their names are of one length, for the reasons in tags are cut to one
 	r := publishtest.NewRelease(t.T, fmt.Sprintf("acme-%05d", t.namespaces))
 	f.Namespace = r.Namespace
+	for _, key := range t.KeysUnder(registry.ContentsPrefix) { // they do not name a namespace
+		t.S3.Delete(t.T, key)
+	}
 	steps := s.prepare(t.world, r, t.event)
 	for n, step := range t.untilDone(steps, f, r.Namespace) {
 		if err := step(t.Context(), t.Parts); err != nil {

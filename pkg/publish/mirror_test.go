@@ -68,7 +68,7 @@ func TestMirroredPackagesArePublished(t *testing.T) {
 			w.Errorf("the registry's own provider is %+v", own)
 		}
 		w.Empty()
-		if got := w.Walked(w.Reindex(w.Context(), "")); len(got) != 2 {
+		if got := w.Walked(w.Reindex(w.Context(), "", false)); len(got) != 2 {
 			w.Errorf("reindexed %q", got)
 		}
 		if after := w.mirroredWidget("1.0.0"); fmt.Sprint(after) != fmt.Sprint(s) {

@@ -54,11 +54,28 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 	if err != nil {
 		return err
 	}
+	if err := p.keepContents(ctx, m, file); err != nil {
+		return err
+	}
 	if err := p.log.Put(ctx, m); err != nil {
 		return err
 	}
 	o.Warnings = checked.Warnings
 	return nil
+}
+
+// keepContents stores what a version says of itself, unless an earlier try did. If the upload is
+// not what is served, because it was unwrapped, what is served is read from the bucket.
+func (p *Publisher) keepContents(ctx context.Context, m *registry.ModuleVersion, file *content) error {
+	lacks, err := p.contents.Lacks(ctx, m)
+	switch {
+	case err != nil || !lacks:
+		return err
+	case m.Archive.SHA256 == file.sha256:
+		return p.contents.Keep(ctx, m, file)
+	default:
+		return p.contents.Make(ctx, m)
+	}
 }
 
 // modulePublished says whether the version is published with this sha256. Another sha256 is

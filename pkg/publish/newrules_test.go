@@ -52,7 +52,7 @@ func TestWhatIsOlderThanARuleStays(t *testing.T) {
 	docs, documented := registry.Docs{SHA256: blob.SHA256(state), Size: int64(len(state))}, publishtest.MustVersion(t, "1.2.0")
 	w.publishedBefore(registry.Record{Kind: registry.KindDocs, Version: documented, Upload: docsKey, Docs: &docs},
 		registry.Subject{Address: address, Version: documented}.LogPrefix(), address.DocsKey(documented, docs), state)
-	for step, err := range w.Reindex(t.Context(), "") {
+	for step, err := range w.Reindex(t.Context(), "", false) {
 		if err != nil {
 			t.Fatalf("%+v, %v", step, err)
 		}

@@ -16,9 +16,13 @@
 //     record of the first and is rejected.
 //  6. A provider version whose packages are not all covered by a signed
 //     SHA256SUMS gets a new one, signed, stored and recorded in the same way.
-//  7. The catalog gets the state that the log adds up to, and with it the
-//     version is listed.
-//  8. The outcome is written: tags, a log line, a document under registry/. A topic
+//  7. What a module says of itself is read from its archive, by package
+//     contents/subprocess, and stored under registry/contents/. Whatever cannot be
+//     read is a problem in that document, and keeps nothing from being published.
+//  8. The catalog gets the state that the log adds up to, and with it the
+//     version is listed. The directory, in which lists and searches look, gets the
+//     address's entry.
+//  9. The outcome is written: tags, a log line, a document under registry/. A topic
 //     announces it, where there is one.
 //
 // Every step finds the work of an earlier try done, or does it again to the
@@ -35,6 +39,7 @@ import (
 	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/contents/store"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/versionlog"
@@ -42,12 +47,13 @@ import (
 
 // Config is what a [Publisher] works with. All fields but Hostname are required.
 type Config struct {
-	Bucket  blob.Bucket
-	Index   catalog.Index
-	Inbox   *inbox.Inbox
-	Log     *versionlog.Log
-	Keys    *authorkeys.Keys
-	Scratch string // a folder with room for all uploads that are published at once
+	Bucket   blob.Bucket
+	Index    catalog.Index
+	Inbox    *inbox.Inbox
+	Log      *versionlog.Log
+	Keys     *authorkeys.Keys
+	Contents *store.Store
+	Scratch  string // a folder with room for all uploads that are published at once
 
 	// Hostname is the registry's own, in lower case and in punycode. Uploads to the
 	// mirror under it are rejected.
@@ -61,6 +67,7 @@ type Publisher struct {
 	inbox    *inbox.Inbox
 	log      *versionlog.Log
 	keys     *authorkeys.Keys
+	contents *store.Store
 	hostname string
 
 	scratch scratchFolder
@@ -72,7 +79,7 @@ type Publisher struct {
 // New makes a publisher. It sends no request.
 func New(c Config) *Publisher {
 	p := &Publisher{
-		bucket: c.Bucket, inbox: c.Inbox, log: c.Log, keys: c.Keys, hostname: c.Hostname,
+		bucket: c.Bucket, inbox: c.Inbox, log: c.Log, keys: c.Keys, contents: c.Contents, hostname: c.Hostname,
 		scratch: scratchFolder(c.Scratch), room: room{c.Index, maxAnswered, maxStored},
 	}
 	p.waiting = waiting{c.Bucket, c.Inbox, p.PublishKey}

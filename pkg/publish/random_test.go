@@ -49,7 +49,7 @@ func TestARandomRunEndsAsTheModelSays(t *testing.T) {
 		rounds = 4
 	}
 	forSeeds(t, func(t *testing.T, seed uint64) {
-		newRandomRun(t, seed, func() catalog.Index { return publishtest.OnBolt(t).Index }).play(rounds)
+		newRandomRun(t, seed, func() publishing.Index { return publishtest.OnBolt(t).Index }).play(rounds)
 	})
 }
 
@@ -59,7 +59,7 @@ func TestARandomRunOnDynamoDBEndsAsTheModelSays(t *testing.T) {
 		rounds = 1
 	}
 	forSeeds(t, func(t *testing.T, seed uint64) {
-		newRandomRun(t, seed, func() catalog.Index { return publishtest.OnDynamoDB(t).Index }).play(rounds)
+		newRandomRun(t, seed, func() publishing.Index { return publishtest.OnDynamoDB(t).Index }).play(rounds)
 	})
 }
 
@@ -94,8 +94,8 @@ type randomRun struct {
 	*testing.T
 	random     *rand.Rand
 	bucket     *blobtest.Memory
-	index      catalog.Index
-	emptyIndex func() catalog.Index
+	index      publishing.Index
+	emptyIndex func() publishing.Index
 	key        *signing.Key
 	senders    []*sender
 	records    map[string][]byte // as they were found first
@@ -103,7 +103,7 @@ type randomRun struct {
 	deaths     int
 }
 
-func newRandomRun(t *testing.T, seed uint64, emptyIndex func() catalog.Index) *randomRun {
+func newRandomRun(t *testing.T, seed uint64, emptyIndex func() publishing.Index) *randomRun {
 	return &randomRun{
 		T: t, random: rand.New(rand.NewPCG(seed, 0)), bucket: blobtest.NewMemory(), index: emptyIndex(), emptyIndex: emptyIndex,
 		key: publishtest.NewKey(t, "registry"), records: map[string][]byte{},

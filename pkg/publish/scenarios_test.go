@@ -1,14 +1,18 @@
 package publish_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -65,6 +69,24 @@ func (w *world) wantStanding(namespace string, want registry.Standing) {
 	}
 }
 
+// wantDocuments checks that versions of the module have documents, which say what their archives
+// say as they are served.
+func (w *world) wantDocuments(namespace string, versions ...string) {
+	w.Helper()
+	for _, version := range versions {
+		m, err := catalogtest.ModuleVersion(w.Context(), w.Index, registry.ModuleAddress{Namespace: namespace, Name: "vpc", System: "aws"}, publishtest.MustVersion(w.T, version))
+		if err != nil {
+			w.Fatal(err)
+		}
+		document, err := contents.DecodeModule(w.Read(registry.ContentsKey(contents.Reader, m.Archive.SHA256)))
+		served := bytes.NewReader(w.Read(m.Address.ArchiveKey(m.Version, m.Archive)))
+		want, errRead := publishtest.Reader{}.Module(w.Context(), served, served.Size(), m.Archive.Format)
+		if err := errors.Join(err, errRead); err != nil || !reflect.DeepEqual(document, want) {
+			w.Errorf("%s has the document %+v, %v, want %+v", version, document, err, want)
+		}
+	}
+}
+
 // uploaded puts files into the bucket, and tells of them in their order.
 func (w *world) uploaded(event eventOf, files ...publishtest.File) (steps []publishtest.Step) {
 	w.Helper()
@@ -85,6 +107,7 @@ var scenarios = []scenario{
 		end: func(w *world, r publishtest.Release) {
 			w.WantListed(r.Namespace+"/vpc/aws", "1.0.0", "1.1.0")
 			w.wantStatuses(r.Namespace, "published published")
+			w.wantDocuments(r.Namespace, "1.0.0", "1.1.0")
 		},
 	},
 	{

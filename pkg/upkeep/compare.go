@@ -96,7 +96,7 @@ func (w *Walks) replace(ctx context.Context, s registry.State, seen catalog.Seen
 	if err := w.index.Replace(ctx, s, seen); err != nil {
 		return fmt.Errorf("catalog: %w", err)
 	}
-	return nil
+	return w.refresh(ctx, s.Subject().Address)
 }
 
 // same says whether two values would be stored as the same JSON.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
@@ -26,7 +27,7 @@ import (
 
 // listing is a catalog with another listing of providers.
 type listing struct {
-	catalog.Index
+	publishing.Index
 	all registry.Listing
 }
 
@@ -171,7 +172,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 			t.Errorf("after %q a package ends with %v", body, err)
 		}
 		w.Empty()
-		if got := w.Walked(w.Reindex(t.Context(), "")); len(got) != 2 || !strings.Contains(got[0], "1.0.0 failed: ") || !strings.Contains(got[0], words) || got[1] != "provider acme/widget 1.1.0 changed" {
+		if got := w.Walked(w.Reindex(t.Context(), "", false)); len(got) != 2 || !strings.Contains(got[0], "1.0.0 failed: ") || !strings.Contains(got[0], words) || got[1] != "provider acme/widget 1.1.0 changed" {
 			t.Errorf("after %q: reindexed %q", body, got)
 		}
 	}
@@ -201,7 +202,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 
 // restless is a catalog that others change before each of some corrections.
 type restless struct {
-	catalog.Index
+	publishing.Index
 	left, asked int
 }
 
@@ -219,7 +220,7 @@ func TestAReindexGivesWayToOthers(t *testing.T) {
 	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
 	for left, want := range map[int][]string{4: {"provider acme/widget 1.0.0 changed"}, 5: nil} {
 		index := &restless{Index: w.NewCatalog(), left: left}
-		if got := w.Walked(w.PartsOn(w.Bucket, index, w.Key).Reindex(t.Context(), "")); !slices.Equal(got, want) || index.asked != 5 {
+		if got := w.Walked(w.PartsOn(w.Bucket, index, w.Key).Reindex(t.Context(), "", false)); !slices.Equal(got, want) || index.asked != 5 {
 			t.Errorf("others are first %d times: reindexed %q, after %d tries", left, got, index.asked)
 		}
 	}
@@ -240,7 +241,7 @@ func TestAReindexThatCannotSign(t *testing.T) {
 	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	w.unsigned()
 	w.Parts = w.PartsOn(w.Bucket, w.Index, publishtest.RefusingSigner{Key: w.Key})
-	if got := w.Walked(w.Reindex(t.Context(), "")); !slices.Equal(got, []string{"provider acme/widget 1.0.0 failed: sign SHA256SUMS: this publisher does not sign"}) {
+	if got := w.Walked(w.Reindex(t.Context(), "", false)); !slices.Equal(got, []string{"provider acme/widget 1.0.0 failed: sign SHA256SUMS: this publisher does not sign"}) {
 		t.Errorf("reindexed %q", got)
 	}
 	if s := w.Provider("acme", "widget", "1.0.0"); s.Revision != 0 {
@@ -318,7 +319,7 @@ func TestVerifyNamesAReleaseWithoutAReadableKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Put(last, data)
-			w.Walked(w.Reindex(t.Context(), ""))
+			w.Walked(w.Reindex(t.Context(), "", false))
 			found, notes := w.Notes()
 			if len(notes) > 0 || name != "two in one" && (len(found) != 1 || !strings.Contains(found[0], "The signature over its SHA256SUMS does not verify: ")) {
 				t.Errorf("found %q, notes %q", found, notes)

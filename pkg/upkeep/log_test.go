@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -41,7 +42,7 @@ func TestTheLogOfARecovery(t *testing.T) {
 
 // everything is a catalog that lists all versions of modules.
 type everything struct {
-	catalog.Index
+	publishing.Index
 	all registry.Listing
 }
 

@@ -27,7 +27,7 @@ func TestAReindexDoesNotSetBackWhatIsPublishedMeanwhile(t *testing.T) {
 	p := w.Through(before("catalog: read acme/widget", func() {
 		w.Want(w.Upload(publishtest.PackageKey("1.0.0", "darwin_arm64"), publishtest.Widget("b")), inbox.Published)
 	}))
-	if got := w.Walked(p.Reindex(t.Context(), "")); len(got) > 0 {
+	if got := w.Walked(p.Reindex(t.Context(), "", false)); len(got) > 0 {
 		t.Errorf("reindexed %q", got)
 	}
 	if s := w.Provider("acme", "widget", "1.0.0"); len(s.Packages) != 2 || !s.Settled() {

@@ -80,7 +80,7 @@ func TestAReconcileLogsWhatItCannotTell(t *testing.T) {
 
 // interfering is a catalog that somebody changes before it is corrected.
 type interfering struct {
-	catalog.Index
+	publishing.Index
 	before func()
 }
 
@@ -108,7 +108,7 @@ func TestAReindexLooksAgainAfterOthers(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	if got := w.Walked(w.PartsOn(w.Bucket, index, w.Key).Reindex(t.Context(), "")); !slices.Equal(got, []string{"provider acme/widget 1.0.0 changed"}) {
+	if got := w.Walked(w.PartsOn(w.Bucket, index, w.Key).Reindex(t.Context(), "", false)); !slices.Equal(got, []string{"provider acme/widget 1.0.0 changed"}) {
 		t.Errorf("reindexed %q", got)
 	}
 	w.WantListed("acme/widget", "1.0.0 linux_amd64")

@@ -26,7 +26,8 @@ const (
 )
 
 // Recover brings the catalog up to the records. It finishes what was accepted by a publisher
-// that died before it was served. It rebuilds an empty catalog. It trusts what the catalog
+// that died before it was served. It rebuilds an empty catalog, and a directory that was never
+// written. It trusts what the catalog
 // has at the revision of the records; [Walks.Reindex] does not.
 //
 // If a version cannot be recovered, that is logged, and the others go on. Errors are those of
@@ -99,10 +100,14 @@ func (w *Walks) Reconcile(ctx context.Context, after string, until time.Time, mi
 // recoverUntil recovers the versions after a cursor. It rests whenever it has worked for as
 // long as work says.
 func (w *Walks) recoverUntil(ctx context.Context, after string, until time.Time, work time.Duration) (next string, err error) {
-	var failed failures
 	began := time.Now()
+	sparing, err := w.sparing(ctx)
+	if err != nil {
+		return "", fmt.Errorf("recover: %w", err)
+	}
+	var failed failures
 	versions, changed, broken := 0, 0, 0
-	for step, err := range w.bringUp(ctx, after) {
+	for step, err := range sparing.bringUp(ctx, after) {
 		if err := cmp.Or(ctx.Err(), step.Whole(err)); err != nil {
 			return "", fmt.Errorf("recover: %w", err)
 		}
@@ -122,15 +127,32 @@ func (w *Walks) recoverUntil(ctx context.Context, after string, until time.Time,
 		if time.Now().After(until) {
 			return step.After, nil
 		}
-		if worked := time.Since(began); worked >= work {
-			if err := sleep(ctx, worked); err != nil {
-				return "", fmt.Errorf("recover: %w", err)
-			}
-			began = time.Now()
+		if began, err = rest(ctx, began, work); err != nil {
+			return "", fmt.Errorf("recover: %w", err)
 		}
 	}
 	w.logger.InfoContext(ctx, "the catalog was compared with the records", "versions", versions, "updated", changed, "broken", broken)
-	return "", ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if err = w.BuildDirectory(ctx); err == nil {
+		_, err = rest(ctx, began, work)
+	}
+	if err != nil {
+		return "", fmt.Errorf("recover: %w", err)
+	}
+	return "", nil
+}
+
+// rest rests after work that began at a time, if that was long enough: as long as it was. It
+// returns when the work that follows begins.
+func rest(ctx context.Context, began time.Time, work time.Duration) (time.Time, error) {
+	worked := time.Since(began)
+	if worked < work {
+		return began, nil
+	}
+	err := sleep(ctx, worked)
+	return time.Now(), err
 }
 
 // failures are the failures in a row.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
@@ -131,7 +132,7 @@ func TestARecoveryReadsNoRecordOfWhatIsCurrent(t *testing.T) {
 
 // dead is a catalog whose writers died between a state and its listing.
 type dead struct {
-	catalog.Index
+	publishing.Index
 	put []string
 }
 
@@ -149,7 +150,7 @@ func TestWhatIsStoredAndNotListedIsListed(t *testing.T) {
 	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
 	w.Upload("modules/acme/vpc/aws/1.0.0.zip", publishtest.ZipOf(map[string]string{"main.tf": ""}))
 	f, d := &publishtest.Faults{}, &dead{Index: w.Index}
-	for _, index := range []catalog.Index{publishtest.FaultyIndex{Caller: f, Index: w.Index}, d} {
+	for _, index := range []publishing.Index{publishtest.FaultyIndex{Caller: f, Index: w.Index}, d} {
 		if err := w.PartsOn(w.Bucket, index, w.Key).Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}

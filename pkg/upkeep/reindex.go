@@ -18,23 +18,44 @@ const maxCorrections = 5
 
 // Reindex makes the catalog exactly what the records say, and signs what is accepted and not
 // signed yet. It compares every version with all of its records, and removes from the catalog
-// what has no records. The registry goes on meanwhile.
-func (w *Walks) Reindex(ctx context.Context, after string) Walk {
-	return chain(after,
-		leg{RecordsLeg, func(after string) Walk {
+// what has no records. In the end it makes the directory what the catalog says. The registry
+// goes on meanwhile.
+//
+// If withContents is set, it also reads the archives that the present readers have not read yet.
+func (w *Walks) Reindex(ctx context.Context, after string, withContents bool) Walk {
+	return func(yield func(Step, error) bool) {
+		sparing, err := w.sparing(ctx)
+		if err != nil {
+			yield(Step{}, err)
+			return
+		}
+		legs := sparing.corrections(ctx)
+		if withContents {
+			legs = append(legs, leg{ContentsLeg, func(after string) Walk { return w.documents(ctx, after) }})
+		}
+		legs = append(legs, leg{DirectoryLeg, func(after string) Walk { return w.entries(ctx, after) }})
+		chain(after, legs...)(yield)
+	}
+}
+
+// corrections are the legs that make the catalog what the records say.
+func (w *Walks) corrections(ctx context.Context) []leg {
+	return []leg{
+		{RecordsLeg, func(after string) Walk {
 			listings := listings{catalog: w.index}
 			return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) (err error) {
 				step.Changed, err = w.rebuild(ctx, last, &listings)
 				return err
 			})
 		}},
-		leg{CatalogLeg, func(after string) Walk {
+		{CatalogLeg, func(after string) Walk {
 			return w.strays(ctx, after, func(stray catalog.Entry, step *Step) error {
 				err := w.remove(ctx, stray)
 				step.Changed = err == nil
 				return err
 			})
-		}})
+		}},
+	}
 }
 
 // bringUp rebuilds the versions that the catalog does not have at the revision of their
@@ -167,5 +188,5 @@ func (w *Walks) remove(ctx context.Context, e catalog.Entry) error {
 	if err := w.index.Remove(ctx, e.Subject, e.Seen); err != nil {
 		return fmt.Errorf("catalog: %w", err)
 	}
-	return nil
+	return w.refresh(ctx, e.Subject.Address)
 }

@@ -32,13 +32,13 @@ func TestAReindexRebuildsTheCatalog(t *testing.T) {
 		"module acme/vpc/aws 1.0.0 changed", "module acme/vpc/aws 1.1.0 changed",
 		"provider acme/widget 1.0.0 changed", "provider acme/widget 2.0.0-rc.1 changed",
 	}
-	if got := w.Walked(w.Reindex(t.Context(), "")); !slices.Equal(got, changed) {
+	if got := w.Walked(w.Reindex(t.Context(), "", false)); !slices.Equal(got, changed) {
 		t.Errorf("reindexed %q, want %q", got, changed)
 	}
 	if got := listed(); !slices.Equal(got, want) {
 		t.Errorf("listed %q, want %q", got, want)
 	}
-	if got := w.Walked(w.Reindex(t.Context(), "")); len(got) != 0 {
+	if got := w.Walked(w.Reindex(t.Context(), "", false)); len(got) != 0 {
 		t.Errorf("the second time: %q", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestAReindexCorrectsTheCatalog(t *testing.T) {
 		if found := w.Walked(w.Verify(t.Context(), "", true)); len(found) == 0 {
 			t.Errorf("%s: it is not told of", name)
 		}
-		if got := w.Walked(w.Reindex(t.Context(), "")); !slices.Equal(got, damage.want) {
+		if got := w.Walked(w.Reindex(t.Context(), "", false)); !slices.Equal(got, damage.want) {
 			t.Errorf("%s: reindexed %q, want %q", name, got, damage.want)
 		}
 		if got := listed(); !slices.Equal(got, want) || len(w.Listed("acme/other")) > 0 {
@@ -114,7 +114,7 @@ func TestAReindexAddsTheTimeOfPublication(t *testing.T) {
 			w.Errorf("the recovery has changed it: %v", err)
 		}
 		want := []string{"module acme/vpc/aws 1.1.0 changed", "provider acme/widget 1.0.0 changed"}
-		if got := w.Walked(w.Reindex(w.Context(), "")); !slices.Equal(got, want) {
+		if got := w.Walked(w.Reindex(w.Context(), "", false)); !slices.Equal(got, want) {
 			w.Errorf("reindexed %q, want %q", got, want)
 		}
 		if got := w.Provider("acme", "widget", "1.0.0"); !reflect.DeepEqual(got, right) {
@@ -136,7 +136,7 @@ func TestWalksGoOnWhereTheyStopped(t *testing.T) {
 	w := newWorld(t)
 	w.Mixed()
 	for name, walk := range map[string]func(after string) upkeep.Walk{
-		"reindex": func(after string) upkeep.Walk { return w.Reindex(t.Context(), after) },
+		"reindex": func(after string) upkeep.Walk { return w.Reindex(t.Context(), after, false) },
 		"verify":  func(after string) upkeep.Walk { return w.Verify(t.Context(), after, true) },
 		"resign":  func(after string) upkeep.Walk { return w.Resign(t.Context(), after) },
 	} {
@@ -177,7 +177,7 @@ func TestAReindexFinishesWhatItCan(t *testing.T) {
 	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
 	w.Empty()
 	var failed, changed []string
-	for step, err := range w.Reindex(t.Context(), "") {
+	for step, err := range w.Reindex(t.Context(), "", false) {
 		if err != nil {
 			failed = append(failed, step.Subject)
 		} else if step.Changed {
@@ -196,7 +196,7 @@ func TestAReindexEndsWithTheListing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	steps := 0
-	for step, err := range w.Reindex(ctx, "") {
+	for step, err := range w.Reindex(ctx, "", false) {
 		if steps++; err == nil || step.Subject != "" {
 			t.Errorf("%+v, %v: want an error of the whole", step, err)
 		}

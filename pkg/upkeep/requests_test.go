@@ -34,11 +34,11 @@ func TestTheRequestsOfWalks(t *testing.T) {
 		provider, module int // requests for a version
 	}{
 		// The records, and the state in the catalog.
-		"reindex": {func(p *publishtest.Parts) error { return walked(p.Reindex(t.Context(), "")) }, records + 1, 1 + 1},
-		// Besides: the archives, SHA256SUMS and its signature; the outcome of each upload, and
+		"reindex": {func(p *publishtest.Parts) error { return walked(p.Reindex(t.Context(), "", false)) }, records + 1, 1 + 1},
+		// Besides: the archives, the document of a module, SHA256SUMS and its signature; the outcome of each upload, and
 		// the state with which they are compared, which is in the catalog unless there is a
 		// next record.
-		"verify": {func(p *publishtest.Parts) error { return walked(p.Verify(t.Context(), "", false)) }, records + 1 + packages + 2 + packages + 2, 2 + 1 + 1 + 2},
+		"verify": {func(p *publishtest.Parts) error { return walked(p.Verify(t.Context(), "", false)) }, records + 1 + packages + 2 + packages + 2, 2 + 1 + 1 + 1 + 2},
 		// The state in the catalog; the outcome of each upload.
 		"reconcile": {func(p *publishtest.Parts) error {
 			_, err := p.Reconcile(t.Context(), "", time.Now().Add(time.Hour), func(_ context.Context, o blob.Object) error {

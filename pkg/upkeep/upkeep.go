@@ -14,6 +14,7 @@ import (
 	"github.com/larder-registry/larder/pkg/authorkeys"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/contents/store"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/versionlog"
@@ -21,33 +22,46 @@ import (
 
 // Config is what [Walks] work with. Every field is required.
 type Config struct {
-	Bucket blob.Bucket
-	Index  catalog.Index
-	Log    *versionlog.Log
-	Keys   *authorkeys.Keys
-	Inbox  *inbox.Inbox
-	Logger *slog.Logger
+	Bucket    blob.Bucket
+	Index     Index
+	Directory Directory
+	Contents  *store.Store
+	Log       *versionlog.Log
+	Keys      *authorkeys.Keys
+	Inbox     *inbox.Inbox
+	Logger    *slog.Logger
+}
+
+// Index is a catalog with its directory.
+type Index interface {
+	catalog.Index
+	catalog.Directory
 }
 
 // Walks walks over a registry. It is safe for concurrent use, also while others publish.
 type Walks struct {
-	bucket blob.Bucket
-	index  catalog.Index
-	log    *versionlog.Log
-	keys   *authorkeys.Keys
-	inbox  *inbox.Inbox
-	logger *slog.Logger
+	bucket    blob.Bucket
+	index     Index
+	directory Directory
+	contents  *store.Store
+	log       *versionlog.Log
+	keys      *authorkeys.Keys
+	inbox     *inbox.Inbox
+	logger    *slog.Logger
 }
 
 // New makes the walks of a registry. It sends no request.
 func New(c Config) *Walks {
-	return &Walks{bucket: c.Bucket, index: c.Index, log: c.Log, keys: c.Keys, inbox: c.Inbox, logger: c.Logger}
+	return &Walks{
+		bucket: c.Bucket, index: c.Index, directory: c.Directory, contents: c.Contents,
+		log: c.Log, keys: c.Keys, inbox: c.Inbox, logger: c.Logger,
+	}
 }
 
 // Step is one step of a walk: a version, or something else that its subject names.
 type Step struct {
 	After    string   // the cursor to go on after this step
-	Leg      string   // what is walked over: [RecordsLeg], [CatalogLeg] or [InboxLeg]
+	Leg      string   // what is walked over: [RecordsLeg], and so on
 	Subject  string   // for example "module acme/vpc/aws 1.2.3"
 	Changed  bool     // the walk changed something of it
 	Problems []string // what is wrong with it, in full sentences
@@ -86,9 +100,11 @@ func (w *Walks) versions(ctx context.Context, after string, do func(last registr
 
 // The legs of walks.
 const (
-	RecordsLeg = "records"
-	CatalogLeg = "catalog"
-	InboxLeg   = "inbox"
+	RecordsLeg   = "records"
+	CatalogLeg   = "catalog"
+	ContentsLeg  = "contents"
+	DirectoryLeg = "directory"
+	InboxLeg     = "inbox"
 )
 
 // leg is a part of a longer walk.

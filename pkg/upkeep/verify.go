@@ -12,6 +12,7 @@ import (
 
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/contents/store"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/shasums"
@@ -34,8 +35,9 @@ const (
 
 // Verify compares everything, and changes nothing: the catalog with the records, and the
 // reverse; every archive with its sha256; every SHA256SUMS with its packages and its
-// signature; and the uploads in the inbox with their outcomes. If quickly is set, archives
-// are not read: only their existence and size are checked.
+// signature; every document under registry/contents/ with its archive; and the uploads in the
+// inbox with their outcomes. If quickly is set, archives and documents are not read: only their
+// existence is checked, and the size of archives.
 func (w *Walks) Verify(ctx context.Context, after string, quickly bool) Walk {
 	v := verification{w, quickly}
 	return chain(after,
@@ -72,7 +74,7 @@ func (v verification) version(ctx context.Context, last registry.ParsedRecordKey
 	}
 	switch s := s.(type) {
 	case *registry.ModuleVersion:
-		return v.archive(ctx, step, s.Address.ArchiveKey(s.Version, s.Archive), s.Archive.Size, s.Archive.SHA256)
+		return v.module(ctx, s, step)
 	case *registry.ProviderVersion:
 		return v.provider(ctx, s, step)
 	}
@@ -129,8 +131,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// archive verifies the bytes of an archive.
-func (v verification) archive(ctx context.Context, step *Step, key string, size int64, sum string) error {
+// archive verifies the bytes of an archive. If they are right, and were read, it calls then, which
+// may be nil, with the archive.
+func (v verification) archive(ctx context.Context, step *Step, key string, size int64, sum string, then func(io.ReaderAt) error) error {
 	body, described, err := v.bucket.Open(ctx, key, "")
 	if errors.Is(err, registry.ErrNotFound) {
 		step.addProblem("Its archive %s is not there.", key)
@@ -147,25 +150,38 @@ func (v verification) archive(ctx context.Context, step *Step, key string, size 
 	if v.quickly {
 		return nil
 	}
+	read := io.Reader(body)
+	var held store.Held
+	if then != nil {
+		if held, err = v.contents.Hold(body, size); err != nil {
+			return fmt.Errorf("read %s: %w", key, err)
+		}
+		defer held.Close() //nolint:errcheck // read only
+		read = io.NewSectionReader(held, 0, size)
+	}
 	hash := sha256.New()
-	if _, err := io.CopyBuffer(hash, body, make([]byte, min(size+1, readBuffer))); err != nil {
+	if _, err := io.CopyBuffer(hash, read, make([]byte, min(size+1, readBuffer))); err != nil {
 		return fmt.Errorf("read %s: %w", key, err)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
 		step.addProblem("Its archive %s has sha256 %s, and was published with %s.", key, got, sum)
+		return nil
 	}
-	return nil
+	if then == nil {
+		return nil
+	}
+	return then(held)
 }
 
 // provider verifies the packages, the SHA256SUMS and the signature of a provider version.
 func (v verification) provider(ctx context.Context, s *registry.ProviderVersion, step *Step) error {
 	for _, pkg := range s.Packages {
-		if err := v.archive(ctx, step, s.Address.PackageKey(s.Version, pkg), pkg.Size, pkg.SHA256); err != nil {
+		if err := v.archive(ctx, step, s.Address.PackageKey(s.Version, pkg), pkg.Size, pkg.SHA256, nil); err != nil {
 			return err
 		}
 	}
 	if s.Docs != nil {
-		if err := v.archive(ctx, step, s.Address.DocsKey(s.Version, *s.Docs), s.Docs.Size, s.Docs.SHA256); err != nil {
+		if err := v.archive(ctx, step, s.Address.DocsKey(s.Version, *s.Docs), s.Docs.Size, s.Docs.SHA256, nil); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -30,7 +31,7 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 	for name, walk := range map[string]func(ctx context.Context, p *publishtest.Parts) error{
 		"verify":         func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Verify(ctx, "", false)) },
 		"verify quickly": func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Verify(ctx, "", true)) },
-		"reindex":        func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Reindex(ctx, "")) },
+		"reindex":        func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Reindex(ctx, "", false)) },
 		"resign":         func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Resign(ctx, "")) },
 		"own keys":       func(ctx context.Context, p *publishtest.Parts) error { _, err := p.OwnKeys(ctx); return err },
 		"signatures": func(ctx context.Context, p *publishtest.Parts) error {
@@ -117,7 +118,7 @@ func (b paged) Versions(ctx context.Context, prefix, after string) iter.Seq2[blo
 }
 
 // pagedIndex is such a catalog.
-type pagedIndex struct{ catalog.Index }
+type pagedIndex struct{ publishing.Index }
 
 func (i pagedIndex) Entries(ctx context.Context, after string) iter.Seq2[catalog.Entry, error] {
 	return fetched(i.Index.Entries(context.WithoutCancel(ctx), after))
@@ -155,7 +156,7 @@ func TestAWalkThatIsCutOffEnds(t *testing.T) {
 		"verify":             func(ctx context.Context) upkeep.Walk { return p.Verify(ctx, "", true) },
 		"verify the catalog": func(ctx context.Context) upkeep.Walk { return p.Verify(ctx, "catalog:", true) },
 		"verify the inbox":   func(ctx context.Context) upkeep.Walk { return p.Verify(ctx, "inbox:", true) },
-		"reindex":            func(ctx context.Context) upkeep.Walk { return p.Reindex(ctx, "") },
+		"reindex":            func(ctx context.Context) upkeep.Walk { return p.Reindex(ctx, "", false) },
 		"resign":             func(ctx context.Context) upkeep.Walk { return p.Resign(ctx, "") },
 		"signatures": func(ctx context.Context) upkeep.Walk {
 			return func(yield func(upkeep.Step, error) bool) {

@@ -28,7 +28,7 @@ func (l *Log) SetStanding(ctx context.Context, version registry.Subject, to regi
 		return r, err
 	})
 	if err == nil {
-		err = l.index.Put(ctx, s)
+		err = l.Put(ctx, s)
 	}
 	if changed && err == nil {
 		l.logger.InfoContext(ctx, "version "+string(to.State), "subject", s.Subject().String(), "message", to.Message)

@@ -162,7 +162,7 @@ func TestStandingsAtOnce(t *testing.T) {
 		t.Errorf("the package is lost: %+v", s)
 	}
 	w.Empty()
-	if got := w.Walked(w.Reindex(t.Context(), "")); len(got) != 2 {
+	if got := w.Walked(w.Reindex(t.Context(), "", false)); len(got) != 2 {
 		t.Errorf("reindexed %q", got)
 	}
 	if after, _ := w.stands("1.0.0"); after != before {

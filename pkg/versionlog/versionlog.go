@@ -28,24 +28,32 @@ const (
 
 // Config is what a [Log] works with. Every field is required.
 type Config struct {
-	Bucket blob.Bucket
-	Index  catalog.Index
-	Signer Signer
-	Logger *slog.Logger
+	Bucket    blob.Bucket
+	Index     catalog.Index
+	Directory Directory
+	Signer    Signer
+	Logger    *slog.Logger
+}
+
+// Directory follows the catalog, for lists and searches. It is a [directory.Writer].
+type Directory interface {
+	// Refresh brings the entry of an address up to the catalog.
+	Refresh(ctx context.Context, a registry.Address) error
 }
 
 // Log has the logs of all versions. It is safe for concurrent use, also together with
 // other processes on the same bucket and catalog.
 type Log struct {
-	bucket blob.Bucket
-	index  catalog.Index
-	logger *slog.Logger
-	signer atomic.Pointer[Signer]
+	bucket    blob.Bucket
+	index     catalog.Index
+	directory Directory
+	logger    *slog.Logger
+	signer    atomic.Pointer[Signer]
 }
 
 // New opens the logs in a bucket. It sends no request.
 func New(c Config) *Log {
-	l := &Log{bucket: c.Bucket, index: c.Index, logger: c.Logger}
+	l := &Log{bucket: c.Bucket, index: c.Index, directory: c.Directory, logger: c.Logger}
 	l.UseSigner(c.Signer)
 	return l
 }
@@ -59,10 +67,14 @@ func (l *Log) Load(ctx context.Context, s registry.State) error {
 	return l.CatchUp(ctx, s)
 }
 
-// Put stores a state in the catalog, and lists it there.
+// Put stores a state in the catalog, and lists it there. Then it brings the directory up to the
+// listing. If only that fails, Put has to be called again: it does both again.
 func (l *Log) Put(ctx context.Context, s registry.State) error {
 	if err := l.index.Put(ctx, s); err != nil {
 		return fmt.Errorf("catalog: %w", err)
+	}
+	if err := l.directory.Refresh(ctx, s.Subject().Address); err != nil {
+		return fmt.Errorf("directory: %w", err)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (r *restoration) rebuild(ctx context.Context) (err error) {
 		})
 	}
 	path := r.dir.Path(datadir.Catalog)
-	err = boltcatalog.Build(path, func(index *boltcatalog.Catalog) error { return runWalk(ctx, walks(index).Reindex(ctx, "")) })
+	err = boltcatalog.Build(path, func(index *boltcatalog.Catalog) error { return runWalk(ctx, walks(index).Reindex(ctx, "", false)) })
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ var echo = handler(func(_ context.Context, r control.Request) control.Answer {
 })
 
 func reindex(after string) control.Request {
-	return control.Request{Reindex: &control.Part{After: after}}
+	return control.Request{Reindex: &control.Reindex{Part: control.Part{After: after}}}
 }
 
 // serve answers at a socket until the test ends, or until stop is called.

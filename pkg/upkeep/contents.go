@@ -1,0 +1,69 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/larder-registry/larder/pkg/registry"
+)
+
+// documents reads the archives of the versions after a cursor that the present readers have not
+// read yet. The documents of earlier readers stay as they are.
+func (w *Walks) documents(ctx context.Context, after string) Walk {
+	return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
+		s, err := w.inCatalog(ctx, last.Subject)
+		if s == nil || err != nil {
+			return err // an earlier leg has said why it is not there
+		}
+		lacks, err := w.contents.Lacks(ctx, s)
+		if err == nil && lacks {
+			err = w.contents.Make(ctx, s)
+			step.Changed = err == nil
+		}
+		return err
+	})
+}
+
+// notRead says that there is no document of a version, which is nothing wrong.
+const notRead = "Its documentation was not read yet: larder reindex --contents reads it."
+
+// module verifies a module version: its archive, and the document that was read from it.
+func (v verification) module(ctx context.Context, m *registry.ModuleVersion, step *Step) error {
+	compare, err := v.findDocument(ctx, m, step)
+	if err != nil {
+		return err
+	}
+	return v.archive(ctx, step, m.Address.ArchiveKey(m.Version, m.Archive), m.Archive.Size, m.Archive.SHA256, compare)
+}
+
+// findDocument looks for the document of a version, and notes it if there is none. It returns what
+// compares it with the archive, or nil if there is nothing to compare.
+func (v verification) findDocument(ctx context.Context, m *registry.ModuleVersion, step *Step) (compare func(io.ReaderAt) error, err error) {
+	var document []byte
+	if v.quickly || !v.contents.Reads() {
+		var lacks bool
+		if lacks, err = v.contents.Lacks(ctx, m); lacks {
+			err = registry.ErrNotFound
+		}
+	} else {
+		document, err = v.contents.Document(ctx, m)
+	}
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+		step.Notes = append(step.Notes, notRead)
+		return nil, nil
+	case err != nil || document == nil:
+		return nil, err
+	}
+	return func(archive io.ReaderAt) error { return v.compareDocument(ctx, m, archive, document, step) }, nil
+}
+
+// compareDocument reads an archive again, and compares that with the document of it.
+func (v verification) compareDocument(ctx context.Context, m *registry.ModuleVersion, archive io.ReaderAt, document []byte, step *Step) error {
+	same, err := v.contents.Matches(ctx, m, archive, document)
+	if err == nil && !same {
+		step.addProblem("Its documentation is not what its archive says: delete the document with the sha256 of the archive under %s, and run larder reindex --contents.", registry.ContentsPrefix)
+	}
+	return err
+}
