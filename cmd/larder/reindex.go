@@ -25,8 +25,8 @@ records and written where the catalog differs; versions of the catalog that have
 record are removed; and what was accepted and not signed yet is signed. Lists and
 searches follow in the end. It can be interrupted anywhere, and be run again to go on.
 
-With --contents it also reads the documentation of every module whose archive this
-release has not read yet: run it once after an upgrade whose notes ask for it.
+With --contents it also reads the documentation of every module and provider that
+this release has not read yet: run it once after an upgrade whose notes ask for it.
 ` + whichRegistry + `
 
 The exit status is 0 when every version is in the catalog as its records say.`,

@@ -12,6 +12,16 @@ import (
 // Reader reads documentation in this process.
 type Reader struct{}
 
+// Provider implements [store.Reader]: the documentation is one page with the hash of the archive.
+func (r Reader) Provider(ctx context.Context, archive io.ReaderAt, size int64) (contents.Provider, []byte, error) {
+	module, err := r.Module(ctx, archive, size, "")
+	if err != nil {
+		return contents.Provider{}, nil, err
+	}
+	texts := []byte(module.Root.Readme)
+	return contents.Provider{Pages: []contents.Page{{Category: contents.Overview, Slug: "index", Path: "docs/index.md", Length: int64(len(texts))}}}, texts, nil
+}
+
 // Module implements [store.Reader].
 func (Reader) Module(_ context.Context, archive io.ReaderAt, size int64, _ string) (contents.Module, error) {
 	hash := sha256.New()

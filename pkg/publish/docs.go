@@ -55,6 +55,9 @@ func (p *Publisher) publishDocs(ctx context.Context, u inbox.Upload, object blob
 	if err := p.log.Extend(ctx, s, decide); err != nil {
 		return err
 	}
+	if err := p.keepContents(ctx, s, accept.SHA256, file); err != nil {
+		return err
+	}
 	return settle(ctx, p.log, s)
 }
 

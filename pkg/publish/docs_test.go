@@ -8,6 +8,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/blob"
+	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -32,6 +33,10 @@ func (w *world) wantDocs(namespace string, oneOf ...[]byte) {
 	kept := w.Read(s.Address.DocsKey(s.Version, *s.Docs))
 	if !slices.ContainsFunc(oneOf, func(docs []byte) bool { return bytes.Equal(docs, kept) }) || blob.SHA256(kept) != s.Docs.SHA256 || int64(len(kept)) != s.Docs.Size {
 		w.Errorf("the documentation is %q, and the state says %+v", kept, *s.Docs)
+	}
+	document, err := contents.DecodeProvider(w.Read(registry.ContentsDocsKey(contents.Reader, s.Docs.SHA256)))
+	if texts := w.Read(registry.ContentsPagesKey(contents.Reader, s.Docs.SHA256)); err != nil || len(document.Pages) != 1 || document.Pages[0].Length != int64(len(texts)) {
+		w.Errorf("it is read as %+v, %v, with the texts %q", document, err, texts)
 	}
 }
 
@@ -186,5 +191,46 @@ func TestVerifySeesDamagedDocs(t *testing.T) {
 		if (found == "") != (damage.words == "") || !strings.Contains(found, damage.words) {
 			t.Errorf("verify says %q, want %q", found, damage.words)
 		}
+	}
+}
+
+// What documentation says is read before the version is listed with it, also by an event that
+// comes again. A walk reads it when it was lost, and another compares it.
+func TestDocsAreRead(t *testing.T) {
+	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+	key := publishtest.WidgetFolder + publishtest.ProviderName("widget", "1.0.0", "docs.zip")
+	w.Want(w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a")), inbox.Published)
+	w.Want(w.Upload(key, publishtest.Docs("a")), inbox.Published)
+	sha256 := blob.SHA256(publishtest.Docs("a"))
+	document, pages := registry.ContentsDocsKey(contents.Reader, sha256), registry.ContentsPagesKey(contents.Reader, sha256)
+	want, texts := w.Read(document), w.Read(pages)
+	wantRead := func(when string) {
+		t.Helper()
+		if !bytes.Equal(w.Read(document), want) || !bytes.Equal(w.Read(pages), texts) {
+			t.Errorf("%s, it is read as something else", when)
+		}
+		if found := w.Walked(w.Verify(t.Context(), "", false)); len(found) > 0 {
+			t.Errorf("%s, verify says %q", when, found)
+		}
+	}
+	wantRead("at first")
+
+	w.S3.Delete(t, document)
+	w.Want(w.Upload(key, publishtest.Docs("a")), inbox.Published)
+	wantRead("after another event")
+
+	w.S3.Delete(t, document)
+	w.S3.Delete(t, pages)
+	if found := w.Walked(w.Reindex(t.Context(), "", false)); len(found) > 0 {
+		t.Errorf("a reindex that is not asked to read it says %q", found)
+	}
+	if found := w.Walked(w.Reindex(t.Context(), "", true)); len(found) != 1 || !strings.HasSuffix(found[0], "acme/widget 1.0.0 changed") {
+		t.Errorf("reindex says %q", found)
+	}
+	wantRead("after a reindex")
+
+	w.Put(pages, []byte("something else"))
+	if found := w.Walked(w.Verify(t.Context(), "", false)); len(found) != 1 || !strings.Contains(found[0], "Its documentation is not what its archive says") {
+		t.Errorf("of other texts, verify says %q", found)
 	}
 }

@@ -54,7 +54,7 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 	if err != nil {
 		return err
 	}
-	if err := p.keepContents(ctx, m, file); err != nil {
+	if err := p.keepContents(ctx, m, m.Archive.SHA256, file); err != nil {
 		return err
 	}
 	if err := p.log.Put(ctx, m); err != nil {
@@ -64,17 +64,18 @@ func (p *Publisher) publishModule(ctx context.Context, u inbox.Upload, object bl
 	return nil
 }
 
-// keepContents stores what a version says of itself, unless an earlier try did. If the upload is
-// not what is served, because it was unwrapped, what is served is read from the bucket.
-func (p *Publisher) keepContents(ctx context.Context, m *registry.ModuleVersion, file *content) error {
-	lacks, err := p.contents.Lacks(ctx, m)
+// keepContents stores what a version says of itself in an archive that is kept with a sha256,
+// unless an earlier try did. If the upload is not what is kept, because it was unwrapped, what is
+// kept is read from the bucket.
+func (p *Publisher) keepContents(ctx context.Context, s registry.State, sha256 string, file *content) error {
+	lacks, err := p.contents.Lacks(ctx, s)
 	switch {
 	case err != nil || !lacks:
 		return err
-	case m.Archive.SHA256 == file.sha256:
-		return p.contents.Keep(ctx, m, file)
+	case sha256 == file.sha256:
+		return p.contents.Keep(ctx, s, file)
 	default:
-		return p.contents.Make(ctx, m)
+		return p.contents.Make(ctx, s)
 	}
 }
 

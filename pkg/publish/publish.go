@@ -16,9 +16,10 @@
 //     record of the first and is rejected.
 //  6. A provider version whose packages are not all covered by a signed
 //     SHA256SUMS gets a new one, signed, stored and recorded in the same way.
-//  7. What a module says of itself is read from its archive, by package
-//     contents/subprocess, and stored under registry/contents/. Whatever cannot be
-//     read is a problem in that document, and keeps nothing from being published.
+//  7. What a version says of itself is read from the module's archive or from the
+//     provider's documentation, by package contents/subprocess, and stored under
+//     registry/contents/. Whatever cannot be read is a problem in that document, and
+//     keeps nothing from being published.
 //  8. The catalog gets the state that the log adds up to, and with it the
 //     version is listed. The directory, in which lists and searches look, gets the
 //     address's entry.

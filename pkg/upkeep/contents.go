@@ -37,17 +37,29 @@ func (v verification) module(ctx context.Context, m *registry.ModuleVersion, ste
 	return v.archive(ctx, step, m.Address.ArchiveKey(m.Version, m.Archive), m.Archive.Size, m.Archive.SHA256, compare)
 }
 
+// docs verifies the documentation of a provider version, likewise.
+func (v verification) docs(ctx context.Context, s *registry.ProviderVersion, step *Step) error {
+	if s.Docs == nil {
+		return nil
+	}
+	compare, err := v.findDocument(ctx, s, step)
+	if err != nil {
+		return err
+	}
+	return v.archive(ctx, step, s.Address.DocsKey(s.Version, *s.Docs), s.Docs.Size, s.Docs.SHA256, compare)
+}
+
 // findDocument looks for the document of a version, and notes it if there is none. It returns what
 // compares it with the archive, or nil if there is nothing to compare.
-func (v verification) findDocument(ctx context.Context, m *registry.ModuleVersion, step *Step) (compare func(io.ReaderAt) error, err error) {
+func (v verification) findDocument(ctx context.Context, s registry.State, step *Step) (compare func(io.ReaderAt) error, err error) {
 	var document []byte
 	if v.quickly || !v.contents.Reads() {
 		var lacks bool
-		if lacks, err = v.contents.Lacks(ctx, m); lacks {
+		if lacks, err = v.contents.Lacks(ctx, s); lacks {
 			err = registry.ErrNotFound
 		}
 	} else {
-		document, err = v.contents.Document(ctx, m)
+		document, err = v.contents.Document(ctx, s)
 	}
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
@@ -56,12 +68,12 @@ func (v verification) findDocument(ctx context.Context, m *registry.ModuleVersio
 	case err != nil || document == nil:
 		return nil, err
 	}
-	return func(archive io.ReaderAt) error { return v.compareDocument(ctx, m, archive, document, step) }, nil
+	return func(archive io.ReaderAt) error { return v.compareDocument(ctx, s, archive, document, step) }, nil
 }
 
 // compareDocument reads an archive again, and compares that with the document of it.
-func (v verification) compareDocument(ctx context.Context, m *registry.ModuleVersion, archive io.ReaderAt, document []byte, step *Step) error {
-	same, err := v.contents.Matches(ctx, m, archive, document)
+func (v verification) compareDocument(ctx context.Context, s registry.State, archive io.ReaderAt, document []byte, step *Step) error {
+	same, err := v.contents.Matches(ctx, s, archive, document)
 	if err == nil && !same {
 		step.addProblem("Its documentation is not what its archive says: delete the document with the sha256 of the archive under %s, and run larder reindex --contents.", registry.ContentsPrefix)
 	}

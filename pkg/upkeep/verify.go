@@ -180,10 +180,8 @@ func (v verification) provider(ctx context.Context, s *registry.ProviderVersion,
 			return err
 		}
 	}
-	if s.Docs != nil {
-		if err := v.archive(ctx, step, s.Address.DocsKey(s.Version, *s.Docs), s.Docs.Size, s.Docs.SHA256, nil); err != nil {
-			return err
-		}
+	if err := v.docs(ctx, s, step); err != nil {
+		return err
 	}
 	if s.Release == nil {
 		return nil

@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/directory"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -12,12 +14,16 @@ import (
 
 // Describe implements [directory.Contents].
 func (s *Store) Describe(ctx context.Context, state registry.State) (directory.Description, error) {
+	from, _ := sourceOf(state)
 	data, err := s.Document(ctx, state)
 	if errors.Is(err, registry.ErrNotFound) {
 		return directory.Description{}, nil
 	}
 	if err != nil {
 		return directory.Description{}, err
+	}
+	if from.isProviders() {
+		return s.describeProvider(ctx, from, data)
 	}
 	module, err := contents.DecodeModule(data)
 	if err != nil {
@@ -45,6 +51,39 @@ func describeModule(m contents.Module) (d directory.Description) {
 	}
 	d.Inputs, d.Outputs, d.Resources = sorted(d.Inputs), sorted(d.Outputs), sorted(d.Resources)
 	return d
+}
+
+// describeProvider describes a provider by its overview and the names of its other pages.
+func (s *Store) describeProvider(ctx context.Context, from source, document []byte) (d directory.Description, err error) {
+	provider, err := contents.DecodeProvider(document)
+	if err != nil {
+		return directory.Description{}, nil // as above
+	}
+	for _, page := range provider.Pages {
+		if page.Category != contents.Overview {
+			d.Resources = append(d.Resources, page.Slug)
+			continue
+		}
+		if d.Text = inline([]string{page.Description}); d.Text == "" {
+			if d.Text, err = s.beginning(ctx, from, page); err != nil {
+				return directory.Description{}, err
+			}
+		}
+	}
+	d.Resources = sorted(d.Resources)
+	return d, nil
+}
+
+// beginning is the first paragraph of a page, or "" if its text is not there.
+func (s *Store) beginning(ctx context.Context, from source, page contents.Page) (string, error) {
+	text, err := blob.ReadRange(ctx, s.config.Bucket, from.pages(), page.Offset, min(page.Length, maxParagraph+1))
+	if errors.Is(err, registry.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the overview: %w", err)
+	}
+	return firstParagraph(string(text)), nil
 }
 
 // sorted puts names in order, each once.

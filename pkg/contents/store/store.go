@@ -24,6 +24,10 @@ type Reader interface {
 	//
 	// Errors are those of ctx and of this machine, and never about what is in the archive.
 	Module(ctx context.Context, archive io.ReaderAt, size int64, format string) (contents.Module, error)
+
+	// Provider reads a zip of a provider's documentation of size bytes: the pages, and their
+	// texts one after the other. Errors are as for Module.
+	Provider(ctx context.Context, archive io.ReaderAt, size int64) (p contents.Provider, texts []byte, err error)
 }
 
 // Config is what a [Store] works with.
@@ -49,20 +53,35 @@ func (s *Store) Reads() bool { return s.config.Reader != nil }
 type source struct {
 	key    string // of the archive in the bucket
 	sha256 string
-	format string
-	size   int64 // in bytes
+	format string // of a module's archive; empty: it is documentation of a provider
+	size   int64  // in bytes
 }
 
+// isProviders says whether it is documentation of a provider, whose pages have texts of their own.
+func (s source) isProviders() bool { return s.format == "" }
+
 // document is the key of the document that is read from it.
-func (s source) document() string { return registry.ContentsKey(contents.Reader, s.sha256) }
+func (s source) document() string {
+	if s.isProviders() {
+		return registry.ContentsDocsKey(contents.Reader, s.sha256)
+	}
+	return registry.ContentsKey(contents.Reader, s.sha256)
+}
+
+// pages is the key of the texts that are read from it, if it is of a provider.
+func (s source) pages() string { return registry.ContentsPagesKey(contents.Reader, s.sha256) }
 
 // sourceOf returns the archive from which a version is documented, if it has one.
 func sourceOf(s registry.State) (source, bool) {
-	m, ok := s.(*registry.ModuleVersion)
-	if !ok || m.Archive.SHA256 == "" {
-		return source{}, false
+	switch s := s.(type) {
+	case *registry.ModuleVersion:
+		return source{s.Address.ArchiveKey(s.Version, s.Archive), s.Archive.SHA256, s.Archive.Format, s.Archive.Size}, s.Archive.SHA256 != ""
+	case *registry.ProviderVersion:
+		if s.Docs != nil {
+			return source{key: s.Address.DocsKey(s.Version, *s.Docs), sha256: s.Docs.SHA256, size: s.Docs.Size}, true
+		}
 	}
-	return source{m.Address.ArchiveKey(m.Version, m.Archive), m.Archive.SHA256, m.Archive.Format, m.Archive.Size}, true
+	return source{}, false
 }
 
 // Lacks says whether the archive of a version was not read yet by the present readers. A
@@ -91,22 +110,37 @@ func (s *Store) Keep(ctx context.Context, state registry.State, archive io.Reade
 	if !ok || !s.Reads() {
 		return nil
 	}
-	document, err := s.read(ctx, from, archive)
+	document, texts, err := s.read(ctx, from, archive)
 	if err != nil {
 		return fmt.Errorf("read the documentation of %s: %w", state.Subject(), err)
 	}
-	if err := s.config.Bucket.Put(ctx, from.document(), bytes.NewReader(document), int64(len(document))); err != nil {
+	// The texts come first: where there is a document, there are the pages that it names.
+	if from.isProviders() {
+		err = s.config.Bucket.Put(ctx, from.pages(), bytes.NewReader(texts), int64(len(texts)))
+	}
+	if err == nil {
+		err = s.config.Bucket.Put(ctx, from.document(), bytes.NewReader(document), int64(len(document)))
+	}
+	if err != nil {
 		return fmt.Errorf("store the documentation of %s: %w", state.Subject(), err)
 	}
 	return nil
 }
 
-func (s *Store) read(ctx context.Context, from source, archive io.ReaderAt) ([]byte, error) {
+// read reads an archive. Only a provider has texts beside its document.
+func (s *Store) read(ctx context.Context, from source, archive io.ReaderAt) (document, texts []byte, err error) {
+	if from.isProviders() {
+		provider, texts, err := s.config.Reader.Provider(ctx, archive, from.size)
+		if err != nil {
+			return nil, nil, err
+		}
+		return contents.EncodeProvider(provider), texts, nil
+	}
 	module, err := s.config.Reader.Module(ctx, archive, from.size, from.format)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return contents.EncodeModule(module), nil
+	return contents.EncodeModule(module), nil, nil
 }
 
 // Make is [Store.Keep] with the archive that lies in the bucket.
@@ -148,15 +182,26 @@ func (s *Store) Document(ctx context.Context, state registry.State) ([]byte, err
 	return data, nil
 }
 
-// Matches reads the archive of a version again, and says whether a document is what it says.
+// Matches reads the archive of a version again, and says whether a document is what it says, and
+// whether the texts beside it are.
 func (s *Store) Matches(ctx context.Context, state registry.State, archive io.ReaderAt, document []byte) (bool, error) {
 	from, ok := sourceOf(state)
 	if !ok || !s.Reads() {
 		return true, nil
 	}
-	again, err := s.read(ctx, from, archive)
+	again, texts, err := s.read(ctx, from, archive)
 	if err != nil {
 		return false, fmt.Errorf("read the documentation of %s: %w", state.Subject(), err)
 	}
-	return bytes.Equal(again, document), nil
+	if !bytes.Equal(again, document) || !from.isProviders() {
+		return bytes.Equal(again, document), nil
+	}
+	stored, _, err := blob.Read(ctx, s.config.Bucket, from.pages(), "", contents.MaxTexts)
+	if errors.Is(err, registry.ErrNotFound) || errors.As(err, new(*blob.TooLargeError)) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the pages of %s: %w", state.Subject(), err)
+	}
+	return bytes.Equal(stored, texts), nil
 }
