@@ -14,6 +14,7 @@ import (
 // type has some forty fields, which cost as much again to read.
 type event struct {
 	RawPath        string            `json:"rawPath"`
+	RawQueryString string            `json:"rawQueryString"`
 	Headers        map[string]string `json:"headers"`
 	RequestContext struct {
 		DomainName string `json:"domainName"`
@@ -27,7 +28,7 @@ type event struct {
 
 // narrow is the same of Lambda's own type.
 func narrow(whole events.APIGatewayV2HTTPRequest) event {
-	e := event{RawPath: whole.RawPath, Headers: whole.Headers}
+	e := event{RawPath: whole.RawPath, RawQueryString: whole.RawQueryString, Headers: whole.Headers}
 	e.RequestContext.DomainName = whole.RequestContext.DomainName
 	e.RequestContext.HTTP.Method = whole.RequestContext.HTTP.Method
 	e.RequestContext.HTTP.Path = whole.RequestContext.HTTP.Path
@@ -35,7 +36,8 @@ func narrow(whole events.APIGatewayV2HTTPRequest) event {
 	return e
 }
 
-// request is the request that a reader sees. The gateway has decoded the path.
+// request is the request that a reader sees. The gateway has decoded the path, and left the
+// query as the client sent it.
 func (e *event) request(ctx context.Context) *http.Request {
 	path := e.RawPath
 	if path == "" {
@@ -50,7 +52,7 @@ func (e *event) request(ctx context.Context) *http.Request {
 	}
 	r := &http.Request{
 		Method: method,
-		URL:    &url.URL{Scheme: "https", Host: e.RequestContext.DomainName, Path: path},
+		URL:    &url.URL{Scheme: "https", Host: e.RequestContext.DomainName, Path: path, RawQuery: escapeQuery(e.RawQueryString)},
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:     e.header(),
 		Body:       http.NoBody,

@@ -60,8 +60,8 @@ func collectLess(getenv func(string) string) {
 // Function is what Lambda calls for a request.
 type Function = func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
 
-// Adapt makes a Function of a handler that needs only a request's method, path, headers and
-// addresses. The handler does not see query, body and cookies.
+// Adapt makes a Function of a handler that needs only a request's method, path, query, headers
+// and addresses. The handler does not see body and cookies.
 func Adapt(h http.Handler) Function {
 	return func(ctx context.Context, whole events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		e := narrow(whole)
@@ -118,6 +118,9 @@ func escaped(event events.APIGatewayV2HTTPRequest) events.APIGatewayV2HTTPReques
 
 // escapeQuery escapes characters that a URL must not have in its query.
 func escapeQuery(raw string) string {
+	if !strings.ContainsFunc(raw, func(c rune) bool { return c <= ' ' || c == '#' || c >= 0x7f }) {
+		return raw // as nearly all are
+	}
 	var b strings.Builder
 	for i := range len(raw) {
 		if c := raw[i]; c <= ' ' || c == '#' || c >= 0x7f {

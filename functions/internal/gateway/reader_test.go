@@ -22,7 +22,7 @@ func adapted(h http.Handler) lambda.Handler {
 	adapter := httpadapter.NewV2(h)
 	return lambda.NewHandler(func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		event = escaped(event)
-		event.RawQueryString, event.Cookies = "", nil
+		event.Cookies = nil
 		event.Body, event.IsBase64Encoded = "", false
 		return adapter.ProxyWithContext(ctx, event)
 	})
@@ -30,11 +30,11 @@ func adapted(h http.Handler) lambda.Handler {
 
 // asked is what a handler sees of a request.
 type asked struct {
-	Method, Path, Escaped, Host, Remote, Proto string
-	Header                                     http.Header
-	Body                                       string
-	Length                                     int64
-	Value                                      any
+	Method, Path, Escaped, Query, Host, Remote, Proto string
+	Header                                            http.Header
+	Body                                              string
+	Length                                            int64
+	Value                                             any
 }
 
 type key struct{}
@@ -48,7 +48,7 @@ func ask(t *testing.T, of func(http.Handler) lambda.Handler, payload []byte, wri
 		if err != nil {
 			t.Error(err)
 		}
-		seen = asked{r.Method, r.URL.Path, r.URL.EscapedPath(), r.Host, r.RemoteAddr, r.Proto, r.Header, string(body), r.ContentLength, r.Context().Value(key{})}
+		seen = asked{r.Method, r.URL.Path, r.URL.EscapedPath(), r.URL.RawQuery, r.Host, r.RemoteAddr, r.Proto, r.Header, string(body), r.ContentLength, r.Context().Value(key{})}
 		write(w)
 	}))
 	text, err := serve.Invoke(context.WithValue(t.Context(), key{}, "value"), payload)
@@ -139,6 +139,7 @@ func TestReaderSeesNastyEvents(t *testing.T) {
 		},
 		func(e *events.APIGatewayV2HTTPRequest) { e.Headers["cookie"], e.Cookies = "a=b", []string{"c=d"} },
 		func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString, e.Body = "a=b", "body" },
+		func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "q=%zz&a b\x00#c?d=\xffé" },
 		func(e *events.APIGatewayV2HTTPRequest) { e.Body, e.IsBase64Encoded = "Ym9keQ==", true },
 		func(e *events.APIGatewayV2HTTPRequest) {
 			e.StageVariables = map[string]string{"a": "b"}
