@@ -48,7 +48,7 @@ const (
 )
 
 // startedFunctions are all functions, and first the one that does nothing.
-var startedFunctions = []string{empty, "discovery", "versions", "download", "fetch", "publish", "login"}
+var startedFunctions = []string{empty, "discovery", "versions", "download", "catalog", "fetch", "publish", "login"}
 
 // functionEnvironment is enough for every function to start.
 var functionEnvironment = []string{

@@ -135,7 +135,7 @@ func (w *world) functionEnv() []string {
 const echo = "echo"
 
 func (w *world) startLambdas(context.Context) error {
-	for _, name := range []string{"discovery", "versions", "download", echo} {
+	for _, name := range []string{"discovery", "versions", "download", "catalog", echo} {
 		f, err := lambdadoor.Start(filepath.Join(w.settings.functions, name, "bootstrap"), filepath.Join(w.folder, name+".log"), w.functionEnv())
 		if err != nil {
 			return err

@@ -174,7 +174,7 @@ func (d deployer) build(t testing.TB) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		for _, function := range []string{"discovery", "versions", "download", "publish", "login", "fetch"} {
+		for _, function := range []string{"discovery", "versions", "download", "catalog", "publish", "login", "fetch"} {
 			writeFile(t, filepath.Join(dir, function+".zip"), folder+" "+function)
 		}
 	}

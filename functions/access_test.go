@@ -1,6 +1,7 @@
 package functions_test
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -17,6 +18,8 @@ import (
 	"github.com/larder-registry/larder/internal/templatetest"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+	"github.com/larder-registry/larder/pkg/directory"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // question is a request to a route.
@@ -27,6 +30,10 @@ type question struct {
 	// readers are the scopes of [everyScope] with which it may be asked.
 	// Nil: it is for everybody, and nobody's token is looked at.
 	readers []string
+
+	// more is what the catalog is asked after the token and the first item, and again what it is
+	// asked when the token is known.
+	more, again string
 }
 
 // everyScope are the scopes of the tokens that every route is asked with, each
@@ -64,19 +71,46 @@ var decided = map[string][]question{
 		{path: "/v1/modules/acme/vpc/aws/1.0.0/download", status: 204, readers: modules},
 	},
 	"ANY /v1/modules/{namespace}/{name}/{system}/{version}": {
-		{path: "/v1/modules/acme/vpc/aws/1.0.0", status: 200, readers: modules},
+		{path: "/v1/modules/acme/vpc/aws/1.0.0", status: 200, readers: modules, more: ", Query", again: "GetItem, Query"},
 		{path: "/v1/modules/acme/missing/aws/1.0.0", status: 404, readers: modules},
+	},
+	"ANY /v1/modules/{namespace}/{name}/{system}": {
+		{path: "/v1/modules/acme/vpc/aws", status: 200, readers: modules, more: ", GetItem", again: "Query, GetItem"},
+		{path: "/v1/modules/acme/missing/aws", status: 404, readers: modules, again: "Query"},
+	},
+	"ANY /v1/modules/{namespace}/{name}/{system}/downloads/summary": {
+		{path: "/v1/modules/acme/vpc/aws/downloads/summary", status: 200, readers: modules, again: "Query"},
+		{path: "/v1/modules/acme/missing/aws/downloads/summary", status: 404, readers: modules, again: "Query"},
 	},
 	"ANY /v1/providers/{namespace}/{type}/versions": {
 		{path: "/v1/providers/acme/widget/versions", status: 200, readers: providers},
 	},
 	"ANY /v1/providers/{namespace}/{type}/{version}": {
-		{path: "/v1/providers/acme/widget/1.0.0", status: 200, readers: providers},
+		{path: "/v1/providers/acme/widget/1.0.0", status: 200, readers: providers, more: ", Query", again: "GetItem, Query"},
 		{path: "/v1/providers/acme/missing/1.0.0", status: 404, readers: providers},
+	},
+	"ANY /v1/providers/{namespace}/{type}": {
+		{path: "/v1/providers/acme/widget", status: 200, readers: providers, more: ", GetItem", again: "Query, GetItem"},
+		{path: "/v1/providers/acme/missing", status: 404, readers: providers, again: "Query"},
+	},
+	"ANY /v1/providers/{namespace}/{type}/{version}/docs": {
+		{path: "/v1/providers/acme/widget/1.0.0/docs", status: 200, readers: providers, more: ", Query", again: "GetItem, Query"},
+		{path: "/v1/providers/acme/missing/1.0.0/docs", status: 404, readers: providers},
+	},
+	"ANY /v1/providers/{namespace}/{type}/{version}/docs/{category}/{slug}": {
+		{path: "/v1/providers/acme/widget/1.0.0/docs/guides/missing", status: 404, readers: providers, more: ", Query", again: "GetItem, Query"},
+		{path: "/v1/providers/acme/missing/1.0.0/docs/guides/start", status: 404, readers: providers},
 	},
 	"ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}": {
 		{path: "/v1/providers/acme/widget/1.0.0/download/linux/amd64", status: 200, readers: providers},
 	},
+	// Lists are for everybody with a token, and have what its scopes allow: see TestListsByScope.
+	"ANY /v1/modules":                    {{path: "/v1/modules", status: 200, readers: everyScope}},
+	"ANY /v1/modules/search":             {{path: "/v1/modules/search?q=vpc", status: 200, readers: everyScope}},
+	"ANY /v1/modules/{namespace}":        {{path: "/v1/modules/acme", status: 200, readers: everyScope}},
+	"ANY /v1/modules/{namespace}/{name}": {{path: "/v1/modules/acme/vpc", status: 200, readers: everyScope}},
+	"ANY /v1/providers":                  {{path: "/v1/providers", status: 200, readers: everyScope}},
+	"ANY /v1/providers/{namespace}":      {{path: "/v1/providers/acme", status: 200, readers: everyScope}},
 	"ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json": {
 		{path: "/v1/mirror/registry.terraform.io/hashicorp/time/index.json", status: 200, readers: mirrored},
 		{path: "/v1/mirror/registry.example.com/acme/widget/index.json", status: 200, readers: providers}, // the registry's own
@@ -183,6 +217,7 @@ func (w *walk) tellOfLogin() {
 		{"discovery", "/.well-known/terraform.json", `"login.v1":{"client":"terraform-cli"`},
 		{"versions", "/v1/modules/acme/vpc/aws/versions", command},
 		{"download", "/v1/modules/acme/vpc/aws/1.0.0/download", command},
+		{"catalog", "/v1/modules/acme/vpc/aws/1.0.0", command},
 		{"fetch", "/v1/mirror/registry.terraform.io/hashicorp/time/index.json", command},
 	} {
 		if got := send(w.T, w.functions[c.function], http.MethodGet, c.path, nil, nil); !strings.Contains(got.Body, c.words) {
@@ -211,6 +246,9 @@ func (w *walk) start(function, table string, d *templatetest.Deployment) {
 		environment = append(environment, name+"="+value)
 	}
 	w.functions[function] = lambdatest.Start(w, bootstrap(w, function), environment)
+	if function == "catalog" {
+		documents(w.T, w.functions[function])
+	}
 }
 
 // walk asks one question as everybody.
@@ -239,6 +277,7 @@ func (w *walk) walk(function string, q question) {
 			if function == "versions" || strings.HasSuffix(q.path, "/index.json") {
 				again = "Query"
 			}
+			first, again = first+q.more, cmp.Or(q.again, again)
 		}
 		token, known := "Bearer "+w.token(scope, "", time.Time{}), "Bearer "+w.token(scope, access.DayOf(time.Now()), time.Time{})
 		w.expect(function, q, scope+", for the first time", token, status, first+note)
@@ -287,4 +326,46 @@ func (w *walk) token(scope string, used access.Day, expires time.Time) string {
 		w.Fatal(err)
 	}
 	return secret
+}
+
+// TestListsByScope holds what each token finds in each list: nothing but what its scopes allow.
+// Every list costs one request when the shards are known.
+func TestListsByScope(t *testing.T) {
+	w := &walk{T: t, dynamo: watchDynamo(t), functions: map[string]*lambdatest.Function{}}
+	table := dynamotest.Start(t).CreateTable(t)
+	fill(t, table)
+	index := newCatalog(t, table)
+	w.access = index.Access()
+	vpc, widget := registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}, registry.ProviderAddress{Namespace: "acme", Type: "widget"}
+	for _, a := range []registry.Address{vpc, widget} {
+		if err := directory.NewWriter(directory.WriterConfig{Index: index}).Refresh(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := templatetest.Load(filepath.Join(root, "template.yaml"), templatetest.Values{Region: "us-east-1", Parameters: map[string]string{"BucketName": "larder"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start("catalog", table, d)
+	send(t, w.functions["catalog"], http.MethodGet, "/v1/modules", nil, map[string]string{"authorization": "Bearer " + w.token("read *", "", time.Time{})}) // which reads the shards
+	for _, scope := range everyScope {
+		header := map[string]string{"authorization": "Bearer " + w.token(scope, access.DayOf(time.Now()), time.Time{})}
+		for path, readers := range map[string][]string{
+			"/v1/modules": modules, "/v1/modules/search?q=vpc": modules, "/v1/modules/acme": modules, "/v1/modules/acme/vpc": modules,
+			"/v1/providers": providers, "/v1/providers?q=widget": providers, "/v1/providers/acme": providers,
+		} {
+			allowed := slices.Contains(readers, scope)
+			for round := range 2 {
+				w.dynamo.take()
+				got := send(t, w.functions["catalog"], http.MethodGet, path, nil, header)
+				asked := w.dynamo.take()
+				if got.StatusCode != 200 || strings.Contains(got.Body, `"id":"acme/`) != allowed || strings.Contains(got.Body, `"total":1`) != allowed {
+					t.Errorf("%s: %s: %d %s", scope, path, got.StatusCode, got.Body)
+				}
+				if asked != "GetItem" && (asked != "BatchGetItem" || round > 0) { // the latter looks the token up, too
+					t.Errorf("%s: %s took %q", scope, path, asked)
+				}
+			}
+		}
+	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	functions     = []string{"discovery", "versions", "download", "fetch", "publish", "login"}
-	readFunctions = functions[:4]
+	functions     = []string{"discovery", "versions", "download", "catalog", "fetch", "publish", "login"}
+	readFunctions = functions[:5]
 )
 
 // maxSize is the largest that a function which reads may be, in bytes: some hundredths more
@@ -23,6 +23,7 @@ var maxSize = map[string]int{
 	"discovery": 7_200_000,
 	"versions":  7_500_000,
 	"download":  7_500_000,
+	"catalog":   7_500_000,
 	"fetch":     11_000_000,
 }
 
@@ -121,6 +122,7 @@ func TestDependencies(t *testing.T) {
 	for function, without := range map[string][]string{
 		"discovery": {sdk, "github.com/aws/smithy-go", outside},
 		"versions":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", openPGP, outside},
+		"catalog":   {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", openPGP, outside},
 		"download":  {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", outside},
 		"publish":   {outside},
 		"fetch":     {sdk + "/service/kms", sdk + "/service/sns"},

@@ -18,8 +18,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/larder-registry/larder/internal/dynamotest"
 	"github.com/larder-registry/larder/internal/lambdatest"
+	"github.com/larder-registry/larder/internal/s3test"
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/contents"
+	"github.com/larder-registry/larder/pkg/directory"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/registry/registrytest"
@@ -101,30 +104,46 @@ var answers = map[string]map[string]answer{
 		"mirror-port":           {404, `\"example.com:8443/acme/widget\" is not the address`},
 	},
 	"download": {
-		"module":                   {204, "https://larder-bucket.s3.us-east-1.amazonaws.com/registry/modules/acme/vpc/aws/1.0.0/" + hash + ".zip?X-Amz-Algorithm="},
-		"module-head":              {204, "&archive=zip&checksum=sha256:" + hash},
-		"module-missing":           {404, "module acme/vpc/aws has no version 9.9.9"},
-		"module-other-client":      {204, hash + ".zip?X-Amz-Algorithm="},
-		"module-details":           {200, `{"id":"acme/vpc/aws/1.0.0","namespace":"acme","name":"vpc","provider":"aws","version":"1.0.0","source":"` + source + `"}`},
+		"module":               {204, "https://larder-bucket.s3.us-east-1.amazonaws.com/registry/modules/acme/vpc/aws/1.0.0/" + hash + ".zip?X-Amz-Algorithm="},
+		"module-head":          {204, "&archive=zip&checksum=sha256:" + hash},
+		"module-missing":       {404, "module acme/vpc/aws has no version 9.9.9"},
+		"module-other-client":  {204, hash + ".zip?X-Amz-Algorithm="},
+		"provider":             {200, `"download_url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/providers/acme/widget/1.0.0/` + hash + "/terraform-provider-widget_1.0.0_linux_amd64.zip?X-Amz-Algorithm="},
+		"provider-head":        {200, ""},
+		"provider-missing":     {404, "provider acme/widget has no version 1.0.0 for plan9_mips"},
+		"build-metadata":       {200, "terraform-provider-widget_1.1.0%2Bbuild.5_linux_amd64.zip?X-Amz-Algorithm="},
+		"build-metadata-space": {404, `provider acme/widget has no version \"1.1.0 build.5\"`},
+		"percent":              {404, `provider acme/widget has no version \"1.0.0%\"`},
+		"encoded-dots":         {404, `provider acme/widget has no version \"%2e%2e\"`},
+		"leading-v":            {204, "/registry/modules/acme/vpc/aws/1.0.0/"},
+		"mirror":               {200, `{"archives":{"linux_amd64":{"url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/mirror/registry.terraform.io/hashicorp/time/0.14.2/` + hash + "/terraform-provider-time_0.14.2_linux_amd64.zip?X-Amz-Algorithm="},
+		"mirror-head":          {200, ""},
+		"mirror-own":           {200, `"hashes":["h1:own=","zh:` + hash + `"]`},
+		"mirror-unicode":       {404, "there is no version 1.0.0 of xn--bcher-kva.example/acme/widget"},
+		"mirror-missing":       {404, "there is no version 9.9.9 of registry.terraform.io/hashicorp/time"},
+		"mirror-stray":         {404, `there is no version \"latest.json\" of registry.terraform.io/hashicorp/time`},
+	},
+	"catalog": {
+		"module-details":           {200, `{"id":"acme/vpc/aws/1.0.0","owner":"acme","namespace":"acme","name":"vpc","version":"1.0.0","provider":"aws","description":"","source":"` + source + `","tag":"","downloads":0,"verified":false,"root":{"path":"","name":"","readme":"# VPC"`},
 		"module-details-head":      {200, ""},
 		"module-details-missing":   {404, "module acme/vpc/aws has no version 9.9.9"},
-		"provider-details":         {200, `{"id":"acme/widget/1.0.0","namespace":"acme","name":"widget","version":"1.0.0","source":"` + source + `"}`},
+		"module-newest":            {200, `{"id":"acme/vpc/aws/1.0.0"`},
+		"module-newest-missing":    {404, "there is no module acme/missing/aws"},
+		"module-downloads":         {200, `{"data":{"type":"module-downloads-summary","id":"acme/vpc/aws","attributes":{"week":0,"month":0,"year":0,"total":0}}}`},
+		"provider-details":         {200, `{"id":"acme/widget/1.0.0","owner":"acme","namespace":"acme","name":"widget","version":"1.0.0","description":"","source":"` + source + `"`},
 		"provider-details-head":    {200, ""},
 		"provider-details-missing": {404, "provider acme/widget has no version 9.9.9"},
-		"provider":                 {200, `"download_url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/providers/acme/widget/1.0.0/` + hash + "/terraform-provider-widget_1.0.0_linux_amd64.zip?X-Amz-Algorithm="},
-		"provider-head":            {200, ""},
-		"provider-missing":         {404, "provider acme/widget has no version 1.0.0 for plan9_mips"},
-		"build-metadata":           {200, "terraform-provider-widget_1.1.0%2Bbuild.5_linux_amd64.zip?X-Amz-Algorithm="},
-		"build-metadata-space":     {404, `provider acme/widget has no version \"1.1.0 build.5\"`},
-		"percent":                  {404, `provider acme/widget has no version \"1.0.0%\"`},
-		"encoded-dots":             {404, `provider acme/widget has no version \"%2e%2e\"`},
-		"leading-v":                {204, "/registry/modules/acme/vpc/aws/1.0.0/"},
-		"mirror":                   {200, `{"archives":{"linux_amd64":{"url":"https://larder-bucket.s3.us-east-1.amazonaws.com/registry/mirror/registry.terraform.io/hashicorp/time/0.14.2/` + hash + "/terraform-provider-time_0.14.2_linux_amd64.zip?X-Amz-Algorithm="},
-		"mirror-head":              {200, ""},
-		"mirror-own":               {200, `"hashes":["h1:own=","zh:` + hash + `"]`},
-		"mirror-unicode":           {404, "there is no version 1.0.0 of xn--bcher-kva.example/acme/widget"},
-		"mirror-missing":           {404, "there is no version 9.9.9 of registry.terraform.io/hashicorp/time"},
-		"mirror-stray":             {404, `there is no version \"latest.json\" of registry.terraform.io/hashicorp/time`},
+		"provider-newest":          {200, `{"id":"acme/widget/1.1.0+build.5"`},
+		"provider-newest-missing":  {404, "there is no provider acme/missing"},
+		"provider-docs":            {200, `{"id":"acme/widget/1.0.0","docs":[],"larder":{"documented":false,"problems":["No documentation was published with this version.`},
+		"provider-page-missing":    {404, "provider acme/widget has no version 1.0.0 with a page guides/start"},
+		"search":                   {200, `"modules":[{"id":"acme/vpc/aws/1.0.0","owner":"acme",`},
+		"search-without-words":     {400, "q is missing"},
+		"search-zero-byte":         {400, "q must be text in UTF-8"},
+		"list":                     {200, `{"meta":{"limit":1,"current_offset":0},"modules":[{"id":"acme/vpc/aws/1.0.0"`},
+		"list-limit":               {400, "limit must be a number from 1 to 100"},
+		"list-providers":           {200, `"providers":[{"id":"acme/widget/1.1.0+build.5"`},
+		"post":                     {405, "GET and HEAD alone"},
 	},
 	"fetch": {
 		"index":           {200, `{"versions":{"0.14.2":{}}}`},
@@ -174,6 +193,19 @@ func fill(t *testing.T, table string) {
 	}
 }
 
+// documents gives a function a bucket with the document of what fill has published.
+func documents(t *testing.T, f *lambdatest.Function) {
+	t.Helper()
+	bucket := s3test.Start(t)
+	document, err := json.Marshal(contents.Module{Root: contents.Part{Readme: "# VPC"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket.Upload(t, registry.ContentsKey(contents.Reader, hash), document, nil)
+	f.Setenv("LARDER_BUCKET", bucket.Bucket)
+	f.Setenv("AWS_ENDPOINT_URL_S3", bucket.Endpoint)
+}
+
 // ask replays a golden event of the gateway.
 func ask(t *testing.T, f *lambdatest.Function, name string) events.APIGatewayV2HTTPResponse {
 	t.Helper()
@@ -211,6 +243,16 @@ func TestRequests(t *testing.T) {
 	fill(t, table)
 	for function, want := range answers {
 		f := reader(t, function, table, "LARDER_AUTH=open", "LARDER_HOSTNAME=registry.example.com")
+		if function == "catalog" {
+			documents(t, f)
+			writer := directory.NewWriter(directory.WriterConfig{Index: newCatalog(t, table)})
+			if err := writer.Refresh(t.Context(), registry.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := writer.Refresh(t.Context(), registry.ProviderAddress{Namespace: "acme", Type: "widget"}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for name, want := range want {
 			got := ask(t, f, function+"/"+name)
 			if got.StatusCode != want.status || !strings.Contains(got.Body+got.Headers["X-Terraform-Get"]+got.Headers["Location"], want.words) {
@@ -238,7 +280,8 @@ func TestRequestsAreClosed(t *testing.T) {
 	fill(t, table)
 	for function, names := range map[string][]string{
 		"discovery": {"get"}, "versions": {"module", "module-missing", "module-newest", "provider", "mirror", "mirror-own", "mirror-missing"},
-		"download": {"module", "module-missing", "module-details", "provider", "provider-details", "mirror", "mirror-own", "mirror-missing"},
+		"download": {"module", "module-missing", "provider", "mirror", "mirror-own", "mirror-missing"},
+		"catalog":  {"module-details", "module-details-missing", "module-newest", "module-downloads", "provider-details", "provider-newest", "provider-docs", "provider-page-missing", "search", "list", "list-providers"},
 		"fetch":    {"index", "index-own", "index-missing", "version", "version-own", "version-missing"},
 	} {
 		f := reader(t, function, table)

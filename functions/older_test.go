@@ -34,8 +34,8 @@ const (
 // older is a deployment whose bucket and table are, or will be, those of an older version.
 type older struct {
 	*world
-	versions, download, login *lambdatest.Function
-	secrets                   oldertest.Secrets
+	versions, download, catalog, login *lambdatest.Function
+	secrets                            oldertest.Secrets
 }
 
 func startOlder(t *testing.T, folder oldertest.Folder, bucket *s3test.Server) *older {
@@ -45,7 +45,7 @@ func startOlder(t *testing.T, folder oldertest.Folder, bucket *s3test.Server) *o
 	w.publish.Setenv("LARDER_HOSTNAME", oldertest.Hostname)
 	env := []string{"LARDER_HOSTNAME=" + oldertest.Hostname, "AWS_ENDPOINT_URL_S3=" + bucket.Endpoint}
 	o := &older{world: w, login: loginFunction(t, startProvider(t), w.table)}
-	o.versions, o.download = olderReader(t, "versions", w, env), olderReader(t, "download", w, env)
+	o.versions, o.download, o.catalog = olderReader(t, "versions", w, env), olderReader(t, "download", w, env), olderReader(t, "catalog", w, env)
 	return o
 }
 
@@ -92,6 +92,9 @@ func (o *older) routed(path string) *lambdatest.Function {
 	last := parts[len(parts)-1]
 	if last == "versions" || last == "index.json" || last == "download" && parts[2] == "modules" && len(parts) == 7 {
 		return o.versions
+	}
+	if parts[2] == "modules" && len(parts) == 7 || parts[2] == "providers" && len(parts) == 6 {
+		return o.catalog
 	}
 	return o.download
 }

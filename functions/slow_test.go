@@ -19,7 +19,7 @@ import (
 // Lambda would end them.
 func TestSlowTable(t *testing.T) {
 	const timeout = 5 * time.Second
-	for function, event := range map[string]string{"versions": "versions/module", "download": "download/provider"} {
+	for function, event := range map[string]string{"versions": "versions/module", "download": "download/provider", "catalog": "catalog/module-details"} {
 		t.Run(function, func(t *testing.T) {
 			t.Parallel()
 			var requests atomic.Int32

@@ -120,6 +120,7 @@ func TestStartFails(t *testing.T) {
 	for function, missing := range map[string][]string{
 		"versions": {"LARDER_TABLE"},
 		"download": {"LARDER_TABLE", "LARDER_BUCKET"},
+		"catalog":  {"LARDER_TABLE", "LARDER_BUCKET"},
 		"publish":  {"LARDER_TABLE", "LARDER_BUCKET", "LARDER_KMS_KEY", "LARDER_QUEUE_URL", "LARDER_TOPIC_ARN"},
 		"fetch":    {"LARDER_TABLE", "LARDER_BUCKET", "LARDER_FETCH_QUEUE_URL", "LARDER_MIRROR_UPSTREAMS", "LARDER_MIRROR_PLATFORMS"},
 		"login":    {"LARDER_TABLE", "LARDER_HOST"},

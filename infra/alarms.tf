@@ -131,7 +131,7 @@ resource "aws_cloudwatch_dashboard" "registry" {
         properties = {
           title = "Errors", region = local.region, stat = "Sum", period = 300
           metrics = [
-            for name in concat(["discovery", "versions", "download", "publish", "login"], local.has_upstreams ? ["fetch"] : []) :
+            for name in concat(["discovery", "versions", "download", "catalog", "publish", "login"], local.has_upstreams ? ["fetch"] : []) :
             ["AWS/Lambda", "Errors", "FunctionName", aws_lambda_function.this[name].function_name]
           ]
         }

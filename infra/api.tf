@@ -1,16 +1,27 @@
 locals {
   # ANY, because a GET route does not take HEAD. The functions answer 405 in the registry's own words.
   routes = {
-    "ANY /.well-known/terraform.json"                                     = "discovery"
-    "ANY /v1/modules/{namespace}/{name}/{system}/versions"                = "versions"
-    "ANY /v1/modules/{namespace}/{name}/{system}/download"                = "versions" # leads to the newest
-    "ANY /v1/providers/{namespace}/{type}/versions"                       = "versions"
-    "ANY /v1/modules/{namespace}/{name}/{system}/{version}"               = "download"
-    "ANY /v1/modules/{namespace}/{name}/{system}/{version}/download"      = "download"
-    "ANY /v1/providers/{namespace}/{type}/{version}"                      = "download"
-    "ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}" = "download"
-    "ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json"             = "mirror-index"
-    "ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}"             = "mirror-document" # {version}.json
+    "ANY /.well-known/terraform.json"                                       = "discovery"
+    "ANY /v1/modules/{namespace}/{name}/{system}/versions"                  = "versions"
+    "ANY /v1/modules/{namespace}/{name}/{system}/download"                  = "versions" # leads to the newest
+    "ANY /v1/providers/{namespace}/{type}/versions"                         = "versions"
+    "ANY /v1/modules/{namespace}/{name}/{system}/{version}"                 = "catalog"
+    "ANY /v1/modules/{namespace}/{name}/{system}/{version}/download"        = "download"
+    "ANY /v1/providers/{namespace}/{type}/{version}"                        = "catalog"
+    "ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}"   = "download"
+    "ANY /v1/modules"                                                       = "catalog"
+    "ANY /v1/modules/search"                                                = "catalog"
+    "ANY /v1/modules/{namespace}"                                           = "catalog"
+    "ANY /v1/modules/{namespace}/{name}"                                    = "catalog"
+    "ANY /v1/modules/{namespace}/{name}/{system}"                           = "catalog"
+    "ANY /v1/modules/{namespace}/{name}/{system}/downloads/summary"         = "catalog"
+    "ANY /v1/providers"                                                     = "catalog"
+    "ANY /v1/providers/{namespace}"                                         = "catalog"
+    "ANY /v1/providers/{namespace}/{type}"                                  = "catalog"
+    "ANY /v1/providers/{namespace}/{type}/{version}/docs"                   = "catalog"
+    "ANY /v1/providers/{namespace}/{type}/{version}/docs/{category}/{slug}" = "catalog"
+    "ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json"               = "mirror-index"
+    "ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}"               = "mirror-document" # {version}.json
 
     # Without login_issuer the function says that there is nothing at the routes of login.
     "ANY /v1/token"          = "login"
@@ -28,6 +39,7 @@ locals {
     discovery       = "discovery"
     versions        = "versions"
     download        = "download"
+    catalog         = "catalog"
     login           = "login"
     mirror-index    = local.has_upstreams ? "fetch" : "versions"
     mirror-document = local.has_upstreams ? "fetch" : "download"

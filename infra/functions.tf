@@ -26,7 +26,7 @@ locals {
       }
     }
     download = {
-      description = "Tells of one version of a module or a provider, and where to download it"
+      description = "Says where to download a version of a module or a provider"
       memory      = 512 # as for versions
       timeout     = 10
       storage     = 512
@@ -37,6 +37,19 @@ locals {
         LARDER_AUTH         = var.read_access
         LARDER_LOGIN_ISSUER = var.login_issuer
         LARDER_URL_LIFETIME = var.url_lifetime
+      }
+    }
+    catalog = {
+      description = "Lists, searches and describes what there is"
+      memory      = 512 # as for versions
+      timeout     = 10
+      storage     = 512
+      environment = {
+        LARDER_TABLE        = aws_dynamodb_table.catalog.name
+        LARDER_BUCKET       = aws_s3_bucket.registry.bucket
+        LARDER_HOSTNAME     = local.host
+        LARDER_AUTH         = var.read_access
+        LARDER_LOGIN_ISSUER = var.login_issuer
       }
     }
     publish = {

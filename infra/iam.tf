@@ -62,6 +62,34 @@ locals {
       },
     ]
 
+    catalog = [
+      {
+        Sid    = "ReadCatalog" # modules and providers of this registry, and the directory
+        Effect = "Allow"
+        Action = [
+          "dynamodb:GetItem",
+          "dynamodb:Query",
+        ]
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["D#*", "M#*", "P#*"] } }
+      },
+      {
+        Sid       = "ReadWithToken" # as for versions
+        Effect    = "Allow"
+        Action    = "dynamodb:BatchGetItem"
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["A", "D#*", "M#*", "P#*"] } }
+      },
+      local.note_use,
+      # What was read from archives, and no archive. Without ListBucket, S3 answers 403 for what is not there.
+      {
+        Sid      = "ReadDocuments"
+        Effect   = "Allow"
+        Action   = "s3:GetObject"
+        Resource = "${local.bucket_arn}/registry/contents/*"
+      },
+    ]
+
     fetch = [
       {
         Sid    = "ReadCatalog" # providers alone

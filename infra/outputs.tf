@@ -19,7 +19,7 @@ output "api_id" {
 }
 
 output "function_arns" {
-  description = "The functions, by their names: discovery, versions, download, publish, login, and fetch where the mirror fetches"
+  description = "The functions, by their names: discovery, versions, download, catalog, publish, login, and fetch where the mirror fetches"
   value       = { for name, function in aws_lambda_function.this : name => function.arn }
 }
 

@@ -131,14 +131,14 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 }
 
 // bucketEndpoint returns the endpoint of S3 for an instance of a function. Publish sends it
-// requests; versions and download only give it to users, and a request of theirs must be seen;
-// fetch does both.
+// requests, and so does catalog; versions and download only give it to users, and a request of
+// theirs must be seen; fetch does both.
 func (s *Stack) bucketEndpoint(t testing.TB, f *function, made *calls) string {
 	t.Helper()
 	asked := s.record(f.name, made, func(r *http.Request) ([]Call, error) { return s3Calls(r, nil) }, s.strict(s.owned))
 	users := s.serveUsers()
 	switch f.name {
-	case publisher:
+	case publisher, "catalog":
 		server := httptest.NewServer(asked)
 		t.Cleanup(server.Close)
 		return server.URL

@@ -3,6 +3,7 @@ package oldertest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"reflect"
 	"regexp"
 	"strings"
@@ -91,13 +92,35 @@ func (f Folder) CheckAnswers(t *testing.T, d Door, whose ...string) {
 		if want.Header == nil {
 			want.Header = map[string]string{}
 		}
-		if got := d.Answer(want.Question); !reflect.DeepEqual(got, want) {
+		got := d.Answer(want.Question)
+		if details(want.Body) && stillSays(want.Body, got.Body) {
+			got.Body = want.Body
+		}
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v: the answer is\n%+v\nand was\n%+v", want.Question, got, want)
 		}
 	}
 	if asked == 0 {
 		t.Error("no question was asked")
 	}
+}
+
+// details says whether an answer describes a version. Later releases say more of it, and must
+// still say all that was said then.
+func details(body string) bool { return strings.HasPrefix(body, `{"id":`) }
+
+// stillSays says whether every field of a JSON document has the same value in a later one.
+func stillSays(then, now string) bool {
+	var before, after map[string]any
+	if json.Unmarshal([]byte(then), &before) != nil || json.Unmarshal([]byte(now), &after) != nil {
+		return false
+	}
+	for field, value := range before {
+		if !reflect.DeepEqual(after[field], value) {
+			return false
+		}
+	}
+	return true
 }
 
 // answer is what a question was answered then.

@@ -322,6 +322,7 @@ func TestEnvironment(t *testing.T) {
 			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": apiHost, "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": "",
 			"LARDER_URL_LIFETIME": "15m",
 		},
+		"catalog": {"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": apiHost, "LARDER_AUTH": "required", "LARDER_LOGIN_ISSUER": ""},
 		"publish": {
 			"LARDER_TABLE": "acme-registry", "LARDER_BUCKET": "acme-registry", "LARDER_HOSTNAME": apiHost,
 			"LARDER_KMS_KEY":   "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000",
@@ -361,17 +362,28 @@ func TestRoutes(t *testing.T) {
 		"ANY /v1/modules/{namespace}/{name}/{system}/versions":                "versions",
 		"ANY /v1/modules/{namespace}/{name}/{system}/download":                "versions",
 		"ANY /v1/providers/{namespace}/{type}/versions":                       "versions",
-		"ANY /v1/modules/{namespace}/{name}/{system}/{version}":               "download",
+		"ANY /v1/modules/{namespace}/{name}/{system}/{version}":               "catalog",
 		"ANY /v1/modules/{namespace}/{name}/{system}/{version}/download":      "download",
-		"ANY /v1/providers/{namespace}/{type}/{version}":                      "download",
+		"ANY /v1/providers/{namespace}/{type}/{version}":                      "catalog",
 		"ANY /v1/providers/{namespace}/{type}/{version}/download/{os}/{arch}": "download",
 		"ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json":             "versions",
 		"ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}":             "download",
-		"ANY /v1/token":          "login",
-		"ANY /v1/login":          "login",
-		"ANY /v1/login/callback": "login",
-		"ANY /v1/login/consent":  "login",
-		"$default":               "discovery",
+		"ANY /v1/modules":                                                       "catalog",
+		"ANY /v1/modules/search":                                                "catalog",
+		"ANY /v1/modules/{namespace}":                                           "catalog",
+		"ANY /v1/modules/{namespace}/{name}":                                    "catalog",
+		"ANY /v1/modules/{namespace}/{name}/{system}":                           "catalog",
+		"ANY /v1/modules/{namespace}/{name}/{system}/downloads/summary":         "catalog",
+		"ANY /v1/providers":                                                     "catalog",
+		"ANY /v1/providers/{namespace}":                                         "catalog",
+		"ANY /v1/providers/{namespace}/{type}":                                  "catalog",
+		"ANY /v1/providers/{namespace}/{type}/{version}/docs":                   "catalog",
+		"ANY /v1/providers/{namespace}/{type}/{version}/docs/{category}/{slug}": "catalog",
+		"ANY /v1/token":                                                         "login",
+		"ANY /v1/login":                                                         "login",
+		"ANY /v1/login/callback":                                                "login",
+		"ANY /v1/login/consent":                                                 "login",
+		"$default":                                                              "discovery",
 	}
 	checkRoutes(t, "the least", want)
 	for route := range want {
@@ -641,7 +653,7 @@ func TestWhatIsRequired(t *testing.T) {
 				t.Errorf("the queue is %+v", q)
 			}
 		}
-		if len(d.LogGroups) != 7 {
+		if len(d.LogGroups) != 8 {
 			t.Errorf("the log groups are %v", d.LogGroups)
 		}
 		for name, group := range d.LogGroups {

@@ -3,6 +3,7 @@ package browse
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -74,3 +75,9 @@ func decodeListing(found catalog.Snapshot[*registry.Listing], into *registry.Lis
 	}
 	return nil
 }
+
+// Published is when the version was published, or zero if that is not known.
+func (m Module) Published() time.Time { return m.State.Published }
+
+// Description is what the version says of itself in a sentence or two; "" if it says nothing.
+func (m Module) Description() string { return "" }

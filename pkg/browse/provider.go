@@ -3,6 +3,7 @@ package browse
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/catalog"
@@ -80,6 +81,22 @@ func (f FoundProvider) Load(ctx context.Context) (Provider, error) {
 		p.Contents.Problems = []string{notRead}
 	}
 	return p, nil
+}
+
+// Documented says whether documentation was published with the version. It may not be read yet.
+func (p Provider) Documented() bool { return docsSHA256(p.State) != "" }
+
+// Published is when the version was published, or zero if that is not known.
+func (p Provider) Published() time.Time { return p.State.Published }
+
+// Description is what the overview says of itself; "" if there is none.
+func (p Provider) Description() string {
+	for _, page := range p.Contents.Pages {
+		if page.Category == contents.Overview {
+			return page.Description
+		}
+	}
+	return ""
 }
 
 // docsSHA256 is the hash of the archive with a version's documentation, or "" if it has none.

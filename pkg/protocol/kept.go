@@ -6,6 +6,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/sizedlru"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -81,6 +82,8 @@ func (r Request) detached() Request {
 		Module:   registry.ModuleAddress{Namespace: strings.Clone(m.Namespace), Name: strings.Clone(m.Name), System: strings.Clone(m.System)},
 		Provider: registry.ProviderAddress{Hostname: strings.Clone(p.Hostname), Namespace: strings.Clone(p.Namespace), Type: strings.Clone(p.Type)},
 		Version:  v,
+		Category: contents.Category(strings.Clone(string(r.Category))),
+		Slug:     strings.Clone(r.Slug),
 		Platform: registry.Platform{OS: strings.Clone(r.Platform.OS), Arch: strings.Clone(r.Platform.Arch)},
 	}
 }
@@ -89,5 +92,5 @@ func (r Request) detached() Request {
 func (r Request) size() int {
 	return len(r.Module.Namespace) + len(r.Module.Name) + len(r.Module.System) +
 		len(r.Provider.Hostname) + len(r.Provider.Namespace) + len(r.Provider.Type) +
-		len(r.Version.String()) + len(r.Platform.OS) + len(r.Platform.Arch)
+		len(r.Version.String()) + len(r.Category) + len(r.Slug) + len(r.Platform.OS) + len(r.Platform.Arch)
 }

@@ -1,11 +1,14 @@
 // Package protocol answers the clients of a registry over HTTP: service
 // discovery, the module registry protocol, the provider registry protocol and
-// the provider network mirror protocol; and where the login protocol has its
+// the provider network mirror protocol; the public registry's API, by which editors and other
+// tools list, search and read; and where the login protocol has its
 // endpoints, which are answered by another handler.
 //
 // [Parse] first reads the method and the path of a request, so that a path that cannot
 // be an address never reaches a catalog. Any other request is one question to a
-// [catalog.Reader], for its caller, and so one read of the catalog. An answer is made once
+// [catalog.Reader], for its caller, and so one read of the catalog. Lists, searches and details
+// are questions to a [browse.Browser]: one read for the former, two for the latter, and perhaps
+// one of the bucket for the documentation. An answer is made once
 // for the bytes that were read, and kept. Presigned URLs of archives are made each time: the
 // archives' bytes never pass through here.
 //
@@ -22,6 +25,7 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/browse"
 	"github.com/larder-registry/larder/pkg/catalog"
 )
 
@@ -41,6 +45,9 @@ type Config struct {
 
 	// Presigner is needed by the routes of downloads.
 	Presigner Presigner
+
+	// Browser is needed by the routes of lists, searches and details.
+	Browser *browse.Browser
 
 	// Hostname is the registry's own, in lower case and in punycode, as the clients
 	// send it. Under it the mirror has the registry's own providers. Empty: the
@@ -128,18 +135,34 @@ func (h *handler) answer(r *http.Request, request Request) (response, error) {
 		return h.moduleDownload(r.Context(), caller, request, usesGoGetter(r.Header))
 	case ModuleNewest:
 		return h.moduleNewest(r.Context(), caller, request)
-	case ModuleDetails:
-		return h.moduleDetails(r.Context(), caller, request)
 	case ProviderVersions:
 		return h.providerVersions(r.Context(), caller, request)
-	case ProviderDetails:
-		return h.providerDetails(r.Context(), caller, request)
 	case ProviderDownload:
 		return h.providerDownload(r.Context(), caller, request)
 	case MirrorVersions:
 		return h.mirrorVersions(r.Context(), caller, request)
 	case MirrorVersion:
 		return h.mirrorVersion(r.Context(), caller, request)
+	default:
+		return h.browse(r, caller, request)
+	}
+}
+
+// browse answers the routes of the public registry's API.
+func (h *handler) browse(r *http.Request, caller access.Caller, request Request) (response, error) {
+	switch request.Route {
+	case ModuleList, ModuleSearch, ModulesOfNamespace, ModuleSystems, ProviderList, ProvidersOfNamespace:
+		return h.list(r.Context(), caller, request, r.URL.RawQuery)
+	case ModuleDetails:
+		return h.moduleDetails(r.Context(), caller, request)
+	case ModuleDownloads:
+		return h.moduleDownloads(r.Context(), caller, request)
+	case ProviderDetails:
+		return h.providerDetails(r.Context(), caller, request)
+	case ProviderPages:
+		return h.providerPages(r.Context(), caller, request)
+	case ProviderPage:
+		return h.providerPage(r.Context(), caller, request)
 	default:
 		return response{}, fmt.Errorf("route %d has no answer", request.Route)
 	}
@@ -167,8 +190,10 @@ func (h *handler) has(route Route) bool {
 		return h.SignIn != nil && h.Login
 	case ModuleDownload, ProviderDownload, MirrorVersion:
 		return h.Reader != nil && h.Presigner != nil
-	default:
+	case ModuleVersions, ModuleNewest, ProviderVersions, MirrorVersions:
 		return h.Reader != nil
+	default:
+		return h.Reader != nil && h.Browser != nil
 	}
 }
 

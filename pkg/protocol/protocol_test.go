@@ -23,8 +23,11 @@ import (
 	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
+	"github.com/larder-registry/larder/pkg/browse"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/catalogtest"
+	"github.com/larder-registry/larder/pkg/contents"
+	"github.com/larder-registry/larder/pkg/directory"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
@@ -63,14 +66,21 @@ func (m *memory) Listing(_ context.Context, a registry.Address, _ *access.Lookup
 
 func (m *memory) State(_ context.Context, version registry.Subject, _ *access.Lookup) (s catalog.Snapshot[registry.State], err error) {
 	asked := version.LogPrefix()
-	module, provider := asked == m.module.Subject().LogPrefix(), asked == m.provider.Subject().LogPrefix()
-	if err := m.answer(module || provider); err != nil {
+	module, provider := m.module, m.provider
+	if newest, ok := m.moduleVersions.Shown(); ok && newest.Version == version.Version && asked != module.Subject().LogPrefix() {
+		module.Version = newest.Version // which every listing that a test makes up has, too
+	}
+	if newest, ok := m.providerVersions.Shown(); ok && newest.Version == version.Version && asked != provider.Subject().LogPrefix() {
+		provider.Version = newest.Version
+	}
+	isModule, isProvider := asked == module.Subject().LogPrefix(), asked == provider.Subject().LogPrefix()
+	if err := m.answer(isModule || isProvider); err != nil {
 		return s, err
 	}
-	if module {
-		return snapshotOf[registry.State](m, m.module)
+	if isModule {
+		return snapshotOf[registry.State](m, module)
 	}
-	return snapshotOf[registry.State](m, m.provider)
+	return snapshotOf[registry.State](m, provider)
 }
 
 func snapshotOf[T any](m *memory, value any) (catalog.Snapshot[T], error) {
@@ -110,6 +120,20 @@ var everyRoute = []string{
 	"/v1/modules/acme/vpc/aws/download",
 	"/v1/modules/acme/vpc/aws/1.2.0+build.5",
 	"/v1/providers/acme/widget/1.0.0",
+	"/v1/modules/acme/vpc/aws",
+	"/v1/modules/acme/vpc/aws/downloads/summary",
+	"/v1/providers/acme/widget",
+	"/v1/providers/acme/widget/1.0.0/docs",
+}
+
+// everyList has one path of each list. What may not be read is not in it, and is no error.
+var everyList = []string{
+	"/v1/modules",
+	"/v1/modules/search?q=vpc",
+	"/v1/modules/acme",
+	"/v1/modules/acme/vpc",
+	"/v1/providers",
+	"/v1/providers/acme",
 }
 
 // forEverybody has the paths of everyRoute that need no token, no catalog and no bucket.
@@ -118,6 +142,79 @@ var forEverybody = []string{discoveryPath}
 // withToken has the other paths of everyRoute.
 func withToken() []string {
 	return slices.DeleteFunc(slices.Clone(everyRoute), func(path string) bool { return slices.Contains(forEverybody, path) })
+}
+
+// described is the document of every module version.
+var described = contents.Module{
+	Root: contents.Part{
+		Readme: "# VPC",
+		Inputs: []contents.Input{
+			{Name: "cidr", Type: "string", Description: "of the network", Required: true, Sensitive: true, NotNullable: true, Validations: []contents.Validation{{Condition: `var.cidr != ""`, Message: "say which"}}},
+			{Name: "zones", Type: "list(string)", Default: `["a","b"]`},
+		},
+		Outputs: []contents.Output{{Name: "id", Description: "of the VPC", Deprecated: "use arn"}, {Name: "arn"}},
+		Resources: []contents.Resource{
+			{Mode: contents.Managed, Type: "aws_vpc", Name: "this"}, {Mode: contents.Data, Type: "aws_region", Name: "here"},
+			{Mode: contents.Ephemeral, Type: "random_password", Name: "secret"}, {Mode: contents.Action, Type: "aws_lambda_invoke", Name: "warm"},
+		},
+		Calls:     []contents.Call{{Name: "tags", Source: "acme/tags/null", Version: "~> 1.0"}},
+		Providers: []contents.Requirement{{Name: "aws", Source: "hashicorp/aws", Versions: []string{">= 5.0", "< 7.0"}, Aliases: []string{"aws.peer"}}, {Name: "null"}},
+		Versions:  []string{">= 1.5"},
+	},
+	Submodules: []contents.Part{{Path: "modules/nat", Name: "nat", Readme: "# NAT", Inputs: []contents.Input{{Name: "size", Type: "number", Default: "1"}}}},
+	Examples:   []contents.Part{{Path: "examples/small", Name: "small", Empty: true, Readme: "# Small"}},
+	Problems:   []string{"broken.tf, line 3: this is no block."},
+}
+
+// documents has the document of every module version, by its key.
+type documents struct {
+	module contents.Module
+	err    error
+	gets   atomic.Int64
+}
+
+func (d *documents) Get(_ context.Context, key string, offset, length int64) ([]byte, error) {
+	d.gets.Add(1)
+	if d.err != nil {
+		return nil, d.err
+	}
+	if offset != 0 || !strings.HasPrefix(key, registry.ContentsPrefix) {
+		return nil, fmt.Errorf("%s at %d", key, offset)
+	}
+	body, err := json.Marshal(d.module)
+	return body[:min(int64(len(body)), length)], err
+}
+
+// entries is a directory of what a memory has. It asks the reader whether the caller may read it.
+type entries struct{ reader *catalog.Reader }
+
+func (e entries) List(ctx context.Context, caller access.Caller, q directory.Query) (page directory.Page, _ error) {
+	var address registry.Address = module
+	if q.Folder == registry.Providers {
+		address = provider
+	}
+	listing, err := decoded(e.reader.Listing(ctx, caller, address))
+	if errors.Is(err, registry.ErrNotFound) {
+		return page, nil
+	}
+	if err != nil {
+		return page, err
+	}
+	shown, _ := listing.Shown()
+	page.Total = 1
+	if q.Offset == 0 {
+		page.Entries = []directory.Entry{{
+			Address: address, Newest: shown.Version, Versions: len(listing), Standing: shown.Standing, Source: "https://git.example.com/acme",
+			Description: "What it is for.", Published: time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC),
+		}}
+	}
+	return page, nil
+}
+
+// reading sets a reader, and a browser that uses it.
+func reading(c *Config, reader *catalog.Reader) {
+	c.Reader = reader
+	c.Browser = browse.New(browse.Config{Catalog: reader, Directory: entries{reader}, Documents: &documents{module: described}})
 }
 
 func newMemory(tb testing.TB) *memory {
@@ -150,24 +247,21 @@ func newMemory(tb testing.TB) *memory {
 
 // open is a registry that everybody may read, and logs to nowhere.
 func open(index catalog.Catalog) Config {
-	return Config{
-		Reader:    catalog.NewReader(catalog.ReaderConfig{Catalog: index, Logger: slog.New(slog.DiscardHandler)}),
-		Presigner: bucket{},
-		Hostname:  "registry.example.com",
-		Open:      true,
-		Logger:    slog.New(slog.DiscardHandler),
-	}
+	c := Config{Presigner: bucket{}, Hostname: "registry.example.com", Open: true, Logger: slog.New(slog.DiscardHandler)}
+	reading(&c, catalog.NewReader(catalog.ReaderConfig{Catalog: index, Logger: c.Logger}))
+	return c
 }
 
 // ask sends a request with exactly this path.
 func ask(tb testing.TB, h http.Handler, method, path string, headers ...string) *http.Response {
 	tb.Helper()
+	path, query, _ := strings.Cut(path, "?")
 	unescaped, err := url.PathUnescape(path)
 	if err != nil {
 		tb.Fatalf("no server would pass %q on: %v", path, err)
 	}
 	r := httptest.NewRequest(method, "https://registry.example.com/", nil)
-	r.URL = &url.URL{Path: unescaped, RawPath: path}
+	r.URL = &url.URL{Path: unescaped, RawPath: path, RawQuery: query}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
@@ -230,8 +324,6 @@ func TestDocuments(t *testing.T) {
 			"url": "https://bucket.example.com/registry/providers/acme/widget/1.0.0/b2d6f7/terraform-provider-widget_1.0.0_linux_amd64.zip?` + signature + `",
 			"hashes": ["h1:c0ffee=", "zh:b2d6f7"]
 		}}}`},
-		{everyRoute[8], "private, no-cache", `{"id": "acme/vpc/aws/1.2.0+build.5", "namespace": "acme", "name": "vpc", "provider": "aws", "version": "1.2.0+build.5", "source": ""}`},
-		{everyRoute[9], "private, no-cache", `{"id": "acme/widget/1.0.0", "namespace": "acme", "name": "widget", "version": "1.0.0", "source": ""}`},
 	} {
 		r := ask(t, New(open(newMemory(t))), "GET", tt.path)
 		want := compact(t, tt.document)
@@ -401,6 +493,15 @@ func TestNotFoundSaysWhat(t *testing.T) {
 		"/" + strings.Repeat("a", maxPath):                        "the path is longer than any address here",
 		"/v1/providers/acme/widget/latest/download/windows/amd64": `provider acme/widget has no version "latest"`,
 		"/v1/providers/acme/widget/1.0.0/download/Linux/AMD64":    `"Linux_AMD64" is not a platform such as linux_amd64, in lower case`,
+		"/v1/modules/acme/vpn/aws":                                "there is no module acme/vpn/aws",
+		"/v1/modules/acme/vpn/aws/downloads/summary":              "there is no module acme/vpn/aws",
+		"/v1/modules/-acme":                                       `"-acme" cannot be the start of a module address <namespace>/<name>/<system>`,
+		"/v1/modules/acme/-vpc":                                   `"acme/-vpc" cannot be the start of a module address <namespace>/<name>/<system>`,
+		"/v1/providers/acme/gadget":                               "there is no provider acme/gadget",
+		"/v1/providers/Acme":                                      `"Acme" is not the namespace of a provider, in lower case`,
+		"/v1/providers/acme/widget/2.0.0/docs":                    "provider acme/widget has no version 2.0.0",
+		"/v1/providers/acme/widget/1.0.0/docs/guides/start":       "provider acme/widget has no version 1.0.0 with a page guides/start",
+		"/v1/providers/acme/widget/2.0.0/docs/guides/start":       "provider acme/widget has no version 2.0.0 with a page guides/start",
 		"/v1/providers/acme/widget/versions/":                     "there is nothing at /v1/providers/acme/widget/versions/",
 		"/%3Cscript%3E":                                           "there is nothing at /%3Cscript%3E",
 	} {
@@ -443,16 +544,31 @@ func TestNastyPathsReachNoCatalog(t *testing.T) {
 	}
 }
 
-func TestOneReadPerRequest(t *testing.T) {
-	for _, path := range everyRoute {
-		index := newMemory(t)
-		ask(t, New(open(index)), "GET", path)
-		want := int64(1)
-		if slices.Contains(forEverybody, path) {
-			want = 0
+// TestReads holds what each route costs: reads of the catalog, and of the bucket's documents. A
+// kept document is not read again.
+func TestReads(t *testing.T) {
+	type cost struct{ catalog, documents int64 }
+	for _, path := range slices.Concat(everyRoute, everyList) {
+		want := cost{1, 0}
+		switch {
+		case slices.Contains(forEverybody, path):
+			want = cost{}
+		case path == everyRoute[8] || path == everyRoute[10]:
+			want = cost{2, 1}
+		case path == everyRoute[9] || path == everyRoute[12] || path == everyRoute[13]: // no documentation was published
+			want = cost{2, 0}
 		}
-		if got := index.reads.Load(); got != want {
-			t.Errorf("%s: %d reads of the catalog, want %d", path, got, want)
+		index := newMemory(t)
+		config := open(index)
+		read := &documents{module: described}
+		config.Browser.Documents = read
+		h := New(config)
+		for range 2 {
+			ask(t, h, "GET", path)
+			if got := (cost{index.reads.Swap(0), read.gets.Swap(0)}); got != want {
+				t.Errorf("%s: %+v reads, want %+v", path, got, want)
+			}
+			want.documents = 0
 		}
 	}
 }
@@ -461,19 +577,21 @@ func TestOneReadPerRequest(t *testing.T) {
 // at the token nor into a catalog.
 func TestRoutesWithoutTheirMeans(t *testing.T) {
 	m := newMemory(t)
-	listings := open(m)
-	listings.Presigner = nil
+	listings, unbrowsed := open(m), open(m)
+	listings.Presigner, unbrowsed.Browser = nil, nil
+	all := slices.Concat(everyRoute, everyList)
 	for name, c := range map[string]struct {
 		config   Config
 		answered []string
 	}{
 		"nothing at all": {Config{Logger: slog.New(slog.DiscardHandler)}, forEverybody},
+		"no browser":     {unbrowsed, everyRoute[:8]},
 		"no reader":      {Config{Presigner: bucket{}, Open: true, Logger: slog.New(slog.DiscardHandler)}, forEverybody},
-		"no presigner":   {listings, slices.Concat(forEverybody, []string{everyRoute[1], everyRoute[3], everyRoute[5], everyRoute[7], everyRoute[8], everyRoute[9]})},
-		"everything":     {open(m), everyRoute},
+		"no presigner":   {listings, slices.Concat(forEverybody, []string{everyRoute[1], everyRoute[3], everyRoute[5], everyRoute[7]}, everyRoute[8:], everyList)},
+		"everything":     {open(m), all},
 	} {
 		h := New(c.config)
-		for _, path := range everyRoute {
+		for _, path := range all {
 			reads := m.reads.Load()
 			r := ask(t, h, http.MethodGet, path)
 			if slices.Contains(c.answered, path) {
@@ -482,7 +600,8 @@ func TestRoutesWithoutTheirMeans(t *testing.T) {
 				}
 				continue
 			}
-			expectError(t, name+": "+path, r, http.StatusNotFound, "there is nothing at "+path)
+			bare, _, _ := strings.Cut(path, "?")
+			expectError(t, name+": "+path, r, http.StatusNotFound, "there is nothing at "+bare)
 			if m.reads.Load() != reads {
 				t.Errorf("%s: %s reached the catalog", name, path)
 			}
@@ -494,7 +613,7 @@ func TestRoutesWithoutTheirMeans(t *testing.T) {
 func TestOtherMethods(t *testing.T) {
 	index := newMemory(t)
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
-		for _, path := range everyRoute {
+		for _, path := range slices.Concat(everyRoute, everyList) {
 			r := ask(t, New(open(index)), method, path)
 			expectError(t, method+" "+path, r, 405, "this address answers GET and HEAD alone")
 			if allow := r.Header.Values("Allow"); !reflect.DeepEqual(allow, []string{"GET, HEAD"}) {
@@ -565,7 +684,7 @@ func closedWith(index catalog.Catalog, log io.Writer) (Config, tokens) {
 	t.all[good] = access.Token{ID: good, Name: "good", Owner: "tester", Scopes: everything}
 	config.Open = false
 	config.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	config.Reader = catalog.NewReader(catalog.ReaderConfig{Catalog: t, TokenUses: t, Logger: config.Logger})
+	reading(&config, catalog.NewReader(catalog.ReaderConfig{Catalog: t, TokenUses: t, Logger: config.Logger}))
 	return config, t
 }
 
@@ -599,7 +718,7 @@ func TestUnauthorized(t *testing.T) {
 		"revoked":                   {"the token that was sent is unknown here, or was revoked", []string{"Authorization", "Bearer " + unknownToken}},
 		"in a cookie and elsewhere": {"there is no token", []string{"Cookie", "token=" + expired, "X-Auth-Token", expired}},
 	} {
-		for _, path := range everyRoute {
+		for _, path := range slices.Concat(everyRoute, everyList) {
 			r := ask(t, handler, "GET", path, tt.headers...)
 			if slices.Contains(forEverybody, path) {
 				if r.StatusCode >= 300 {
@@ -614,8 +733,9 @@ func TestUnauthorized(t *testing.T) {
 		}
 	}
 	good := tokens.issue(t, time.Minute, "read *")
-	for _, path := range withToken() {
-		r := httptest.NewRequest("GET", path+"?token="+good+"&access_token="+good, nil)
+	for _, path := range slices.Concat(withToken(), everyList) {
+		path, query, _ := strings.Cut(path, "?")
+		r := httptest.NewRequest("GET", path+"?"+query+"&token="+good+"&access_token="+good, nil)
 		r.SetBasicAuth("token", good)
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
@@ -624,7 +744,7 @@ func TestUnauthorized(t *testing.T) {
 		}
 	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
-		for _, path := range everyRoute {
+		for _, path := range slices.Concat(everyRoute, everyList) {
 			if r := ask(t, handler, "GET", path, "Authorization", scheme+good); r.StatusCode >= 400 {
 				t.Errorf("%q and a good token at %s: %d", scheme, path, r.StatusCode)
 			}
@@ -649,15 +769,19 @@ func TestDeniedIsNotFound(t *testing.T) {
 	none := New(open(&memory{}))
 	of := func(scope string) string { return tokens.issue(t, time.Minute, scope) }
 	for path, secret := range map[string]string{
-		everyRoute[1]: of("read modules:other/*"),
-		everyRoute[2]: of("read providers:*"),
-		everyRoute[3]: of("read modules:*"),
-		everyRoute[4]: of("read providers:acme/other"),
-		everyRoute[5]: of("read mirror:*"), // the registry's own are providers
-		everyRoute[6]: of("read mirror:*"),
-		everyRoute[7]: of("read modules:other/*"),
-		everyRoute[8]: of("read providers:*"),
-		everyRoute[9]: of("read modules:*"),
+		everyRoute[1]:  of("read modules:other/*"),
+		everyRoute[2]:  of("read providers:*"),
+		everyRoute[3]:  of("read modules:*"),
+		everyRoute[4]:  of("read providers:acme/other"),
+		everyRoute[5]:  of("read mirror:*"), // the registry's own are providers
+		everyRoute[6]:  of("read mirror:*"),
+		everyRoute[7]:  of("read modules:other/*"),
+		everyRoute[8]:  of("read providers:*"),
+		everyRoute[9]:  of("read modules:*"),
+		everyRoute[10]: of("read modules:acme/vpc/azure"),
+		everyRoute[11]: of("read modules:other/*"),
+		everyRoute[12]: of("read providers:other/*"),
+		everyRoute[13]: of("read providers:acme/gadget"),
 		"/v1/mirror/registry.terraform.io/hashicorp/time/index.json":  of("read providers:*"),
 		"/v1/mirror/registry.terraform.io/hashicorp/time/0.14.2.json": of("read mirror:registry.terraform.io/hashicorp/null"),
 	} {
@@ -796,13 +920,14 @@ func TestInternalErrorsAreLoggedAndNotTold(t *testing.T) {
 		status  int
 		message string
 	}{{broken, 500, "internal error"}, {slow, 503, "the registry's storage does not answer at the moment: try again in some seconds"}} {
-		for _, path := range withToken() {
+		for _, path := range slices.Concat(withToken(), everyList) {
 			var log bytes.Buffer
 			index := newMemory(t)
 			index.err = tt.err
 			config := closed(index, &log)
 			r := ask(t, New(config), "GET", path, "Authorization", "Bearer "+goodToken)
 			expectError(t, path, r, tt.status, tt.message)
+			path, _, _ := strings.Cut(path, "?")
 			if !strings.Contains(log.String(), tt.err.Error()) || !strings.Contains(log.String(), path) {
 				t.Errorf("%s: log %s", path, log.String())
 			}
@@ -835,10 +960,11 @@ func TestClientThatLeftIsNoInternalError(t *testing.T) {
 }
 
 func TestLog(t *testing.T) {
-	for _, path := range append([]string{"/nowhere", "/v1/modules/acme/vpc/aws/9.9.9/download"}, everyRoute...) {
+	for _, path := range slices.Concat([]string{"/nowhere", "/v1/modules/acme/vpc/aws/9.9.9/download"}, everyRoute, everyList) {
+		path, query, _ := strings.Cut(path, "?")
 		for _, method := range []string{"GET", "HEAD", "POST"} {
 			var log bytes.Buffer
-			r := httptest.NewRequest(method, path+"?token=qu3ry", nil)
+			r := httptest.NewRequest(method, path+"?"+query+"&token=qu3ry", nil)
 			r.RemoteAddr = "[2001:db8::1]:4711"
 			if method == "HEAD" { // as a gateway has it
 				r.RemoteAddr = "2001:db8::1"
@@ -972,7 +1098,7 @@ func TestServer(t *testing.T) {
 	server := httptest.NewServer(New(closed(index, io.Discard)))
 	defer server.Close()
 	paths := append([]string{"/v1/modules/acme/vpc/aws/9.9.9/download", "/v1/modules/acme/vpc/aws/versions/", "//v1/modules/acme/vpc/aws/versions",
-		"/v1/modules/%2e%2e/vpc/aws/versions", "/v1/modules/../vpc/aws/versions", "/nowhere", "/"}, everyRoute...)
+		"/v1/modules/%2e%2e/vpc/aws/versions", "/v1/modules/../vpc/aws/versions", "/nowhere", "/"}, slices.Concat(everyRoute, everyList)...)
 	for _, headers := range []http.Header{
 		{},
 		{"Authorization": {"Bearer " + goodToken}},

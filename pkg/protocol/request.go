@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -41,14 +43,6 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/module-registry-protocol#download-source-code-for-a-specific-module-version
 	ModuleDownload
 
-	// ModuleDetails describes a module version.
-	//
-	//	GET /v1/modules/{namespace}/{name}/{system}/{version}
-	//	200, 404
-	//
-	// https://developer.hashicorp.com/terraform/registry/api-docs#get-a-specific-module
-	ModuleDetails
-
 	// ModuleNewest redirects to the download of a module's newest version.
 	//
 	//	GET /v1/modules/{namespace}/{name}/{system}/download
@@ -64,13 +58,6 @@ const (
 	//
 	// https://developer.hashicorp.com/terraform/internals/provider-registry-protocol#list-available-versions
 	ProviderVersions
-
-	// ProviderDetails describes a provider version. It is not documented; the
-	// public registry has it, and clients ask for it.
-	//
-	//	GET /v1/providers/{namespace}/{type}/{version}
-	//	200, 404
-	ProviderDetails
 
 	// ProviderDownload says where a provider's package for a platform is, with
 	// the hash, the signature and the keys to check it.
@@ -125,6 +112,85 @@ const (
 	//	POST /v1/login/consent
 	//	200, 303, 413, 503
 	LoginConsent
+
+	// ModuleList lists modules, each by its newest version. Like all lists it is in parts:
+	// offset and limit say which, and meta of the answer which is next.
+	//
+	//	GET /v1/modules
+	//	200
+	//
+	// https://developer.hashicorp.com/terraform/registry/api-docs#list-modules
+	ModuleList
+
+	// ModuleSearch lists the modules that fit to q, the best first. The namespace search is
+	// an ordinary one on all other routes; its own list is a search with ?namespace=search.
+	//
+	//	GET /v1/modules/search
+	//	200
+	//
+	// https://developer.hashicorp.com/terraform/registry/api-docs#search-modules
+	ModuleSearch
+
+	// ModulesOfNamespace lists the modules of a namespace.
+	//
+	//	GET /v1/modules/{namespace}
+	//	200
+	ModulesOfNamespace
+
+	// ModuleSystems lists the modules of one name, each for another system.
+	//
+	//	GET /v1/modules/{namespace}/{name}
+	//	200
+	//
+	// https://developer.hashicorp.com/terraform/registry/api-docs#list-latest-version-of-module-for-all-providers
+	ModuleSystems
+
+	// ModuleDetails describes a module version, or the newest one of a module.
+	//
+	//	GET /v1/modules/{namespace}/{name}/{system}
+	//	GET /v1/modules/{namespace}/{name}/{system}/{version}
+	//	200, 404
+	//
+	// https://developer.hashicorp.com/terraform/registry/api-docs#get-a-specific-module
+	ModuleDetails
+
+	// ModuleDownloads counts the downloads of a module.
+	//
+	//	GET /v1/modules/{namespace}/{name}/{system}/downloads/summary
+	//	200, 404
+	ModuleDownloads
+
+	// ProviderList lists providers, each by its newest version. With q it is a search.
+	//
+	//	GET /v1/providers
+	//	200
+	ProviderList
+
+	// ProvidersOfNamespace lists the providers of a namespace.
+	//
+	//	GET /v1/providers/{namespace}
+	//	200
+	ProvidersOfNamespace
+
+	// ProviderDetails describes a provider version, or the newest one of a provider. It is
+	// not documented; the public registry has it, and clients ask for it.
+	//
+	//	GET /v1/providers/{namespace}/{type}
+	//	GET /v1/providers/{namespace}/{type}/{version}
+	//	200, 404
+	ProviderDetails
+
+	// ProviderPages is the index of a provider version's documentation.
+	//
+	//	GET /v1/providers/{namespace}/{type}/{version}/docs
+	//	200, 404
+	ProviderPages
+
+	// ProviderPage is one page of it.
+	//
+	//	GET /v1/providers/{namespace}/{type}/{version}/docs/{category}/{slug}
+	//	200, 404
+	ProviderPage
 )
 
 // signsIn says whether a route is of login or of tokens.
@@ -137,8 +203,12 @@ type Request struct {
 	Route    Route
 	Module   registry.ModuleAddress   // on the routes of modules
 	Provider registry.ProviderAddress // on the routes of providers, and on those of the mirror with a hostname
-	Version  registry.Version         // on the routes of one version
+	Version  registry.Version         // on the routes of one version; zero for the newest
 	Platform registry.Platform        // on [ProviderDownload]
+
+	// On [ProviderPage].
+	Category contents.Category
+	Slug     string
 }
 
 // maxPath is the longest path that is read, in bytes. The longest address has some 400,
@@ -147,8 +217,10 @@ const maxPath = 2048
 
 const (
 	discoveryPath = "/.well-known/terraform.json"
-	modulesPath   = "/v1/modules/"
-	providersPath = "/v1/providers/"
+	modulesRoot   = "/v1/modules"
+	modulesPath   = modulesRoot + "/"
+	providersRoot = "/v1/providers"
+	providersPath = providersRoot + "/"
 	mirrorPath    = "/v1/mirror/"
 )
 
@@ -162,15 +234,26 @@ const (
 
 var routes = []route{
 	newRoute(discoveryPath, plain(Discovery)),
-	newRoute(modulesPath+"{namespace}/{name}/{system}/versions", parseModuleVersions),
-	newRoute(modulesPath+"{namespace}/{name}/{system}/download", parseModuleNewest),
+	newRoute(modulesPath+"{namespace}/{name}/{system}/versions", parseModuleOf(ModuleVersions)),
+	newRoute(modulesPath+"{namespace}/{name}/{system}/download", parseModuleOf(ModuleNewest)),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}", parseModuleVersion(ModuleDetails)),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}/download", parseModuleVersion(ModuleDownload)),
-	newRoute(providersPath+"{namespace}/{type}/versions", parseProviderVersions),
-	newRoute(providersPath+"{namespace}/{type}/{version}", parseProviderDetails),
+	newRoute(providersPath+"{namespace}/{type}/versions", parseProviderOf(ProviderVersions)),
+	newRoute(providersPath+"{namespace}/{type}/{version}", parseProviderVersion(ProviderDetails)),
 	newRoute(providersPath+"{namespace}/{type}/{version}/download/{os}/{arch}", parseProviderDownload),
 	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/index.json", parseMirrorVersions),
 	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/{version}.json", parseMirrorVersion),
+	newRoute(modulesRoot, plain(ModuleList)),
+	newRoute(modulesPath+"search", plain(ModuleSearch)),
+	newRoute(modulesPath+"{namespace}", parseModulesOf(ModulesOfNamespace)),
+	newRoute(modulesPath+"{namespace}/{name}", parseModulesOf(ModuleSystems)),
+	newRoute(modulesPath+"{namespace}/{name}/{system}", parseModuleOf(ModuleDetails)),
+	newRoute(modulesPath+"{namespace}/{name}/{system}/downloads/summary", parseModuleOf(ModuleDownloads)),
+	newRoute(providersRoot, plain(ProviderList)),
+	newRoute(providersPath+"{namespace}", parseProvidersOf),
+	newRoute(providersPath+"{namespace}/{type}", parseProviderOf(ProviderDetails)),
+	newRoute(providersPath+"{namespace}/{type}/{version}/docs", parseProviderVersion(ProviderPages)),
+	newRoute(providersPath+"{namespace}/{type}/{version}/docs/{category}/{slug}", parseProviderPage),
 	newRoute(TokenPath, plain(Token)).posted(),
 	newRoute(LoginPath, plain(Login)),
 	newRoute(LoginCallbackPath, plain(LoginCallback)),
@@ -283,20 +366,32 @@ func plain(r Route) func(arguments) (Request, error) {
 	return func(arguments) (Request, error) { return Request{Route: r}, nil }
 }
 
-func parseModuleVersions(args arguments) (Request, error) {
-	a, err := parseModule(args[0], args[1], args[2])
-	if err != nil {
-		return Request{}, err
+// parseModuleOf is for the routes of a module.
+func parseModuleOf(route Route) func(args arguments) (Request, error) {
+	return func(args arguments) (Request, error) {
+		a, err := parseModule(args[0], args[1], args[2])
+		if err != nil {
+			return Request{}, err
+		}
+		return Request{Route: route, Module: a}, nil
 	}
-	return Request{Route: ModuleVersions, Module: a}, nil
 }
 
-func parseModuleNewest(args arguments) (Request, error) {
-	a, err := parseModule(args[0], args[1], args[2])
-	if err != nil {
-		return Request{}, err
+// parseModulesOf is for lists of the modules of a namespace, or of one name. The rest of the
+// address is not asked for.
+func parseModulesOf(route Route) func(args arguments) (Request, error) {
+	return func(args arguments) (Request, error) {
+		const anything = "anything"
+		a, err := registry.ParseModuleAddress(args[0], cmp.Or(args[1], anything), anything)
+		if err != nil {
+			return Request{}, refuse(registry.ErrNotFound, "%q cannot be the start of a module address <namespace>/<name>/<system>", strings.TrimSuffix(args[0]+"/"+args[1], "/"))
+		}
+		a.System = ""
+		if args[1] == "" {
+			a.Name = ""
+		}
+		return Request{Route: route, Module: a}, nil
 	}
-	return Request{Route: ModuleNewest, Module: a}, nil
 }
 
 // parseModuleVersion is for the routes of one version of a module.
@@ -314,24 +409,50 @@ func parseModuleVersion(route Route) func(args arguments) (Request, error) {
 	}
 }
 
-func parseProviderVersions(args arguments) (Request, error) {
-	a, err := parseProvider(args[0], args[1])
-	if err != nil {
-		return Request{}, err
+// parseProviderOf is for the routes of a provider.
+func parseProviderOf(route Route) func(args arguments) (Request, error) {
+	return func(args arguments) (Request, error) {
+		a, err := parseProvider(args[0], args[1])
+		if err != nil {
+			return Request{}, err
+		}
+		return Request{Route: route, Provider: a}, nil
 	}
-	return Request{Route: ProviderVersions, Provider: a}, nil
 }
 
-func parseProviderDetails(args arguments) (Request, error) {
-	a, err := parseProvider(args[0], args[1])
+// parseProvidersOf is for the list of the providers of a namespace.
+func parseProvidersOf(args arguments) (Request, error) {
+	a, err := registry.ParseProviderAddress(args[0], "any")
+	if err != nil {
+		return Request{}, refuse(registry.ErrNotFound, "%q is not the namespace of a provider, in lower case", args[0])
+	}
+	a.Type = ""
+	return Request{Route: ProvidersOfNamespace, Provider: a}, nil
+}
+
+// parseProviderVersion is for the routes of one version of a provider.
+func parseProviderVersion(route Route) func(args arguments) (Request, error) {
+	return func(args arguments) (Request, error) {
+		a, err := parseProvider(args[0], args[1])
+		if err != nil {
+			return Request{}, err
+		}
+		v, err := registry.LookupVersion(args[2])
+		if err != nil {
+			return Request{}, refuse(registry.ErrNotFound, "provider %s has no version %q", a, args[2])
+		}
+		return Request{Route: route, Provider: a, Version: v}, nil
+	}
+}
+
+// parseProviderPage is for one page of one version.
+func parseProviderPage(args arguments) (Request, error) {
+	r, err := parseProviderVersion(ProviderPage)(args)
 	if err != nil {
 		return Request{}, err
 	}
-	v, err := registry.LookupVersion(args[2])
-	if err != nil {
-		return Request{}, refuse(registry.ErrNotFound, "provider %s has no version %q", a, args[2])
-	}
-	return Request{Route: ProviderDetails, Provider: a, Version: v}, nil
+	r.Category, r.Slug = contents.Category(args[3]), args[4]
+	return r, nil
 }
 
 func parseProviderDownload(args arguments) (Request, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/registry/registrytest"
 )
@@ -33,6 +34,20 @@ func TestParse(t *testing.T) {
 		"/v1/modules/acme/vpc/aws/v1.2+build.5":             {Route: ModuleDetails, Module: module, Version: registrytest.Version(t, "1.2.0+build.5")},
 		"/v1/providers/acme/widget/1.2.0":                   {Route: ProviderDetails, Provider: provider, Version: registrytest.Version(t, "1.2.0")},
 		"/v1/providers/acme/widget/versions":                {Route: ProviderVersions, Provider: provider},
+		"/v1/modules":                                       {Route: ModuleList},
+		"/v1/modules/search":                                {Route: ModuleSearch},
+		"/v1/modules/search/vpc":                            {Route: ModuleSystems, Module: registry.ModuleAddress{Namespace: "search", Name: "vpc"}},
+		"/v1/modules/search/vpc/aws":                        {Route: ModuleDetails, Module: registry.ModuleAddress{Namespace: "search", Name: "vpc", System: "aws"}},
+		"/v1/modules/ACME":                                  {Route: ModulesOfNamespace, Module: registry.ModuleAddress{Namespace: "acme"}},
+		"/v1/modules/acme/Vpc":                              {Route: ModuleSystems, Module: registry.ModuleAddress{Namespace: "acme", Name: "vpc"}},
+		"/v1/modules/acme/vpc/AWS":                          {Route: ModuleDetails, Module: module},
+		"/v1/modules/acme/vpc/aws/downloads/summary":        {Route: ModuleDownloads, Module: module},
+		"/v1/providers":                                     {Route: ProviderList},
+		"/v1/providers/acme":                                {Route: ProvidersOfNamespace, Provider: registry.ProviderAddress{Namespace: "acme"}},
+		"/v1/providers/acme/widget":                         {Route: ProviderDetails, Provider: provider},
+		"/v1/providers/acme/widget/1.2/docs":                {Route: ProviderPages, Provider: provider, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/providers/acme/widget/1.2.0/docs/resources/a%20b": {
+			Route: ProviderPage, Provider: provider, Version: registrytest.Version(t, "1.2.0"), Category: contents.Resources, Slug: "a b"},
 		"/v1/providers/acme/widget/1.2.0-rc.1/download/linux/amd64": {
 			Route: ProviderDownload, Provider: provider, Version: registrytest.Version(t, "1.2.0-rc.1"), Platform: linux},
 	} {
@@ -49,13 +64,17 @@ func TestParse(t *testing.T) {
 var notThere = []string{
 	"", "/", "//", "*", "v1", ".well-known/terraform.json", "/.well-known/terraform.json/", "/.well-known", "/v1/", "/v2/modules/acme/vpc/aws/versions",
 	"/v1/modules/acme/vpc/aws/versions/", "//v1/modules/acme/vpc/aws/versions", "/v1//modules/acme/vpc/aws/versions", "/v1/modules//vpc/aws/versions",
-	"/v1/modules/acme/vpc/aws", "/v1/modules/acme/vpc/aws/version", "/v1/modules/acme/vpc/aws/Versions", "/v1/modules/acme/vpc/versions",
+	"/v1/modules/acme/vpc/aws/version", "/v1/modules/acme/vpc/aws/Versions", "/v1/modules/", "/v1/modules/acme/", "/v1/modules/acme/vpc/", "/v1/modules/acme/vpc/aws/",
+	"/v1/modules/-acme", "/v1/modules/acme/-vpc", "/v1/modules/acme/vpc/a-b", "/v1/modules/acme/vpc/aws/downloads/", "/v1/modules/search/", "/v1/modules/acme/vpc/aws/downloads/all",
+	"/v1/providers/", "/v1/providers/Acme", "/v1/providers/acme/", "/v1/providers/acme/Widget", "/v1/providers/acme/widget/", "/v1/providers/acme/widget/1.0.0/docs/",
+	"/v1/providers/acme/widget/latest/docs", "/v1/providers/acme/widget/1.0.0/docs/guides", "/v1/providers/acme/widget/1.0.0/docs/guides/", "/v1/providers/acme/widget/1.0.0/docs//start",
+	"/v1/providers/acme/widget/latest/docs/guides/start", "/v1/modules/" + strings.Repeat("a", 65), "/v1/providers/" + strings.Repeat("a", 65),
 	"/v1/modules/" + strings.Repeat("a", 65) + "/vpc/aws/versions", "/v1/modules/-acme/vpc/aws/versions", "/v1/modules/acm%C3%A9/vpc/aws/versions",
 	"/v1/modules/acme/vpc/a-b/versions", "/v1/modules/acme/vpc/a%3Fb/versions", "/v1/modules/%E2%84%AAit/vpc/aws/versions",
 	"/v1/modules/%252e%252e/vpc/aws/versions", "/v1/modules/acme%252fvpc/vpc/aws/versions", "/v1/modules/.../vpc/aws/versions",
 	"/v1/modules/acme/vpc/aws/1.0.0/", "/v1/modules/acme/vpc/aws/1.0.0/versions", "/v1/providers/acme/widget/1.0.0/", "/v1/providers/acme/widget/download",
 	"/v1/modules/acme/vpc/aws/1.0.0%20build.5/download", "/v1/modules/acme/vpc/aws/latest/download", "/v1/modules/acme/vpc/aws/1.2.3.4/download",
-	"/v1/modules/acme/vpc/aws//download", "/v1/modules/acme/vpc/aws/download/", "/v1/modules/acme/vpc/download", "/v1/modules/acme/vpc/aws/1.0.0/download/",
+	"/v1/modules/acme/vpc/aws//download", "/v1/modules/acme/vpc/aws/download/", "/v1/modules/acme/vpc/aws/1.0.0/download/",
 	"/v1/providers/Acme/widget/versions", "/v1/providers/acme/Widget/versions", "/v1/providers/acme/wid--get/versions", "/v1/providers/-acme/widget/versions",
 	"/v1/providers/" + strings.Repeat("a", 65) + "/widget/versions", "/v1/providers/b%C3%BCcher/widget/versions", "/v1/providers/acme/terraform-provider-widget/versions",
 	"/v1/providers/acme/widget/1.0.0/download/Linux/amd64", "/v1/providers/acme/widget/1.0.0/download/linux/AMD64",
@@ -74,7 +93,8 @@ var malformed = []string{
 	"/v1/modules/acme%00/vpc/aws/versions", "/v1/modules/acme%0a/vpc/aws/versions", "/v1/modules/acme%7f/vpc/aws/versions", "/v1/modules/acme%C2%85/vpc/aws/versions",
 	"/v1/modules/%ff/vpc/aws/versions", "/v1/modules/%C0%AE%C0%AE/vpc/aws/versions", "/v1/modules/%E0%80%AF/vpc/aws/versions", "/v1/modules/%ED%A0%80/vpc/aws/versions",
 	"/v1/modules/acme/vpc/aws/%2e%2e/download", "/v1/providers/acme/widget/1.0.0/download/linux/%00", "/v1/providers/acme/..%2fwidget/versions",
-	"/nowhere/%00", "/nowhere/..",
+	"/nowhere/%00", "/nowhere/..", "/v1/modules/%00", "/v1/modules/acme/%ff", "/v1/modules/acme/vpc/..", "/v1/providers/%2e%2e",
+	"/v1/providers/acme/widget/1.0.0/docs/guides/..", "/v1/providers/acme/widget/1.0.0/docs/guides/a%2fb", "/v1/providers/acme/widget/1.0.0/docs/%00/a",
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -187,7 +207,7 @@ func TestRoutesFit(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, paths := range [][]string{everyRoute, notThere, malformed} {
+	for _, paths := range [][]string{everyRoute, {"/v1/modules", "/v1/modules/search", "/v1/modules/acme", "/v1/modules/acme/vpc", "/v1/providers", "/v1/providers/acme", "/v1/providers/acme/widget/1.0.0/docs/guides/start"}, notThere, malformed} {
 		for _, path := range paths {
 			f.Add("GET", path)
 		}
@@ -215,12 +235,12 @@ func FuzzParse(f *testing.F) {
 func canonical(t *testing.T, r Request) string {
 	t.Helper()
 	m, p, pl := r.Module, r.Provider, r.Platform
-	if r.Route == ModuleVersions || r.Route == ModuleNewest || r.Route == ModuleDetails || r.Route == ModuleDownload {
+	if r.Route == ModuleVersions || r.Route == ModuleNewest || r.Route == ModuleDetails || r.Route == ModuleDownload || r.Route == ModuleDownloads {
 		if a, err := registry.ParseModuleAddress(m.Namespace, m.Name, m.System); err != nil || a != m {
 			t.Errorf("%q: %v", m, err)
 		}
 	}
-	if r.Route == ProviderVersions || r.Route == ProviderDetails || r.Route == ProviderDownload {
+	if r.Route == ProviderVersions || r.Route == ProviderDetails || r.Route == ProviderDownload || r.Route == ProviderPages || r.Route == ProviderPage {
 		if a, err := registry.ParseProviderAddress(p.Namespace, p.Type); err != nil || a != p {
 			t.Errorf("%q: %v", p, err)
 		}
@@ -241,9 +261,17 @@ func canonical(t *testing.T, r Request) string {
 	case ModuleNewest:
 		return modulesPath + m.String() + "/download"
 	case ModuleDetails:
-		return modulesPath + m.String() + "/" + url.PathEscape(r.Version.String())
+		return strings.TrimSuffix(modulesPath+m.String()+"/"+url.PathEscape(r.Version.String()), "/")
 	case ProviderDetails:
-		return providersPath + p.String() + "/" + url.PathEscape(r.Version.String())
+		return strings.TrimSuffix(providersPath+p.String()+"/"+url.PathEscape(r.Version.String()), "/")
+	case ModuleList, ModuleSearch, ModulesOfNamespace, ModuleSystems, ProviderList, ProvidersOfNamespace:
+		return r.listPath()
+	case ModuleDownloads:
+		return modulesPath + m.String() + "/downloads/summary"
+	case ProviderPages:
+		return providersPath + p.String() + "/" + url.PathEscape(r.Version.String()) + "/docs"
+	case ProviderPage:
+		return providersPath + p.String() + "/" + url.PathEscape(r.Version.String()) + "/docs/" + url.PathEscape(string(r.Category)) + "/" + url.PathEscape(r.Slug)
 	case ModuleDownload:
 		return modulesPath + m.String() + "/" + url.PathEscape(r.Version.String()) + "/download"
 	case ProviderVersions:

@@ -17,6 +17,7 @@ const (
 	Discovery Function = "discovery"
 	Versions  Function = "versions"
 	Download  Function = "download"
+	Catalog   Function = "catalog"
 )
 
 // Row is a request to a set of data.
@@ -35,6 +36,9 @@ type Row struct {
 	// none must be read.
 	Partition, Item string
 
+	// More is how many more reads an answer may take. They are no part of the floor.
+	More float64
+
 	// NotOfPeer says that the peer has no route for it, and answers 404. It is not asked.
 	NotOfPeer bool
 }
@@ -44,7 +48,7 @@ func (r Row) Calls() float64 {
 	if r.Partition == "" {
 		return 0
 	}
-	return 1
+	return 1 + r.More
 }
 
 // All is all rows, if there are some packages beside those that are measured one by one.
@@ -149,17 +153,19 @@ func moduleNewest(m dataset.Module) Row {
 
 func moduleDetails(m dataset.Module, version int) Row {
 	return Row{
-		Name: "details-module", Title: "module details", Function: Download, Status: 200,
+		Name: "details-module", Title: "module details", Function: Catalog, Status: 200,
 		Paths: []string{"/v1/modules/" + m.Address.String() + "/" + dataset.Version(version).String()}, Correct: says("version", dataset.Version(version).String()),
 		Partition: m.Partition(), Item: dataset.VersionName(version), NotOfPeer: true,
+		More: 1, // the listing
 	}
 }
 
 func providerDetails(p dataset.Provider, version int) Row {
 	return Row{
-		Name: "details-provider", Title: "provider details", Function: Download, Status: 200,
+		Name: "details-provider", Title: "provider details", Function: Catalog, Status: 200,
 		Paths: []string{"/v1/providers/" + p.Address.String() + "/" + dataset.Version(version).String()}, Correct: says("version", dataset.Version(version).String()),
 		Partition: p.Partition(), Item: dataset.VersionName(version), NotOfPeer: true,
+		More: 1, // the listing
 	}
 }
 

@@ -3,6 +3,7 @@
 package servers
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
 	"github.com/larder-registry/larder/pkg/catalog/dynamocatalog"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // What all servers agree on.
@@ -114,7 +116,7 @@ func newFunctions(getenv func(string) string) (http.Handler, error) {
 		return nil, err
 	}
 	return clients.New(clients.Config{
-		Catalog: table, Tokens: table.Access(), Remember: catalog.MaxRemember, Presigner: links, Logger: logger(),
+		Catalog: table, Directory: table, Tokens: table.Access(), Remember: catalog.MaxRemember, Presigner: links, Documents: noDocuments{}, Logger: logger(),
 	}), nil
 }
 
@@ -133,9 +135,18 @@ func newBolt(getenv func(string) string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	withTokens := index.WithTokens(tokens)
 	return clients.New(clients.Config{
-		Catalog: index.WithTokens(tokens), Tokens: tokens, Presigner: links, Logger: logger(),
+		Catalog: withTokens, Directory: withTokens, Tokens: tokens, Presigner: links, Documents: noDocuments{}, Logger: logger(),
 	}), nil
+}
+
+// noDocuments is a bucket without documentation: what is measured is the catalog.
+type noDocuments struct{}
+
+// Get implements browse.Documents.
+func (noDocuments) Get(context.Context, string, int64, int64) ([]byte, error) {
+	return nil, registry.ErrNotFound
 }
 
 func presigner(by aws.CredentialsProvider) (*s3presign.Presigner, error) {

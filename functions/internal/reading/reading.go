@@ -18,7 +18,7 @@ func New(v variables.Values, log *slog.Logger) (clients.Config, error) {
 		return clients.Config{}, err
 	}
 	return clients.Config{
-		Catalog: table, Tokens: table.Access(), Remember: catalog.MaxRemember,
+		Catalog: table, Directory: table, Tokens: table.Access(), Remember: catalog.MaxRemember,
 		Hostname: v.Hostname, Open: v.Open, LoginIssuer: v.LoginIssuer, Logger: log,
 	}, nil
 }

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/larder-registry/larder/pkg/browse"
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/directory"
 	"github.com/larder-registry/larder/pkg/protocol"
 )
 
@@ -24,6 +26,12 @@ type Config struct {
 	Presigner protocol.Presigner
 	Origins   protocol.Origins
 	SignIn    http.Handler
+
+	// Documents has what was read from archives, and Directory is the index over all
+	// addresses, with the same tokens as the catalog. Without both nothing is listed, found
+	// or described.
+	Documents browse.Documents
+	Directory catalog.Directory
 
 	// Hostname is the registry's own hostname, under which its mirror has its own providers.
 	// Empty: the mirror does not have them.
@@ -47,8 +55,11 @@ func New(c Config) http.Handler {
 	}
 	if c.Catalog != nil {
 		answers.Reader = catalog.NewReader(catalog.ReaderConfig{
-			Catalog: c.Catalog, TokenUses: c.Tokens, Remember: c.Remember, Logger: c.Logger,
+			Catalog: c.Catalog, Directory: c.Directory, TokenUses: c.Tokens, Remember: c.Remember, Logger: c.Logger,
 		})
+		if c.Documents != nil && c.Directory != nil {
+			answers.Browser = browse.New(browse.Config{Catalog: answers.Reader, Directory: directory.NewView(answers.Reader), Documents: c.Documents})
+		}
 	}
 	return protocol.New(answers)
 }

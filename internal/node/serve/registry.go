@@ -85,6 +85,14 @@ func (n *node) warnOfLostFiles(ctx context.Context) error {
 	return nil
 }
 
+// documents reads what was read from archives.
+type documents struct{ bucket blob.Bucket }
+
+// Get implements [browse.Documents].
+func (d documents) Get(ctx context.Context, key string, offset, length int64) ([]byte, error) {
+	return blob.ReadRange(ctx, d.bucket, key, offset, length)
+}
+
 // newUploadQueue makes the queue between the bucket and the publisher.
 func (n *node) newUploadQueue() *uploadqueue.Queue {
 	publish := func(ctx context.Context, key string) error { return n.publisher.PublishKey(ctx, key) }
@@ -136,10 +144,13 @@ func (n *node) startPublishing(ctx context.Context) (stop func()) {
 func (n *node) newHandler() http.Handler {
 	n.bucket.IssueBy(n.tokens.STS)
 	n.logLogin()
+	withTokens := n.catalog.WithTokens(n.access)
 	c := clients.Config{
-		Catalog:     n.catalog.WithTokens(n.access),
+		Catalog:     withTokens,
+		Directory:   withTokens,
 		Tokens:      n.access,
 		Presigner:   n.links,
+		Documents:   documents{n.blobs},
 		SignIn:      n.tokens.SignIn,
 		Hostname:    n.mirrorHostname(),
 		Open:        n.settings.Auth == settings.AuthOpen,
