@@ -26,7 +26,7 @@ import (
 const (
 	maxFile     = 1 << 20  // bytes of a file of configuration
 	maxFiles    = 5000     // of configuration
-	maxBytes    = 32 << 20 // of all files of configuration
+	maxBytes    = 16 << 20 // of all files of configuration
 	maxReadmes  = 64 << 20 // bytes of all READMEs, of which few are kept
 	maxMessages = 3        // problems of one file
 )
@@ -198,7 +198,7 @@ func (t *tree) addConfiguration(to *folder, base string, f archive.File, content
 		t.problem(at(f.Name, 0) + "The file is larger than 1 MiB, and is not read.")
 		return nil
 	case t.bytes+int(f.Size) > maxBytes:
-		t.problem("The files of configuration have more than 32 MiB together; those beyond are not read.")
+		t.problem("The files of configuration have more than 16 MiB together; those beyond are not read.")
 		return nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f.Content, maxFile))

@@ -24,7 +24,7 @@ func (r *Reader) run(ctx context.Context, task task, file io.ReaderAt, texts io.
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	limited, cancel := context.WithTimeout(ctx, r.maxTime)
+	limited, cancel := context.WithTimeout(ctx, r.maxWait)
 	defer cancel()
 	command, err := reexec(limited)
 	if err != nil {

@@ -7,8 +7,8 @@
 // arguments and no file but two pipes. The archive stays with its parent, who sends the parts
 // that the process asks for.
 //
-// A process has [MaxTime], which also limits its processor time, and [MaxMemory]. It ends with
-// its parent: at the latest when it asks for more of the archive, or has used up its time.
+// A process has [MaxTime] and [MaxMemory]. It ends with its parent: at the latest when it asks
+// for more of the archive, or has used up its time.
 package subprocess
 
 import (
@@ -25,8 +25,11 @@ import (
 
 // Limits of a process.
 const (
-	// MaxTime is how long it may take.
+	// MaxTime is how much processor time it may take, and MaxWait how long it may take
+	// altogether: a machine may do much else, and the same archive is to have the same
+	// document there. Only Linux limits the processor time.
 	MaxTime = 10 * time.Second
+	MaxWait = 3 * MaxTime
 
 	// MaxMemory is how much it may allocate, in bytes.
 	MaxMemory = 512 << 20
@@ -38,12 +41,12 @@ const (
 // A Reader reads archives. It may be used by many goroutines.
 type Reader struct {
 	room    chan struct{} // has an element for each process
-	maxTime time.Duration
+	maxWait time.Duration
 }
 
 // New returns a Reader.
 func New() *Reader {
-	return &Reader{room: make(chan struct{}, MaxProcesses), maxTime: MaxTime}
+	return &Reader{room: make(chan struct{}, MaxProcesses), maxWait: MaxWait}
 }
 
 // Module reads an archive of a module that [archive.CheckModule] has accepted. format is
@@ -129,7 +132,7 @@ func (e stoppedError) Error() string { return string(e) }
 
 // The reasons.
 const (
-	tookTooLong   stoppedError = "The reader was stopped after 10 seconds: something in the archive takes it too long."
+	tookTooLong   stoppedError = "The reader was stopped because something in the archive takes it more than 10 seconds."
 	tookTooMuch   stoppedError = "The reader was stopped because something in the archive takes it more than 512 MiB of memory."
 	wroteTooMuch  stoppedError = "The reader was stopped because it wrote more than it may."
 	brokenOff     stoppedError = "The reader broke off: something in the archive is beyond it."
