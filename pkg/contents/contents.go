@@ -20,7 +20,7 @@ const (
 	MaxItems = 2000
 
 	// MaxText is the longest type, description, default or other text of one item, in bytes.
-	MaxText = 16 << 10
+	MaxText = 64 << 10
 
 	// MaxDocument is the largest document of a module or a provider, in bytes of JSON. If it
 	// would be larger, texts are left out: READMEs of examples first, then those of

@@ -133,10 +133,10 @@ func TestLargeModules(t *testing.T) {
 		lost []string // in the order of the problems: the last loss first
 	}{
 		{"small", Module{Root: root(10, 10)}, nil},
-		{"examples", Module{Root: root(10, 10), Submodules: parts(4, MaxReadme, 1, 10), Examples: parts(100, MaxReadme, 1, 10)}, []string{"The READMEs of the examples"}},
-		{"submodules", Module{Root: root(10, 10), Submodules: parts(100, MaxReadme, 1, 10)}, []string{"The READMEs of the submodules", "The READMEs of the examples"}},
-		{"descriptions", Module{Root: root(200, 14*kib)}, []string{"The descriptions", "The READMEs of the submodules", "The READMEs of the examples"}},
-		{"defaults", Module{Root: root(400, 14*kib)}, []string{"The defaults", "The descriptions", "The READMEs of the s", "The READMEs of the e"}},
+		{"examples", Module{Root: root(10, 10), Submodules: parts(4, MaxReadme, 1, 10), Examples: parts(17, MaxReadme, 1, 10)}, []string{"The READMEs of the examples"}},
+		{"submodules", Module{Root: root(10, 10), Submodules: parts(17, MaxReadme, 1, 10)}, []string{"The READMEs of the submodules", "The READMEs of the examples"}},
+		{"descriptions", Module{Root: root(160, 14*kib)}, []string{"The descriptions", "The READMEs of the submodules", "The READMEs of the examples"}},
+		{"defaults", Module{Root: root(320, 14*kib)}, []string{"The defaults", "The descriptions", "The READMEs of the s", "The READMEs of the e"}},
 		{"parts", Module{Root: root(1, 1), Examples: []Part{{Name: strings.Repeat("n", 5*mib)}}}, []string{"The examples and submodules", "The defaults", "The descriptions", "The READMEs of the s", "The READMEs of the e"}},
 		{"all", Module{Root: Part{Readme: "r", Outputs: []Output{{Name: strings.Repeat("n", 5*mib)}}}}, []string{"All things but the README", "The examples and submodules", "The defaults", "The descriptions", "The READMEs of the s", "The READMEs of the e"}},
 	} {
@@ -192,7 +192,7 @@ func TestLargeProviders(t *testing.T) {
 
 // TestProblemsOfShrinking holds that what is left out is said, however many problems there are.
 func TestProblemsOfShrinking(t *testing.T) {
-	m := Module{Root: Part{Readme: "r"}, Examples: parts(100, MaxReadme, 0, 0)}
+	m := Module{Root: Part{Readme: "r"}, Examples: parts(17, MaxReadme, 0, 0)}
 	for i := range MaxProblems {
 		m.Problems = AddProblem(m.Problems, fmt.Sprintf("Problem %d.", i))
 	}

@@ -75,9 +75,9 @@ func TestLongTexts(t *testing.T) {
 	}
 	m = read(t, input(long+"éé"))
 	want := []string{
-		`The type of the input "x" is longer than 16 KiB; the rest of it is left out.`,
-		`The description of the input "x" is longer than 16 KiB; the rest of it is left out.`,
-		`The default of the input "x" is longer than 16 KiB, and is left out.`,
+		`The type of the input "x" is longer than 64 KiB; the rest of it is left out.`,
+		`The description of the input "x" is longer than 64 KiB; the rest of it is left out.`,
+		`The default of the input "x" is longer than 64 KiB, and is left out.`,
 	}
 	if in := m.Root.Inputs[0]; in.Description != long || in.Default != "" || in.Required || len(in.Type) != contents.MaxText || !reflect.DeepEqual(m.Problems, want) {
 		t.Errorf("longer: %d %d %d bytes, problems are %q", len(in.Description), len(in.Default), len(in.Type), m.Problems)

@@ -26,7 +26,7 @@ func (t texts) where() string {
 func (t texts) cut(text, what, of string) string {
 	text, cut := contents.Cut(contents.Clean(text), contents.MaxText)
 	if cut {
-		t.problem(fmt.Sprintf("The %s of %s%s is longer than 16 KiB; the rest of it is left out.", what, shorten(of), t.where()))
+		t.problem(fmt.Sprintf("The %s of %s%s is longer than 64 KiB; the rest of it is left out.", what, shorten(of), t.where()))
 	}
 	return text
 }
@@ -37,7 +37,7 @@ func (t texts) whole(text, what, of string) string {
 	if len(text) <= contents.MaxText {
 		return text
 	}
-	t.problem(fmt.Sprintf("The %s of %s%s is longer than 16 KiB, and is left out.", what, shorten(of), t.where()))
+	t.problem(fmt.Sprintf("The %s of %s%s is longer than 64 KiB, and is left out.", what, shorten(of), t.where()))
 	return ""
 }
 

@@ -66,8 +66,8 @@ func reexec(ctx context.Context) (*exec.Cmd, error) {
 // verdict says why a process has ended without a document.
 func verdict(ctx context.Context, state *os.ProcessState, said []byte) stoppedError {
 	switch {
-	case state.ExitCode() == memoryStatus, bytes.Contains(said, []byte("out of memory")):
-		return tookTooMuch
+	case state.ExitCode() == memoryStatus, bytes.Contains(said, []byte("out of memory")), bytes.Contains(said, []byte("allocate")):
+		return tookTooMuch // the last is what the race detector says
 	case ctx.Err() != nil, bytes.Contains(said, []byte("SIGXCPU")): // the processor time that limitResources sets
 		return tookTooLong
 	default:
