@@ -136,7 +136,7 @@ var mayLink = map[string][]string{
 	"functions/catalog":   allOf(answers, table, "functions/internal/documents", "pkg/blob/s3presign", "functions/internal/reading", "functions/internal/gateway"),
 	"functions/login":     allOf(answers, table, "internal/assembly/tokens", "pkg/access/admin", "pkg/identity", "pkg/login", "internal/printable", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
 	"functions/fetch":     allOf(answers, table, links, bucket, "functions/internal/reading", "internal/assembly/fetching", "pkg/pullthrough", "pkg/upstream", "internal/printable", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
-	"functions/publish": allOf(table, bucket, "pkg/contents", "pkg/contents/store", "pkg/directory", "internal/assembly/publishing", "internal/assembly/ownkey", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/publish", "pkg/upkeep", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
+	"functions/publish": allOf(table, bucket, "pkg/contents", "pkg/contents/reader", "pkg/contents/subprocess", "pkg/contents/store", "pkg/directory", "internal/assembly/publishing", "internal/assembly/ownkey", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/publish", "pkg/upkeep", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
 		"functions/internal/publishevents", "functions/internal/queue", "functions/internal/kmskey", "functions/internal/topic"),
 }
 

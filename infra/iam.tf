@@ -226,6 +226,18 @@ locals {
         Resource  = aws_dynamodb_table.catalog.arn
         Condition = local.catalog_items
       },
+      {
+        Sid    = "WriteDirectory" # in which lists and searches look
+        Effect = "Allow"
+        Action = [
+          "dynamodb:BatchGetItem",
+          "dynamodb:GetItem",
+          "dynamodb:PutItem",    # TransactWriteItems, which has puts and updates alone
+          "dynamodb:UpdateItem", # TransactWriteItems, too
+        ]
+        Resource  = aws_dynamodb_table.catalog.arn
+        Condition = { "ForAllValues:StringLike" = { "dynamodb:LeadingKeys" = ["D#*"] } }
+      },
       # A Scan has no leading keys, so it also meets other items in the table. Of them it may read only these
       # attributes.
       {

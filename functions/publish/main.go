@@ -17,6 +17,7 @@ import (
 	"github.com/larder-registry/larder/functions/internal/variables"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/pkg/awskms"
+	"github.com/larder-registry/larder/pkg/contents/subprocess"
 )
 
 func main() {
@@ -51,7 +52,7 @@ func newFunction(logger *slog.Logger) (*publishevents.Function, error) {
 		}
 		return publishing.New(publishing.Config{
 			Bucket: blobs, Index: catalog, Signer: key, Scratch: os.TempDir(), Logger: logger,
-			Hostname: env.Hostname, Announce: topic.New(env).Announce,
+			Reader: subprocess.New(), Hostname: env.Hostname, Announce: topic.New(env).Announce,
 		}), nil // a deployment changes the key
 	}
 	uploads := queue.New(env, env.QueueURL)

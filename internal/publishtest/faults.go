@@ -177,6 +177,12 @@ func (i FaultyIndex) DirectoryShards(ctx context.Context, numbers []int) (s []ca
 	return s, err
 }
 
+// CurrentListing implements [catalog.DirectoryIndex].
+func (i FaultyIndex) CurrentListing(ctx context.Context, a registry.Address) (l registry.Listing, err error) {
+	err = i.Call("catalog: read the current listing of "+a.String(), func() error { l, err = i.Index.CurrentListing(ctx, a); return err })
+	return l, err
+}
+
 // PutDirectoryShard implements [catalog.DirectoryIndex].
 func (i FaultyIndex) PutDirectoryShard(ctx context.Context, shard catalog.DirectoryShard) error {
 	return i.Call("catalog: put a shard of the directory", func() error { return i.Index.PutDirectoryShard(ctx, shard) })

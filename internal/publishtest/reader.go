@@ -1,32 +1,32 @@
 package publishtest
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"io"
 
+	"github.com/larder-registry/larder/pkg/archive"
 	"github.com/larder-registry/larder/pkg/contents"
+	"github.com/larder-registry/larder/pkg/contents/reader"
 )
 
-// Reader reads documentation in this process.
+// Reader reads documentation as the registry does, but in the process of the test.
 type Reader struct{}
 
-// Provider implements [store.Reader]: the documentation is one page with the hash of the archive.
-func (r Reader) Provider(ctx context.Context, archive io.ReaderAt, size int64) (contents.Provider, []byte, error) {
-	module, err := r.Module(ctx, archive, size, "")
-	if err != nil {
-		return contents.Provider{}, nil, err
+// Module implements [store.Reader].
+func (Reader) Module(ctx context.Context, file io.ReaderAt, size int64, format string) (contents.Module, error) {
+	for _, known := range []archive.Format{archive.Zip, archive.TarGz} {
+		if known.String() == format {
+			return reader.ReadModule(ctx, file, size, known), ctx.Err()
+		}
 	}
-	texts := []byte(module.Root.Readme)
-	return contents.Provider{Pages: []contents.Page{{Category: contents.Overview, Slug: "index", Path: "docs/index.md", Length: int64(len(texts))}}}, texts, nil
+	return contents.Module{}, fmt.Errorf("no module archive has the format %q", format)
 }
 
-// Module implements [store.Reader].
-func (Reader) Module(_ context.Context, archive io.ReaderAt, size int64, _ string) (contents.Module, error) {
-	hash := sha256.New()
-	if _, err := io.Copy(hash, io.NewSectionReader(archive, 0, size)); err != nil {
-		return contents.Module{}, err
-	}
-	return contents.Module{Root: contents.Part{Readme: "An archive.\n\n" + hex.EncodeToString(hash.Sum(nil))}}, nil
+// Provider implements [store.Reader].
+func (Reader) Provider(ctx context.Context, file io.ReaderAt, size int64) (contents.Provider, []byte, error) {
+	var texts bytes.Buffer
+	provider, err := reader.ReadProvider(ctx, file, size, &texts)
+	return provider, texts.Bytes(), err
 }

@@ -83,6 +83,7 @@ func TestTwinsSeesChanges(t *testing.T) {
 		{"ANY /v1/token: { ThrottlingRateLimit", "ANY /v1/tokens: { ThrottlingRateLimit"},
 		{"dynamodb:Attributes: [PK, SK, used]", "dynamodb:Attributes: [PK, SK, used, scopes]"},
 		{`dynamodb:LeadingKeys: [A, "M#*", "P#*", "R#*"]`, `dynamodb:LeadingKeys: ["*"]`},
+		{`dynamodb:LeadingKeys: ["D#*"]`, `dynamodb:LeadingKeys: ["*"]`},
 		{`dynamodb:LeadingKeys: ["C#*"]`, `dynamodb:LeadingKeys: ["*"]`},
 		{"parameter${LoginClientSecretName}", "parameter/*"},
 		{"LARDER_LOGIN_SCOPES: !Ref LoginScopes", "LARDER_LOGIN_SCOPES: openid"},

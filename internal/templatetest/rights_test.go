@@ -104,6 +104,14 @@ func TestRights(t *testing.T) {
 		{"publish", "dynamodb:DeleteItem", tableARN, item("P#acme/widget"), true},
 		{"publish", "dynamodb:DeleteItem", tableARN, item("A#token"), false},
 		{"publish", "dynamodb:UpdateItem", tableARN, item("P#acme/widget"), false},
+		{"publish", "dynamodb:UpdateItem", tableARN, item("D#HEAD"), true},
+		{"publish", "dynamodb:PutItem", tableARN, item("D#1"), true},
+		{"publish", "dynamodb:GetItem", tableARN, item("D#HEAD"), true},
+		{"publish", "dynamodb:BatchGetItem", tableARN, item("D#1"), true},
+		{"publish", "dynamodb:BatchGetItem", tableARN, item("P#acme/widget"), false},
+		{"publish", "dynamodb:DeleteItem", tableARN, item("D#1"), false},
+		{"publish", "s3:PutObject", bucketARN + "/registry/contents/1/x.json", nil, true}, // which may be read again
+		{"versions", "dynamodb:GetItem", tableARN, item("D#HEAD"), false},
 		{"publish", "dynamodb:GetItem", tableARN, item("A"), false}, // tokens are none of its business
 		{"publish", "dynamodb:Query", tableARN, item("A"), false},
 		{"publish", "dynamodb:PutItem", tableARN, item("A"), false},

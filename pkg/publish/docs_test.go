@@ -35,7 +35,7 @@ func (w *world) wantDocs(namespace string, oneOf ...[]byte) {
 		w.Errorf("the documentation is %q, and the state says %+v", kept, *s.Docs)
 	}
 	document, err := contents.DecodeProvider(w.Read(registry.ContentsDocsKey(contents.Reader, s.Docs.SHA256)))
-	if texts := w.Read(registry.ContentsPagesKey(contents.Reader, s.Docs.SHA256)); err != nil || len(document.Pages) != 1 || document.Pages[0].Length != int64(len(texts)) {
+	if texts := w.Read(registry.ContentsPagesKey(contents.Reader, s.Docs.SHA256)); err != nil || len(document.Pages) != 2 || document.Pages[1].Offset+document.Pages[1].Length != int64(len(texts)) {
 		w.Errorf("it is read as %+v, %v, with the texts %q", document, err, texts)
 	}
 }

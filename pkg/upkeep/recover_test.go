@@ -119,6 +119,7 @@ func TestAPublishedUploadIsNotReadAgain(t *testing.T) {
 func TestARecoveryReadsNoRecordOfWhatIsCurrent(t *testing.T) {
 	w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
 	w.Mixed()
+	w.withDirectory()
 	f := &publishtest.Faults{}
 	if err := w.Through(f).Recover(t.Context()); err != nil {
 		t.Fatal(err)
@@ -149,6 +150,7 @@ func TestWhatIsStoredAndNotListedIsListed(t *testing.T) {
 	w := newWorld(t)
 	w.Upload(publishtest.PackageKey("1.0.0", "linux_amd64"), publishtest.Widget("a"))
 	w.Upload("modules/acme/vpc/aws/1.0.0.zip", publishtest.ZipOf(map[string]string{"main.tf": ""}))
+	w.withDirectory()
 	f, d := &publishtest.Faults{}, &dead{Index: w.Index}
 	for _, index := range []publishing.Index{publishtest.FaultyIndex{Caller: f, Index: w.Index}, d} {
 		if err := w.PartsOn(w.Bucket, index, w.Key).Recover(t.Context()); err != nil {

@@ -48,6 +48,7 @@ func TestTheRequestsOfWalks(t *testing.T) {
 		}, 1 + packages, 1},
 	} {
 		w := newWorldOn(t, publishtest.InMemory, publishtest.OnBolt)
+		w.withDirectory()
 		requests := func() int {
 			f := &publishtest.Faults{}
 			if err := test.walk(w.Through(f)); err != nil {

@@ -14,6 +14,14 @@ func newWorld(t *testing.T) *world {
 	return &world{publishtest.NewWorld(t)}
 }
 
+// withDirectory builds the directory, as the start of a registry does.
+func (w *world) withDirectory() {
+	w.Helper()
+	if err := w.BuildDirectory(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+}
+
 func newWorldOn(t *testing.T, openStorage func(*testing.T) publishtest.Storage, openCatalog func(*testing.T) publishtest.EmptyCatalog) *world {
 	t.Helper()
 	return &world{publishtest.NewWorldOn(t, openStorage, openCatalog)}

@@ -11,9 +11,9 @@ import (
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/contents/store"
 	"github.com/larder-registry/larder/pkg/control"
+	"github.com/larder-registry/larder/pkg/directory"
 	"github.com/larder-registry/larder/pkg/inbox"
 	"github.com/larder-registry/larder/pkg/publish"
-	"github.com/larder-registry/larder/pkg/registry"
 	"github.com/larder-registry/larder/pkg/upkeep"
 	"github.com/larder-registry/larder/pkg/versionlog"
 )
@@ -58,16 +58,11 @@ type Registry struct {
 func New(c Config) Registry {
 	in := inbox.New(inbox.Config{Bucket: c.Bucket, Logger: c.Logger, KeysAreFiles: c.KeysAreFiles, WrittenBy: c.WrittenBy, Announce: c.Announce})
 	documents := store.New(store.Config{Bucket: c.Bucket, Scratch: c.Scratch, Reader: c.Reader})
-	directory := none{}
-	log := versionlog.New(versionlog.Config{Bucket: c.Bucket, Index: c.Index, Directory: directory, Signer: c.Signer, Logger: c.Logger})
+	lists := directory.NewWriter(directory.WriterConfig{Index: c.Index, Contents: documents})
+	log := versionlog.New(versionlog.Config{Bucket: c.Bucket, Index: c.Index, Directory: lists, Signer: c.Signer, Logger: c.Logger})
 	keys := authorkeys.New(authorkeys.Config{Bucket: c.Bucket, OwnKey: log.PublicKey, Logger: c.Logger})
 	publisher := publish.New(publish.Config{Bucket: c.Bucket, Index: c.Index, Inbox: in, Log: log, Keys: keys, Contents: documents, Scratch: c.Scratch, Hostname: c.Hostname})
-	walks := upkeep.New(upkeep.Config{Bucket: c.Bucket, Index: c.Index, Directory: directory, Contents: documents, Inbox: in, Log: log, Keys: keys, Logger: c.Logger})
+	walks := upkeep.New(upkeep.Config{Bucket: c.Bucket, Index: c.Index, Directory: lists, Contents: documents, Inbox: in, Log: log, Keys: keys, Logger: c.Logger})
 	c.Operators.Registry = control.Registry{Log: log, Keys: keys, Inbox: in, Walks: walks}
 	return Registry{Publisher: publisher, Walks: walks, Handler: control.New(c.Operators), Inbox: in, Log: log, Keys: keys}
 }
-
-type none struct{}
-
-func (none) Refresh(context.Context, registry.Address) error { return nil }
-func (none) Rebuild(context.Context) error                   { return nil }

@@ -23,7 +23,8 @@ const compareAgain = time.Minute
 // same ID, the catalog has all that the last run has published, also after a crash. Then
 // clients are answered at once, and the catalog is compared with the records beside that. It
 // may lack a version that was accepted and not published yet. Any other catalog is brought up
-// to the records first: it may be missing, older, or of another bucket.
+// to the records first: it may be missing, older, or of another bucket. In both cases it has
+// its directory before clients are answered.
 func (n *node) openPublisher(ctx context.Context, c publishing.Config) error {
 	path := n.dir.Path(datadir.Catalog)
 	_, err := os.Stat(path)
@@ -46,7 +47,7 @@ func (n *node) openPublisher(ctx context.Context, c publishing.Config) error {
 		return err
 	}
 	if n.compareLater {
-		return nil
+		return n.publisher.BuildDirectory(ctx) // the last run may have been an older release
 	}
 	if !missing {
 		if err := n.catalog.Check(ctx); err != nil {

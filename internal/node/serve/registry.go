@@ -17,6 +17,7 @@ import (
 	"github.com/larder-registry/larder/internal/node/uploadqueue"
 	"github.com/larder-registry/larder/pkg/blob"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/contents/subprocess"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/larder-registry/larder/pkg/registry"
 )
@@ -53,7 +54,7 @@ func (n *node) openRegistry(ctx context.Context) error {
 		return err
 	}
 	err = n.openPublisher(ctx, publishing.Config{
-		Bucket: n.blobs, Signer: signer, Scratch: scratch, Logger: n.logger,
+		Bucket: n.blobs, Signer: signer, Scratch: scratch, Reader: subprocess.New(), Logger: n.logger,
 		Hostname: n.mirrorHostname(), KeysAreFiles: true, WrittenBy: n.bucket.WrittenBy,
 		Operators: control.Config{Rotate: n.rotate, Access: n.tokens.Operators, AccessKeys: accessKeys{n}},
 	})
