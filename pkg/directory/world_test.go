@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +82,7 @@ func (d *described) Describe(_ context.Context, s registry.State) (directory.Des
 // faulty counts the calls of an index, and fails those that a test picks.
 type faulty struct {
 	directory.Index
+	mu    sync.Mutex // for the calls, which may be at the same time
 	calls []string
 	fail  func(call string, number int) error // nil: none
 	after bool                                // the call is made all the same
@@ -88,11 +90,7 @@ type faulty struct {
 }
 
 func (f *faulty) call(name string, make func() error) error {
-	f.calls = append(f.calls, name)
-	var fault error
-	if f.fail != nil {
-		fault = f.fail(name, len(f.calls))
-	}
+	fault := f.note(name)
 	if fault != nil && !f.after {
 		return fault
 	}
@@ -101,6 +99,17 @@ func (f *faulty) call(name string, make func() error) error {
 		f.then(name)
 	}
 	return errors.Join(fault, err)
+}
+
+// note notes a call, and says whether it shall fail.
+func (f *faulty) note(name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, name)
+	if f.fail == nil {
+		return nil
+	}
+	return f.fail(name, len(f.calls))
 }
 
 func (f *faulty) State(ctx context.Context, v registry.Subject, lookup *access.Lookup) (s catalog.Snapshot[registry.State], err error) {
