@@ -139,7 +139,7 @@ func TestModuleFails(t *testing.T) {
 		"another format": {func(t *testing.T, w *world) { w.keep(t, "aa", map[string]any{"root": 1}) }, access.Anyone, nil, "registry/contents/1/aa.json", 1},
 		"too large": {func(t *testing.T, w *world) {
 			w.bucket.Upload(t, registry.ContentsKey(contents.Reader, "aa"), []byte(strings.Repeat(" ", contents.MaxDocument)+"{}"), nil)
-		}, access.Anyone, nil, "has more than", 1},
+		}, access.Anyone, nil, "at most", 1},
 	} {
 		w := newWorld(t)
 		if name != "not there" {

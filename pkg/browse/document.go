@@ -2,7 +2,6 @@ package browse
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -18,29 +17,27 @@ const notRead = `The documentation of this version was not read yet. The operato
 // entryOverhead is what a kept document takes beside its bytes, roughly.
 const entryOverhead = 256
 
-// document fills a document, and says whether there is one.
-func (b *Browser) document(ctx context.Context, key string, into any) (known bool, _ error) {
+// document reads a document, and says whether there is one.
+func document[D any](ctx context.Context, b *Browser, key string, decode func([]byte) (D, error)) (d D, known bool, _ error) {
 	body, ok := b.documents.Get(key)
 	if !ok {
 		var err error
 		body, err = b.Documents.Get(ctx, key, 0, contents.MaxDocument+1)
 		if errors.Is(err, registry.ErrNotFound) {
-			return false, nil
+			return d, false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("read %s: %w", key, err)
-		}
-		if len(body) > contents.MaxDocument {
-			return false, fmt.Errorf("read %s: it has more than %d bytes", key, contents.MaxDocument)
+			return d, false, fmt.Errorf("read %s: %w", key, err)
 		}
 	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return false, fmt.Errorf("read %s: %w", key, err)
+	d, err := decode(body)
+	if err != nil {
+		return d, false, fmt.Errorf("read %s: %w", key, err)
 	}
 	if !ok {
 		b.documents.Put(key, body, entryOverhead+len(key)+cap(body))
 	}
-	return true, nil
+	return d, true, nil
 }
 
 // text is the Markdown of a page. That its texts are missing, where the index is not, is a

@@ -58,7 +58,7 @@ func (f FoundModule) Load(ctx context.Context) (Module, error) {
 		return Module{}, err
 	}
 	var err error
-	m.Known, err = f.browser.document(ctx, registry.ContentsKey(contents.Reader, m.State.Archive.SHA256), &m.Contents)
+	m.Contents, m.Known, err = document(ctx, f.browser, registry.ContentsKey(contents.Reader, m.State.Archive.SHA256), contents.DecodeModule)
 	if err != nil {
 		return Module{}, err
 	}
@@ -79,5 +79,5 @@ func decodeListing(found catalog.Snapshot[*registry.Listing], into *registry.Lis
 // Published is when the version was published, or zero if that is not known.
 func (m Module) Published() time.Time { return m.State.Published }
 
-// Description is what the version says of itself in a sentence or two; "" if it says nothing.
-func (m Module) Description() string { return "" }
+// Description is the first paragraph of the version's README; "" if it says nothing.
+func (m Module) Description() string { return contents.FirstParagraph(m.Contents.Root.Readme) }

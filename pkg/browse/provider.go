@@ -73,7 +73,7 @@ func (f FoundProvider) Load(ctx context.Context) (Provider, error) {
 		return p, nil
 	}
 	var err error
-	p.Known, err = f.browser.document(ctx, registry.ContentsDocsKey(contents.Reader, sha256), &p.Contents)
+	p.Contents, p.Known, err = document(ctx, f.browser, registry.ContentsDocsKey(contents.Reader, sha256), contents.DecodeProvider)
 	if err != nil {
 		return Provider{}, err
 	}

@@ -37,7 +37,7 @@ func (s *Store) Describe(ctx context.Context, state registry.State) (directory.D
 // describeModule describes a module by its root and its submodules: both can be called. Its
 // examples cannot.
 func describeModule(m contents.Module) (d directory.Description) {
-	d.Text = firstParagraph(m.Root.Readme)
+	d.Text = contents.FirstParagraph(m.Root.Readme)
 	for _, part := range append([]contents.Part{m.Root}, m.Submodules...) {
 		for _, input := range part.Inputs {
 			d.Inputs = append(d.Inputs, input.Name)
@@ -64,7 +64,7 @@ func (s *Store) describeProvider(ctx context.Context, from source, document []by
 			d.Resources = append(d.Resources, page.Slug)
 			continue
 		}
-		if d.Text = inline([]string{page.Description}); d.Text == "" {
+		if d.Text = contents.PlainText(page.Description); d.Text == "" {
 			if d.Text, err = s.beginning(ctx, from, page); err != nil {
 				return directory.Description{}, err
 			}
@@ -76,14 +76,14 @@ func (s *Store) describeProvider(ctx context.Context, from source, document []by
 
 // beginning is the first paragraph of a page, or "" if its text is not there.
 func (s *Store) beginning(ctx context.Context, from source, page contents.Page) (string, error) {
-	text, err := blob.ReadRange(ctx, s.config.Bucket, from.pages(), page.Offset, min(page.Length, maxParagraph+1))
+	text, err := blob.ReadRange(ctx, s.config.Bucket, from.pages(), page.Offset, min(page.Length, contents.MaxParagraph+1))
 	if errors.Is(err, registry.ErrNotFound) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the overview: %w", err)
 	}
-	return firstParagraph(string(text)), nil
+	return contents.FirstParagraph(string(text)), nil
 }
 
 // sorted puts names in order, each once.

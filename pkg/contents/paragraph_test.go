@@ -1,4 +1,4 @@
-package store
+package contents
 
 import (
 	"strings"
@@ -31,14 +31,14 @@ func TestFirstParagraph(t *testing.T) {
 		"a < b and c > d":                                            "a < b and c > d",
 		"<script>alert(1)</script>":                                  "alert(1)",
 	} {
-		if got := firstParagraph(readme); got != want {
+		if got := FirstParagraph(readme); got != want {
 			t.Errorf("%q: %q, want %q", readme, got, want)
 		}
 	}
-	if got := firstParagraph(strings.Repeat("ä", maxParagraph)); len(got) > maxParagraph || !utf8.ValidString(got) {
+	if got := FirstParagraph(strings.Repeat("ä", MaxParagraph)); len(got) > MaxParagraph || !utf8.ValidString(got) {
 		t.Errorf("a long one has %d bytes", len(got))
 	}
-	if got := firstParagraph("First." + strings.Repeat("\n\nmore", maxParagraph)); got != "First." {
+	if got := FirstParagraph("First." + strings.Repeat("\n\nmore", MaxParagraph)); got != "First." {
 		t.Errorf("one of many: %.20q", got)
 	}
 }
@@ -48,8 +48,8 @@ func FuzzFirstParagraph(f *testing.F) {
 	f.Add("# VPC\n\nMakes **one** [of](https://a) them.\n")
 	f.Add("<!-- a -->\n```\nb\n```\n| c |")
 	f.Fuzz(func(t *testing.T, readme string) {
-		got := firstParagraph(readme)
-		if strings.ContainsAny(got, "\n\r\t") || len(got) > maxParagraph || utf8.ValidString(readme) && !utf8.ValidString(got) {
+		got := FirstParagraph(readme)
+		if strings.ContainsAny(got, "\n\r\t") || len(got) > MaxParagraph || utf8.ValidString(readme) && !utf8.ValidString(got) {
 			t.Errorf("%q: %q", readme, got)
 		}
 	})
