@@ -14,8 +14,8 @@ import (
 	"github.com/larder-registry/larder/internal/awstest"
 )
 
-// An answer that needs the catalog reads it once, and makes no other request to AWS. These are the usual requests;
-// each stack checks this for every request that it answered.
+// An answer that a client installs by reads the catalog once, and makes no other request to AWS. Details read a version
+// and its listing, and the documentation. These are the usual requests.
 func TestRequestsToAWSOfAnswers(t *testing.T) {
 	t.Parallel()
 	s := startStack(t)
@@ -28,9 +28,14 @@ func TestRequestsToAWSOfAnswers(t *testing.T) {
 		{"download of a module", sharedModule + "1.2.0/download"},
 		{"newest version of a module", sharedModule + "download"},
 		{"details of a module", sharedModule + "1.2.0"},
+		{"the same again", sharedModule + "1.2.0"},
+		{"details of the newest version", strings.TrimSuffix(sharedModule, "/")},
 		{"versions of a provider", sharedProvider + "versions"},
 		{"download of a provider", sharedProvider + "1.0.0/download/linux/amd64"},
 		{"details of a provider", sharedProvider + "1.0.0"},
+		{"a list", "/v1/modules"},
+		{"a search", "/v1/modules/search?q=network"},
+		{"a list of providers", "/v1/providers"},
 		{"versions in the mirror", sharedMirror + "index.json"},
 		{"a version in the mirror", sharedMirror + "1.0.0.json"},
 		{"what is not there", "/v1/modules/nobody/network/aws/versions"},
@@ -143,6 +148,7 @@ func (s *stack) readWithTokens(t testing.TB) (rows []string) {
 		{"versions of a provider", sharedProvider + "versions", "read *"},
 		{"download of a provider", sharedProvider + "1.0.0/download/linux/amd64", "read *"},
 		{"details of a provider", sharedProvider + "1.0.0", "read *"},
+		{"a search", "/v1/modules/search?q=network", "read *"},
 		{"versions in the mirror", sharedMirror + "index.json", "read *"},
 		{"a version in the mirror", sharedMirror + "1.0.0.json", "read *"},
 		{"what is not there", "/v1/modules/nobody/network/aws/versions", "read *"},

@@ -140,7 +140,7 @@ func TestRequests(t *testing.T) {
 		// No route.
 		"/":                                     {404},
 		"/v1":                                   {404},
-		"/v1/modules":                           {404},
+		"/v1/modules":                           {200},
 		"/v2/modules/wire/network/aws/versions": {404},
 	} {
 		a := r.ask(t, http.MethodGet, path)

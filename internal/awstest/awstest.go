@@ -50,6 +50,7 @@ const (
 	account = "111122223333"
 
 	publisher = "publish" // the function that the queue of uploads and the schedule call
+	cataloger = "catalog" // the function that lists and describes
 	fetcher   = "fetch"   // the function that the queue of packages calls, if there is one
 	login     = "login"   // the function for tokens
 

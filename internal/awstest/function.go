@@ -131,15 +131,19 @@ func (s *Stack) environment(t testing.TB, f *function, made *calls) []string {
 }
 
 // bucketEndpoint returns the endpoint of S3 for an instance of a function. Publish sends it
-// requests, and so does catalog; versions and download only give it to users, and a request of
-// theirs must be seen; fetch does both.
+// requests; catalog asks by URLs, as users do; versions and download only give URLs to users, and a
+// request of theirs must be seen; fetch does both.
 func (s *Stack) bucketEndpoint(t testing.TB, f *function, made *calls) string {
 	t.Helper()
 	asked := s.record(f.name, made, func(r *http.Request) ([]Call, error) { return s3Calls(r, nil) }, s.strict(s.owned))
 	users := s.serveUsers()
 	switch f.name {
-	case publisher, "catalog":
+	case publisher:
 		server := httptest.NewServer(asked)
+		t.Cleanup(server.Close)
+		return server.URL
+	case cataloger:
+		server := httptest.NewServer(s.record(f.name, made, func(r *http.Request) ([]Call, error) { return s3Calls(r, nil) }, withoutListing(users)))
 		t.Cleanup(server.Close)
 		return server.URL
 	case fetcher:
@@ -152,6 +156,22 @@ func (s *Stack) bucketEndpoint(t testing.TB, f *function, made *calls) string {
 		}))
 	}
 	return s.S3Endpoint
+}
+
+// withoutListing answers as S3 does to whoever may not list the bucket: access is denied to what is
+// not there.
+func withoutListing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		if answer.Code == http.StatusNotFound {
+			refuseXML(w, http.StatusForbidden, "AccessDenied", "Access Denied")
+			return
+		}
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = answer.Body.WriteTo(w) // the function may have left
+	})
 }
 
 // invoke runs a function in an idle instance, and also returns the calls that it made.

@@ -119,10 +119,13 @@ func uninvited(d *templatetest.Deployment) []error {
 // caller's token is in the same read. A presigned URL needs no request. The first use of a token
 // on a day is recorded, after a read with the token; and a mirror that pulls through also sends
 // a message to the queue for what it lacks. The function for tokens asks only DynamoDB and the
-// parameter store.
+// parameter store. The one that lists and describes may ask more: see [Request.checkCatalog].
 func (r Request) check() error {
-	if r.Function == login {
+	switch r.Function {
+	case login:
 		return r.checkLogin()
+	case cataloger:
+		return r.checkCatalog()
 	}
 	reads, notes, others := 0, 0, 0
 	for _, c := range r.Calls {
@@ -150,6 +153,32 @@ func (r Request) check() error {
 	}
 	with := Requests(r.Calls)["dynamodb:BatchGetItem"]
 	if others > 0 || reads < atLeast || reads > atMost || notes > with || notes > 0 && r.Status == http.StatusUnauthorized {
+		return r.tooMuch()
+	}
+	return nil
+}
+
+// checkCatalog says whether an answer of lists and details needed no more than it may: two reads
+// of the catalog for details, and two of documents; for a list that of the head of the directory,
+// and those of all its shards. Who has no good token costs one read at most.
+func (r Request) checkCatalog() error {
+	const mostReads, mostDocuments = 5, 2
+	asked := Requests(r.Calls)
+	reads := asked["dynamodb:GetItem"] + asked["dynamodb:Query"] + asked["dynamodb:BatchGetItem"]
+	notes, documents, all := asked["dynamodb:UpdateItem"], asked["s3:GetObject"], 0
+	for _, n := range asked {
+		all += n
+	}
+	tooMuch := all > reads+notes+documents || reads > mostReads || documents > mostDocuments || notes > min(1, asked["dynamodb:BatchGetItem"])
+	switch r.Status {
+	case http.StatusOK, http.StatusNotModified:
+		tooMuch = tooMuch || reads == 0
+	case http.StatusUnauthorized:
+		tooMuch = tooMuch || reads > 1 || notes+documents > 0
+	case http.StatusBadRequest, http.StatusMethodNotAllowed:
+		tooMuch = all > 0
+	}
+	if tooMuch && r.Status < http.StatusInternalServerError { // what failed was tried again
 		return r.tooMuch()
 	}
 	return nil
