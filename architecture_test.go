@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"pkg/catalog":               {"internal/ttlcache", "pkg/registry", "pkg/access"},
 	"pkg/directory":             {"pkg/registry", "pkg/access", "pkg/catalog"},
 	"pkg/browse":                {"internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access", "pkg/contents", "pkg/directory"},
-	"pkg/protocol":              {"internal/jsonstring", "internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access", "pkg/browse", "pkg/contents", "pkg/directory"},
+	"pkg/protocol":              {"pkg/pages", "internal/jsonstring", "internal/sizedlru", "pkg/registry", "pkg/catalog", "pkg/access", "pkg/browse", "pkg/contents", "pkg/directory"},
 	"pkg/mcpserver":             {"pkg/access", "pkg/browse", "pkg/catalog", "pkg/contents", "pkg/directory", "pkg/pages", "pkg/registry"},
 	"pkg/pages":                 {"pkg/browse", "pkg/contents", "pkg/directory", "pkg/registry"},
 	"pkg/inbox":                 {"pkg/registry", "pkg/blob", "pkg/archive", "pkg/shasums", "pkg/signing"},
@@ -133,7 +133,7 @@ var mayLink = map[string][]string{
 	"functions/discovery": allOf(answers, "functions/internal/gateway", "functions/internal/jsonlog"),
 	"functions/versions":  allOf(answers, table, "functions/internal/reading", "functions/internal/gateway"),
 	"functions/download":  allOf(answers, table, links, "functions/internal/reading", "functions/internal/gateway"),
-	"functions/catalog":   allOf(answers, table, "functions/internal/documents", "pkg/blob/s3presign", "functions/internal/reading", "functions/internal/gateway"),
+	"functions/catalog":   allOf(answers, table, "internal/assembly/assistants", "pkg/mcpserver", "functions/internal/documents", "pkg/blob/s3presign", "functions/internal/reading", "functions/internal/gateway"),
 	"functions/login":     allOf(answers, table, "internal/assembly/tokens", "pkg/access/admin", "pkg/identity", "pkg/login", "internal/printable", "functions/internal/gateway", "functions/internal/parameter", "functions/internal/signin"),
 	"functions/fetch":     allOf(answers, table, links, bucket, "functions/internal/reading", "internal/assembly/fetching", "pkg/pullthrough", "pkg/upstream", "internal/printable", "pkg/shasums", "pkg/signing", "functions/internal/gateway", "functions/internal/pullmirror", "functions/internal/queue"),
 	"functions/publish": allOf(table, bucket, "pkg/contents", "pkg/contents/reader", "pkg/contents/subprocess", "pkg/contents/store", "pkg/directory", "internal/assembly/publishing", "internal/assembly/ownkey", "pkg/inbox", "pkg/versionlog", "pkg/authorkeys", "pkg/publish", "pkg/upkeep", "pkg/archive", "pkg/shasums", "pkg/signing", "pkg/awskms", "pkg/control", "pkg/access/admin",
@@ -142,7 +142,7 @@ var mayLink = map[string][]string{
 
 // What several functions link.
 const (
-	answers = "internal/assembly/clients pkg/registry pkg/catalog pkg/access pkg/protocol pkg/browse pkg/contents pkg/directory internal/jsonstring internal/sizedlru internal/ttlcache"
+	answers = "internal/assembly/clients pkg/pages pkg/registry pkg/catalog pkg/access pkg/protocol pkg/browse pkg/contents pkg/directory internal/jsonstring internal/sizedlru internal/ttlcache"
 	table   = "pkg/registry pkg/catalog pkg/access internal/ttlcache pkg/catalog/dynamocatalog pkg/catalog/dynamocatalog/internal/wire internal/awsregion internal/awssignature internal/jsonstring pkg/catalog/internal/layout functions/internal/variables functions/internal/jsonlog"
 	links   = "functions/internal/links pkg/blob/s3presign internal/awsregion internal/awssignature"
 	bucket  = "functions/internal/bucket pkg/blob pkg/blob/s3blob internal/awserror"

@@ -18,6 +18,7 @@ var madeIn = map[string][]string{
 	"pkg/protocol.New":         {"internal/assembly/clients"},
 	"pkg/catalog.NewReader":    {"internal/assembly/clients"},
 	"pkg/browse.New":           {"internal/assembly/clients"},
+	"pkg/mcpserver.New":        {"internal/assembly/assistants"},
 	"pkg/access/admin.New":     {"internal/assembly/tokens"},
 	"pkg/identity.NewVerifier": {"internal/assembly/tokens"},
 	"pkg/login.New":            {"internal/assembly/tokens"},

@@ -54,6 +54,8 @@ var (
 // is sent to log in: the questions of login are wrong ones.
 var decided = map[string][]question{
 	"ANY /.well-known/terraform.json": {{path: "/.well-known/terraform.json", status: 200}},
+	"ANY /llms.txt":                   {{path: "/llms.txt", status: 200}},
+	"ANY /mcp":                        {{method: http.MethodPost, path: "/mcp", status: 400}}, // without a message; who may read by one is for the tests of pkg/mcpserver
 	"$default":                        {{path: "/v1/nothing", status: 404}},
 	"ANY /v1/token":                   {{method: http.MethodPost, path: "/v1/token", status: 400}},
 	"ANY /v1/login":                   {{path: "/v1/login", status: 400}},

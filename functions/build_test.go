@@ -23,7 +23,7 @@ var maxSize = map[string]int{
 	"discovery": 7_200_000,
 	"versions":  7_500_000,
 	"download":  7_500_000,
-	"catalog":   7_500_000,
+	"catalog":   10_500_000,
 	"fetch":     11_000_000,
 }
 
@@ -128,7 +128,11 @@ func TestDependencies(t *testing.T) {
 		"fetch":     {sdk + "/service/kms", sdk + "/service/sns"},
 		"login":     {sdk + "/service/s3", sdk + "/service/kms", sdk + "/service/sqs", sdk + "/service/sns", openPGP, outside},
 	} {
-		if function != "login" {
+		switch function {
+		case "login":
+		case "catalog": // the library for assistants has a type of oauth2 in its own
+			without = append(without, slices.DeleteFunc(slices.Clone(identities), func(name string) bool { return name == "golang.org/x/oauth2" })...)
+		default:
 			without = append(without, identities...)
 		}
 		command := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", "./functions/"+function)

@@ -20,6 +20,8 @@ locals {
     "ANY /v1/providers/{namespace}/{type}"                                  = "catalog"
     "ANY /v1/providers/{namespace}/{type}/{version}/docs"                   = "catalog"
     "ANY /v1/providers/{namespace}/{type}/{version}/docs/{category}/{slug}" = "catalog"
+    "ANY /llms.txt"                                                         = "discovery"
+    "ANY /mcp"                                                              = "catalog"
     "ANY /v1/mirror/{hostname}/{namespace}/{type}/index.json"               = "mirror-index"
     "ANY /v1/mirror/{hostname}/{namespace}/{type}/{document}"               = "mirror-document" # {version}.json
 

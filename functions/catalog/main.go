@@ -1,4 +1,4 @@
-// Command catalog lists, searches and describes what there is.
+// Command catalog lists, searches and describes what there is, also to assistants.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"github.com/larder-registry/larder/functions/internal/jsonlog"
 	"github.com/larder-registry/larder/functions/internal/reading"
 	"github.com/larder-registry/larder/functions/internal/variables"
+	"github.com/larder-registry/larder/internal/assembly/assistants"
 	"github.com/larder-registry/larder/internal/assembly/clients"
 )
 
@@ -21,7 +22,7 @@ func main() {
 		logger.Error("the function cannot start", "error", err)
 		os.Exit(1)
 	}
-	gateway.Serve(handler)
+	gateway.ServeBodies(handler)
 }
 
 func newHandler(logger *slog.Logger) (http.Handler, error) {
@@ -36,5 +37,6 @@ func newHandler(logger *slog.Logger) (http.Handler, error) {
 	if answers.Documents, err = documents.New(env); err != nil {
 		return nil, err
 	}
+	answers.Assistants = assistants.New
 	return clients.New(answers), nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // maxMessage is the longest message that is read, in bytes: what a registry takes.
-const maxMessage = 1 << 20
+const maxMessage = 256 << 10
 
 // atOnce is how many messages wait for their answers at a time.
 const atOnce = 8
@@ -92,7 +92,7 @@ func readLines(ctx context.Context, in io.Reader) (lines <-chan []byte, ended <-
 		}
 		err := scanner.Err()
 		if errors.Is(err, bufio.ErrTooLong) {
-			err = fmt.Errorf("a message is longer than %d MiB", maxMessage>>20)
+			err = fmt.Errorf("a message is longer than %d KiB", maxMessage>>10)
 		}
 		failed <- err
 	}()

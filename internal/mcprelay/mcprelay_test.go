@@ -94,7 +94,7 @@ func TestVersion(t *testing.T) {
 
 func TestRunEnds(t *testing.T) {
 	long := `{"id":1,"method":"` + strings.Repeat("x", maxMessage) + "\"}\n"
-	if err := Run(t.Context(), &echo{}, strings.NewReader(long), io.Discard); err == nil || !strings.Contains(err.Error(), "longer than 1 MiB") {
+	if err := Run(t.Context(), &echo{}, strings.NewReader(long), io.Discard); err == nil || !strings.Contains(err.Error(), "longer than 256 KiB") {
 		t.Errorf("a long message: %v", err)
 	}
 	full := errors.New("full")

@@ -127,28 +127,27 @@ func (s *Scope) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// allows says whether the scope matches a path of a kind. The path is in lower case, and has as
-// many parts as the kind says.
-func (s Scope) allows(kind Kind, path string) bool {
+// allows allocates nothing if the path is in lower case, as addresses are: a list asks for each
+// address that there is.
+func (s Scope) allows(r Resource) bool {
 	if s.kind == anything {
 		return true
 	}
-	if s.kind != kind {
+	path := strings.ToLower(r.Path)
+	if s.kind != r.Kind || strings.Count(path, "/")+1 != parts[r.Kind] {
 		return false
 	}
 	for i, part := range s.path {
-		last := i == len(s.path)-1
-		if part == anything && last {
+		if part == anything && i == len(s.path)-1 {
 			return true
 		}
 		name, rest, more := strings.Cut(path, "/")
 		if part != anything && part != name {
 			return false
 		}
-		if !more {
-			return last
+		if path = rest; !more {
+			return i == len(s.path)-1
 		}
-		path = rest
 	}
 	return false
 }
@@ -156,19 +155,9 @@ func (s Scope) allows(kind Kind, path string) bool {
 // Scopes are all that somebody may do. Without any, they may do nothing.
 type Scopes []Scope
 
-// Allow says whether one of the scopes matches. It allocates nothing if the path is in lower case,
-// as addresses are: a list asks for each address that there is.
+// Allow says whether one of the scopes matches.
 func (s Scopes) Allow(r Resource) bool {
-	path, kind := strings.ToLower(r.Path), r.Kind
-	if strings.Count(path, "/")+1 != parts[kind] {
-		kind = "" // only what matches everything matches that
-	}
-	for i := range s {
-		if s[i].allows(kind, path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s, func(scope Scope) bool { return scope.allows(r) })
 }
 
 // String is the scopes with commas between them.

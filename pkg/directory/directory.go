@@ -1,7 +1,6 @@
 // Package directory is what the registry has, for lists and searches: one entry for each address.
 // A [Writer] brings the entries up to the catalog and the contents; a [View] answers from them
-// what its caller may read. The catalog stores them, in shards: see [catalog.Directory].
-// [ShardOf] says in which shard an entry is. The data of a shard are JSON, compressed by gzip.
+// what its caller may read.
 package directory
 
 import (

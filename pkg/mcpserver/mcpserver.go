@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"mime"
@@ -27,8 +28,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// MaxMessage is the longest message that is read, in bytes.
-const MaxMessage = 1 << 20
+// MaxMessage is the longest message that is read, in bytes: what a function reads of a body.
+const MaxMessage = 256 << 10
 
 // timeout is how long a tool may take.
 const timeout = 10 * time.Second
@@ -82,12 +83,6 @@ func (s *Server) newHandler() http.Handler {
 	})
 }
 
-// Answer is what a message is answered.
-type Answer struct {
-	Status int
-	Body   []byte // JSON, or nil
-}
-
 // RefusedError is a message that is not answered, in words for who sent it.
 type RefusedError struct {
 	Status  int
@@ -95,6 +90,9 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string { return e.Message }
+
+// Refusal is the status and the message.
+func (e *RefusedError) Refusal() (status int, message string) { return e.Status, e.Message }
 
 // visit is what a tool knows of the request that calls it.
 type visit struct {
@@ -120,29 +118,30 @@ func (v *visit) failure() error {
 	return v.failed
 }
 
-// Answer answers the message that a POST has, for a caller who asks a registry by this host.
+// Answer answers the message that a POST has, for a caller who asks a registry by this host. The
+// body is JSON, or nil.
 //
 // Errors: [*RefusedError]; those of [catalog.Reader]; context.DeadlineExceeded.
-func (s *Server) Answer(r *http.Request, caller access.Caller, host string) (Answer, error) {
+func (s *Server) Answer(r *http.Request, caller access.Caller, host string) (status int, body []byte, err error) {
 	if err := checkOrigin(r.Header.Values("Origin"), r.Host, host); err != nil {
-		return Answer{}, err
+		return 0, nil, err
 	}
 	message, err := io.ReadAll(io.LimitReader(r.Body, MaxMessage+1))
-	if err != nil {
-		return Answer{}, &RefusedError{http.StatusBadRequest, "the message could not be read to its end"}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large || len(message) > MaxMessage {
+		return 0, nil, &RefusedError{http.StatusRequestEntityTooLarge, "the message is larger than 256 KiB"}
 	}
-	if len(message) > MaxMessage {
-		return Answer{}, &RefusedError{http.StatusRequestEntityTooLarge, "the message is larger than 1 MiB"}
+	if err != nil {
+		return 0, nil, &RefusedError{http.StatusBadRequest, "the message could not be read to its end"}
 	}
 	method, err := methodOf(message)
 	if err != nil {
-		return Answer{}, err
+		return 0, nil, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	if method != "tools/call" { // a tool asks the registry itself
 		if _, err := s.Browser.List(ctx, caller, directory.Query{Limit: 1}); err != nil {
-			return Answer{}, err
+			return 0, nil, err
 		}
 	}
 	return s.pass(ctx, r, message, &visit{caller: caller, host: host})
@@ -167,23 +166,23 @@ func methodOf(message []byte) (string, error) {
 }
 
 // pass hands a message to the library, and waits for the answer.
-func (s *Server) pass(ctx context.Context, r *http.Request, message []byte, v *visit) (Answer, error) {
+func (s *Server) pass(ctx context.Context, r *http.Request, message []byte, v *visit) (status int, body []byte, err error) {
 	inner := r.Clone(context.WithValue(ctx, visitKey{}, v))
 	inner.Body = io.NopCloser(bytes.NewReader(message))
 	inner.Header.Del("Authorization") // nobody else needs it
 	written := recorder{header: http.Header{}, status: http.StatusOK}
 	s.handler().ServeHTTP(&written, inner)
 	if err := ctx.Err(); err != nil {
-		return Answer{}, err
+		return 0, nil, err
 	}
 	if err := v.failure(); err != nil {
-		return Answer{}, err
+		return 0, nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(written.header.Get("Content-Type"))
 	if written.status >= http.StatusBadRequest && kind != "application/json" {
-		return Answer{}, &RefusedError{written.status, strings.TrimSpace(written.body.String())}
+		return 0, nil, &RefusedError{written.status, strings.TrimSpace(written.body.String())}
 	}
-	return Answer{written.status, written.body.Bytes()}, nil
+	return written.status, written.body.Bytes(), nil
 }
 
 // recorder keeps what a handler writes.

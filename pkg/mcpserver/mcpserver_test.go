@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
@@ -39,9 +40,9 @@ type world struct {
 	*httptest.Server
 	bucket *blobtest.Memory
 	open   bool
+	access *boltcatalog.Access
 	mu     sync.Mutex
 	fails  error // of the bucket
-	query  directory.Query
 }
 
 // Get implements browse.Documents.
@@ -54,16 +55,9 @@ func (w *world) Get(ctx context.Context, key string, offset, length int64) ([]by
 	return blob.ReadRange(ctx, w.bucket, key, offset, length)
 }
 
-// List implements browse.Directory.
-func (w *world) List(_ context.Context, caller access.Caller, q directory.Query) (directory.Page, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.query = q
-	if !caller.IsAnyone() {
-		return directory.Page{}, &catalog.UnauthorizedError{Why: "there is no token"}
-	}
-	v, err := registry.ParseVersion("1.1.0")
-	return directory.Page{Total: 1, Entries: []directory.Entry{{Address: vpc, Newest: v, Description: "A `network`."}}}, err
+// Describe implements directory.Contents.
+func (w *world) Describe(context.Context, registry.State) (directory.Description, error) {
+	return directory.Description{Text: "A `network`."}, nil
 }
 
 // ServeHTTP answers as a registry does.
@@ -72,7 +66,7 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request, server *mcps
 	if !w.open {
 		caller = access.Authenticate(r.Header.Values("Authorization"))
 	}
-	answer, err := server.Answer(r, caller, r.Host)
+	status, body, err := server.Answer(r, caller, r.Host)
 	var refused *mcpserver.RefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -83,8 +77,8 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request, server *mcps
 		http.Error(out, err.Error(), http.StatusInternalServerError)
 	default:
 		out.Header().Set("Content-Type", "application/json")
-		out.WriteHeader(answer.Status)
-		_, _ = out.Write(answer.Body)
+		out.WriteHeader(status)
+		_, _ = out.Write(body)
 	}
 }
 
@@ -111,6 +105,13 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{bucket: blobtest.NewMemory(), open: true}
+	if w.access, err = boltcatalog.OpenAccess(filepath.Join(t.TempDir(), "access.db")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.access.Close() })
+	if err := directory.NewWriter(directory.WriterConfig{Index: index, Contents: w}).Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	document, err := json.Marshal(contents.Module{
 		Root:       contents.Part{Readme: strings.Repeat("A line of the README.\n", 5000), Inputs: []contents.Input{{Name: "cidr", Type: "string", Required: true}}},
 		Submodules: []contents.Part{{Path: "modules/subnet", Name: "subnet", Readme: "About subnets."}},
@@ -119,11 +120,26 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.bucket.Upload(t, registry.ContentsKey(contents.Reader, "aa"), document, nil)
-	reader := catalog.NewReader(catalog.ReaderConfig{Catalog: index, Logger: slog.New(slog.DiscardHandler)})
-	server := mcpserver.New(mcpserver.Config{Listings: reader, Browser: browse.New(browse.Config{Catalog: reader, Directory: w, Documents: w})})
+	read := index.WithTokens(w.access)
+	reader := catalog.NewReader(catalog.ReaderConfig{Catalog: read, Directory: read, TokenUses: w.access, Logger: slog.New(slog.DiscardHandler)})
+	server := mcpserver.New(mcpserver.Config{Listings: reader, Browser: browse.New(browse.Config{Catalog: reader, Directory: directory.NewView(reader), Documents: w})})
 	w.Server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { w.ServeHTTP(out, r, server) }))
 	t.Cleanup(w.Close)
 	return w
+}
+
+// token makes a token with a scope.
+func (w *world) token(t *testing.T, scope string) string {
+	t.Helper()
+	scopes, err := access.ParseScopes([]string{scope})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, id := access.NewToken()
+	if err := w.access.CreateToken(t.Context(), access.Token{ID: id, Name: "test", Owner: "ann", Origin: access.ByOperator, Scopes: scopes, Created: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	return secret
 }
 
 // connect is a real client.
@@ -180,6 +196,10 @@ func TestTools(t *testing.T) {
 	}{
 		{"search", arguments{"text": "vpc"}, "- module `acme/vpc/aws` 1.1.0: A \\`network\\`.\n\nThese are 1 to 1 of 1."},
 		{"search", arguments{}, "acme/vpc/aws"},
+		{"search", arguments{"namespace": "ACME", "system": "aws", "limit": 1}, "acme/vpc/aws"},
+		{"search", arguments{"namespace": "other"}, "There is none."},
+		{"search", arguments{"offset": 5}, "There are 1, and none from number 5 on."},
+		{"search", arguments{"kind": "providers"}, "- provider `acme/widget` 0.1.0"},
 		{"show_module", arguments{"address": "acme/vpc/aws"}, "# Module acme/vpc/aws 1.1.0"},
 		{"show_module", arguments{"address": host + "/acme/vpc/aws", "version": "latest"}, "# Module acme/vpc/aws 1.1.0"},
 		{"show_module", arguments{"address": "ACME/vpc/aws", "version": "1.0.0"}, "Status: **deprecated**: use 1.1.0"},
@@ -214,6 +234,8 @@ func TestToolErrors(t *testing.T) {
 		{"search", arguments{"kind": "people"}, "must be modules or providers"},
 		{"search", arguments{"limit": 51}, "must be 1 to 50"},
 		{"search", arguments{"limit": -1}, "must be 1 to 50"},
+		{"search", arguments{"text": strings.Repeat("x", 257)}, "longer than 256 bytes"},
+		{"search", arguments{"namespace": strings.Repeat("x", 257)}, "longer than 256 bytes"},
 		{"search", arguments{"offset": -1}, "must be 0 or more"},
 		{"search", arguments{"offset": 1 << 40}, "must be 0 or more"},
 		{"search", arguments{"text": 1}, "text"},
@@ -299,7 +321,7 @@ func TestMessages(t *testing.T) {
 		{"no JSON", "{", nil, 400, "not JSON-RPC"},
 		{"no message", "{}", nil, 400, ""},
 		{"a method of another type", `{"method":1}`, nil, 400, "not JSON-RPC"},
-		{"too much", `{"method":"` + strings.Repeat("x", mcpserver.MaxMessage) + `"}`, nil, 413, "1 MiB"},
+		{"too much", `{"method":"` + strings.Repeat("x", mcpserver.MaxMessage) + `"}`, nil, 413, "256 KiB"},
 		{"deep", strings.Repeat(`{"method":`, 20000), nil, 400, ""},
 		{"a stream", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`, nil, 404, "no streams"},
 		{"an unknown method", `{"jsonrpc":"2.0","id":1,"method":"resources/delete"}`, nil, 400, ""},
@@ -348,4 +370,48 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// What a token may not read is what is not there, to the letter, in every tool.
+func TestDenied(t *testing.T) {
+	w := newWorld(t)
+	w.open = false
+	call := func(scope, tool, arguments string) string {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}`
+		status, got := w.send(t, body, "Authorization", "Bearer "+w.token(t, scope))
+		if status != http.StatusOK {
+			t.Errorf("%s %s %s: %d %s", scope, tool, arguments, status, got)
+		}
+		return got
+	}
+	const all, others = "read *", "read modules:other/*"
+	for _, tt := range []struct{ tool, there, missing, has string }{
+		{"show_module", `{"address":"acme/vpc/aws"}`, `{"address":"acme/xyz/aws"}`, "# Module acme/vpc/aws"},
+		{"show_module", `{"address":"acme/vpc/aws","version":"1.0.0"}`, `{"address":"acme/xyz/aws","version":"1.0.0"}`, "# Module acme/vpc/aws"},
+		{"show_module", `{"address":"acme/vpc/aws","part":"modules/subnet"}`, `{"address":"acme/xyz/aws","part":"modules/subnet"}`, "About subnets"},
+		{"show_provider", `{"address":"acme/widget"}`, `{"address":"acme/missin"}`, "# Provider acme/widget"},
+		{"show_provider", `{"address":"acme/widget","page":"resources/a"}`, `{"address":"acme/missin","page":"resources/a"}`, "there is no page"},
+		{"newest_version", `{"address":"acme/vpc/aws"}`, `{"address":"acme/xyz/aws"}`, "1.1.0"},
+		{"list_versions", `{"address":"acme/widget"}`, `{"address":"acme/missin"}`, "0.1.0"},
+	} {
+		if got := call(all, tt.tool, tt.there); !strings.Contains(got, tt.has) {
+			t.Errorf("%s %s with all scopes: %s", tt.tool, tt.there, got)
+		}
+		denied, missing := call(others, tt.tool, tt.there), call(others, tt.tool, tt.missing)
+		if denied = strings.NewReplacer("vpc", "xyz", "widget", "missin").Replace(denied); denied != missing || !strings.Contains(denied, "that you may read") {
+			t.Errorf("%s: what may not be read is answered\n%s, and what is not there\n%s", tt.tool, denied, missing)
+		}
+	}
+	for scope, want := range map[string]string{all: "acme/vpc/aws", "read modules:acme/vpc/aws": "These are 1 to 1 of 1.", others: "There is none.", "read providers:*": "There is none."} {
+		if got := call(scope, "search", `{"text":"vpc"}`); !strings.Contains(got, want) {
+			t.Errorf("search with %s: %s, want %s", scope, got, want)
+		}
+	}
+	for name, authorization := range map[string]string{"an unknown token": "Bearer larder_x", "no scheme": "x", "another one": "Basic YTpi"} {
+		for _, body := range []string{initialize, newest} {
+			if status, got := w.send(t, body, "Authorization", authorization); status != http.StatusUnauthorized {
+				t.Errorf("%s: %d %s", name, status, got)
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/directory"
@@ -55,6 +56,7 @@ const (
 	maxFound     = 50
 	maxVersions  = 200
 	maxOffset    = 1 << 30
+	maxText      = 256 // of a search, in bytes
 )
 
 func (s *Server) addTools(server *mcp.Server) {
@@ -121,10 +123,13 @@ func guarded(answer func() (string, error)) (markdown string, err error) {
 }
 
 func (s *Server) search(ctx context.Context, v *visit, in searchInput) (string, error) {
-	q := directory.Query{Text: in.Text, Namespace: in.Namespace, Offset: in.Offset, Limit: in.Limit, Folder: registry.Modules}
+	if len(in.Text) > maxText || len(in.Namespace) > maxText || len(in.System) > maxText {
+		return "", ask("the text is longer than %d bytes: give a few words", maxText)
+	}
+	q := directory.Query{Text: in.Text, Namespace: strings.ToLower(in.Namespace), Offset: in.Offset, Limit: in.Limit, Folder: registry.Modules}
 	switch in.Kind {
 	case "", "modules", "module":
-		q.System = in.System
+		q.System = strings.ToLower(in.System)
 	case "providers", "provider":
 		q.Folder = registry.Providers
 	default:

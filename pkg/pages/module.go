@@ -16,7 +16,6 @@ import (
 type Module struct {
 	Host string // of the registry, as in source addresses
 	browse.Module
-	Published time.Time // zero if it is not known
 }
 
 // url is the page of a version.
@@ -69,8 +68,8 @@ func (m Module) facts(p *page) {
 		"Version: " + text(m.State.Version.String()) + newer(m.Listing, m.State.Version, m.url),
 		"Status: " + status(m.State.Standing),
 	}
-	if !m.Published.IsZero() {
-		lines = append(lines, "Published: "+m.Published.UTC().Format(time.RFC3339))
+	if !m.State.Published.IsZero() {
+		lines = append(lines, "Published: "+m.State.Published.UTC().Format(time.RFC3339))
 	}
 	if m.State.Archive.Source != "" {
 		lines = append(lines, "Source: "+link(m.State.Archive.Source))

@@ -50,10 +50,10 @@ var published = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 func network(t *testing.T) Module {
 	t.Helper()
 	return Module{
-		Host: "registry.example.com", Published: published,
+		Host: "registry.example.com",
 		Module: browse.Module{
 			State: registry.ModuleVersion{
-				Address: registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}, Version: version(t, "1.2.3"), Revision: 1,
+				Address: registry.ModuleAddress{Namespace: "acme", Name: "network", System: "aws"}, Version: version(t, "1.2.3"), Revision: 1, Published: published,
 				Archive:  registry.ModuleArchive{Format: "tar.gz", SHA256: strings.Repeat("ab", 32), H1: "h1:abc=", Size: 1234, Source: "https://git.example.com/acme/network"},
 				Standing: registry.Standing{State: registry.Deprecated, Message: "Use 2.0.0: it has *better* names."},
 			},
@@ -90,10 +90,10 @@ func network(t *testing.T) Module {
 func widget(t *testing.T) Provider {
 	t.Helper()
 	return Provider{
-		Host: "registry.example.com", Published: published,
+		Host: "registry.example.com",
 		Provider: browse.Provider{
 			State: registry.ProviderVersion{
-				Address: registry.ProviderAddress{Namespace: "acme", Type: "widget"}, Version: version(t, "1.0.0"), Revision: 3,
+				Address: registry.ProviderAddress{Namespace: "acme", Type: "widget"}, Version: version(t, "1.0.0"), Revision: 3, Published: published,
 				Packages: []registry.Package{
 					{Platform: registry.Platform{OS: "darwin", Arch: "arm64"}, Sequence: 1, Protocols: []string{"5.0", "6.0"}, Source: "https://git.example.com/acme/widget"},
 					{Platform: registry.Platform{OS: "linux", Arch: "amd64"}, Sequence: 2},

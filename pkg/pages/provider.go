@@ -14,7 +14,6 @@ import (
 type Provider struct {
 	Host string // of the registry, as in source addresses
 	browse.Provider
-	Published time.Time // zero if it is not known
 }
 
 // base is where the documents of a version are.
@@ -43,8 +42,8 @@ func (m Provider) facts(p *page) {
 		"Version: " + text(m.State.Version.String()) + newer(m.Listing, m.State.Version, m.url),
 		"Status: " + status(m.State.Standing),
 	}
-	if !m.Published.IsZero() {
-		lines = append(lines, "Published: "+m.Published.UTC().Format(time.RFC3339))
+	if !m.State.Published.IsZero() {
+		lines = append(lines, "Published: "+m.State.Published.UTC().Format(time.RFC3339))
 	}
 	if source := m.State.Source(); source != "" {
 		lines = append(lines, "Source: "+link(source))

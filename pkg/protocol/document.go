@@ -16,18 +16,19 @@ import (
 	"github.com/larder-registry/larder/internal/jsonstring"
 )
 
-// document is a JSON document that is made once, and sent many times.
+// document is a document, of JSON unless its kind is another, that is made once and sent many
+// times.
 type document struct {
 	plain  []byte // nil if it is kept compressed
 	packed []byte // by gzip; nil if it is small
 
 	// Values of headers.
-	etag, plainLength, packedLength []string
+	kind, etag, plainLength, packedLength []string
 }
 
-// newDocument compresses a JSON document that is worth it.
+// newDocument compresses a JSON document if that is worth it.
 func newDocument(plain []byte) *document {
-	d := &document{plain: plain, plainLength: length(plain)}
+	d := &document{plain: plain, kind: jsonType, plainLength: length(plain)}
 	kept := plain
 	if len(plain) > gzipFrom {
 		kept = bytes.Clone(thorough.compress(plain)) // without the room to grow
@@ -48,12 +49,15 @@ func (d *document) size() int { return cap(d.plain) + cap(d.packed) }
 // returns the status, and how many bytes of the body it has sent.
 func (d *document) writeTo(w http.ResponseWriter, r *http.Request) (status, written int) {
 	h := w.Header()
-	h["Etag"], h["Vary"] = d.etag, varyEncoding
+	h["Etag"] = d.etag
+	if h["Vary"] == nil {
+		h["Vary"] = varyEncoding
+	}
 	if matches(r.Header["If-None-Match"], d.etag[0]) {
 		w.WriteHeader(http.StatusNotModified)
 		return http.StatusNotModified, 0
 	}
-	h["Content-Type"] = jsonType
+	h["Content-Type"] = d.kind
 	body := d.plain
 	if d.packed != nil && acceptsGzip(r.Header) {
 		h["Content-Encoding"], body = gzipEncoding, d.packed

@@ -95,6 +95,9 @@ func errorResponse(err error) response {
 		}
 		break
 	}
+	if refuser, ok := errors.AsType[Refuser](err); ok {
+		answer.status, message = refuser.Refusal()
+	}
 	answer.body = encode(errorDocument{[]string{message}})
 	return answer
 }

@@ -84,6 +84,8 @@ func (r Request) detached() Request {
 		Version:  v,
 		Category: contents.Category(strings.Clone(string(r.Category))),
 		Slug:     strings.Clone(r.Slug),
+		Markdown: r.Markdown,
+		Host:     strings.Clone(r.Host),
 		Platform: registry.Platform{OS: strings.Clone(r.Platform.OS), Arch: strings.Clone(r.Platform.Arch)},
 	}
 }
@@ -92,5 +94,5 @@ func (r Request) detached() Request {
 func (r Request) size() int {
 	return len(r.Module.Namespace) + len(r.Module.Name) + len(r.Module.System) +
 		len(r.Provider.Hostname) + len(r.Provider.Namespace) + len(r.Provider.Type) +
-		len(r.Version.String()) + len(r.Category) + len(r.Slug) + len(r.Platform.OS) + len(r.Platform.Arch)
+		len(r.Version.String()) + len(r.Category) + len(r.Slug) + len(r.Host) + len(r.Platform.OS) + len(r.Platform.Arch)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/browse"
 	"github.com/larder-registry/larder/pkg/contents"
+	"github.com/larder-registry/larder/pkg/pages"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -58,17 +59,32 @@ func (h *handler) moduleDetails(ctx context.Context, caller access.Caller, reque
 	}
 	stored := found.Stored()
 	if d, ok := h.kept.get(request, stored).(*document); ok {
-		return whole(d), nil
+		return detailed(d), nil
 	}
 	m, err := found.Load(ctx)
 	if err != nil {
 		return response{}, missingModule(err, request)
 	}
-	d := newDocument(moduleBody(m))
+	d := newModuleDetails(m, request)
 	if m.Known { // else its documentation may be read soon
 		h.kept.put(request, stored, d)
 	}
-	return whole(d), nil
+	return detailed(d), nil
+}
+
+// newModuleDetails is a version as it was asked for.
+func newModuleDetails(m browse.Module, request Request) *document {
+	if request.Markdown {
+		return newMarkdown(pages.Module{Host: request.Host, Module: m}.Markdown())
+	}
+	return newDocument(moduleBody(m))
+}
+
+// detailed answers with a document that is there in two kinds.
+func detailed(d *document) response {
+	answer := whole(d)
+	answer.header[0] = field{"Vary", varyAccept}
+	return answer
 }
 
 // missingModule says that a version is not there, or where no version was named, the module.

@@ -12,7 +12,7 @@
 // for the bytes that were read, and kept. Presigned URLs of archives are made each time: the
 // archives' bytes never pass through here.
 //
-// Every answer with a body is JSON; an error is {"errors":["…"]}.
+// Every answer with a body is JSON, but for pages in Markdown; an error is {"errors":["…"]}.
 package protocol
 
 import (
@@ -48,6 +48,9 @@ type Config struct {
 
 	// Browser is needed by the routes of lists, searches and details.
 	Browser *browse.Browser
+
+	// Assistant is needed by the route of messages of assistants.
+	Assistant Assistant
 
 	// Hostname is the registry's own, in lower case and in punycode, as the clients
 	// send it. Under it the mirror has the registry's own providers. Empty: the
@@ -124,6 +127,9 @@ func (h *handler) answer(r *http.Request, request Request) (response, error) {
 	if request.Route == Discovery { // clients ask it before they know where to send a token
 		return response{status: http.StatusOK, cache: public, document: h.discovery}, nil
 	}
+	if request.Route == Guide {
+		return h.llms(r), nil
+	}
 	caller := access.Anyone
 	if !h.Open {
 		caller = access.Authenticate(r.Header.Values("Authorization"))
@@ -143,8 +149,10 @@ func (h *handler) answer(r *http.Request, request Request) (response, error) {
 		return h.mirrorVersions(r.Context(), caller, request)
 	case MirrorVersion:
 		return h.mirrorVersion(r.Context(), caller, request)
+	case Message:
+		return h.assist(r, caller)
 	default:
-		return h.browse(r, caller, request)
+		return h.browse(r, caller, h.asMarkdown(request, r))
 	}
 }
 
@@ -182,7 +190,7 @@ func decoded[T any](found catalog.Snapshot[*T], err error) (value T, _ error) {
 // has says whether the handler has what a route needs.
 func (h *handler) has(route Route) bool {
 	switch route {
-	case Discovery:
+	case Discovery, Guide:
 		return true
 	case Token:
 		return h.SignIn != nil
@@ -190,6 +198,8 @@ func (h *handler) has(route Route) bool {
 		return h.SignIn != nil && h.Login
 	case ModuleDownload, ProviderDownload, MirrorVersion:
 		return h.Reader != nil && h.Presigner != nil
+	case Message:
+		return h.Reader != nil && h.Assistant != nil
 	case ModuleVersions, ModuleNewest, ProviderVersions, MirrorVersions:
 		return h.Reader != nil
 	default:

@@ -124,6 +124,11 @@ var everyRoute = []string{
 	"/v1/modules/acme/vpc/aws/downloads/summary",
 	"/v1/providers/acme/widget",
 	"/v1/providers/acme/widget/1.0.0/docs",
+	"/v1/modules/acme/vpc/aws.md",
+	"/v1/modules/acme/vpc/aws/1.2.0+build.5.md",
+	"/v1/providers/acme/widget.md",
+	"/v1/providers/acme/widget/1.0.0.md",
+	"/llms.txt",
 }
 
 // everyList has one path of each list. What may not be read is not in it, and is no error.
@@ -137,7 +142,7 @@ var everyList = []string{
 }
 
 // forEverybody has the paths of everyRoute that need no token, no catalog and no bucket.
-var forEverybody = []string{discoveryPath}
+var forEverybody = []string{discoveryPath, guidePath}
 
 // withToken has the other paths of everyRoute.
 func withToken() []string {
@@ -553,9 +558,9 @@ func TestReads(t *testing.T) {
 		switch {
 		case slices.Contains(forEverybody, path):
 			want = cost{}
-		case path == everyRoute[8] || path == everyRoute[10]:
+		case path == everyRoute[8] || path == everyRoute[10] || path == everyRoute[14] || path == everyRoute[15]:
 			want = cost{2, 1}
-		case path == everyRoute[9] || path == everyRoute[12] || path == everyRoute[13]: // no documentation was published
+		case slices.Contains(everyRoute[9:], path) && strings.HasPrefix(path, providersPath): // no documentation was published
 			want = cost{2, 0}
 		}
 		index := newMemory(t)
@@ -585,7 +590,7 @@ func TestRoutesWithoutTheirMeans(t *testing.T) {
 		answered []string
 	}{
 		"nothing at all": {Config{Logger: slog.New(slog.DiscardHandler)}, forEverybody},
-		"no browser":     {unbrowsed, everyRoute[:8]},
+		"no browser":     {unbrowsed, slices.Concat(forEverybody, everyRoute[:8])},
 		"no reader":      {Config{Presigner: bucket{}, Open: true, Logger: slog.New(slog.DiscardHandler)}, forEverybody},
 		"no presigner":   {listings, slices.Concat(forEverybody, []string{everyRoute[1], everyRoute[3], everyRoute[5], everyRoute[7]}, everyRoute[8:], everyList)},
 		"everything":     {open(m), all},

@@ -7,6 +7,7 @@ import (
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/browse"
 	"github.com/larder-registry/larder/pkg/contents"
+	"github.com/larder-registry/larder/pkg/pages"
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
@@ -60,7 +61,11 @@ func newPage(p contents.Page) pageDocument {
 }
 
 func (h *handler) providerDetails(ctx context.Context, caller access.Caller, request Request) (response, error) {
-	return h.ofProvider(ctx, caller, request, func(p browse.Provider) any { return newProviderDocument(p) })
+	answer, err := h.ofProvider(ctx, caller, request, func(p browse.Provider) any { return newProviderDocument(p) })
+	if err != nil {
+		return response{}, err
+	}
+	return detailed(answer.document), nil
 }
 
 // pagesDocument is the index of a version's documentation.
@@ -84,6 +89,18 @@ func (h *handler) providerPages(ctx context.Context, caller access.Caller, reque
 	})
 }
 
+// newProviderDetails is a version as it was asked for.
+func newProviderDetails(p browse.Provider, request Request, from func(browse.Provider) any) *document {
+	if request.Markdown {
+		return newMarkdown(pages.Provider{Host: request.Host, Provider: p}.Markdown())
+	}
+	body := encode(from(p))
+	if len(body) > maxDetails {
+		body = encode(from(withoutDescriptions(p)))
+	}
+	return newDocument(body)
+}
+
 // ofProvider answers with what a version of a provider says of itself.
 func (h *handler) ofProvider(ctx context.Context, caller access.Caller, request Request, from func(browse.Provider) any) (response, error) {
 	found, err := h.Browser.FindProvider(ctx, caller, request.Provider, request.Version)
@@ -98,11 +115,7 @@ func (h *handler) ofProvider(ctx context.Context, caller access.Caller, request 
 	if err != nil {
 		return response{}, missingProviderVersion(err, request)
 	}
-	body := encode(from(p))
-	if len(body) > maxDetails {
-		body = encode(from(withoutDescriptions(p)))
-	}
-	d := newDocument(body)
+	d := newProviderDetails(p, request, from)
 	if p.Known || !p.Documented() { // else its documentation may be read soon
 		h.kept.put(request, stored, d)
 	}
@@ -138,7 +151,11 @@ func (h *handler) providerPage(ctx context.Context, caller access.Caller, reques
 	if err != nil {
 		return response{}, orMissing(err, "provider %s has no version %s with a page %s/%s", request.Provider, request.Version, request.Category, request.Slug)
 	}
-	return whole(newDocument(encode(pageText{newPage(page.Page), page.Markdown}))), nil
+	if request.Markdown {
+		of := pages.Provider{Host: request.Host, Provider: page.Provider}
+		return detailed(newMarkdown(of.Page(page.Page, page.Markdown))), nil
+	}
+	return detailed(newDocument(encode(pageText{newPage(page.Page), page.Markdown}))), nil
 }
 
 func newProviderDocument(p browse.Provider) providerDocument {

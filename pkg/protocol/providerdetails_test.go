@@ -14,8 +14,8 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// pages is a bucket with the documentation of a provider.
-type pages struct {
+// pageBucket is a bucket with the documentation of a provider.
+type pageBucket struct {
 	index contents.Provider
 	texts string
 	err   error // of the index
@@ -23,7 +23,7 @@ type pages struct {
 	gets  []string
 }
 
-func (p *pages) Get(_ context.Context, key string, offset, length int64) ([]byte, error) {
+func (p *pageBucket) Get(_ context.Context, key string, offset, length int64) ([]byte, error) {
 	p.gets = append(p.gets, fmt.Sprintf("%s %d", key, offset))
 	switch key {
 	case registry.ContentsDocsKey(contents.Reader, "d0c5"):
@@ -38,8 +38,8 @@ func (p *pages) Get(_ context.Context, key string, offset, length int64) ([]byte
 	return nil, registry.ErrNotFound
 }
 
-func newPages() *pages {
-	return &pages{
+func newPages() *pageBucket {
+	return &pageBucket{
 		index: contents.Provider{
 			Pages: []contents.Page{
 				{Category: contents.Overview, Slug: "index", Title: "Widget", Description: "Widgets as code.", Path: "docs/index.md", Offset: 0, Length: 8},

@@ -84,6 +84,22 @@ const (
 	// https://developer.hashicorp.com/terraform/internals/provider-network-mirror-protocol#list-available-installation-packages
 	MirrorVersion
 
+	// Guide says to assistants what the registry is, and how to ask it. It is for everybody.
+	//
+	//	GET /llms.txt
+	//	200
+	//
+	// https://llmstxt.org/
+	Guide
+
+	// Message is a message of an assistant, in the Model Context Protocol.
+	//
+	//	POST /mcp
+	//	200, 202, 403, 404, 413, 415
+	//
+	// https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
+	Message
+
 	// Token gives a token for a code of login, or for the identity of a
 	// pipeline.
 	//
@@ -209,6 +225,11 @@ type Request struct {
 	// On [ProviderPage].
 	Category contents.Category
 	Slug     string
+
+	// Markdown asks for the document as a page, on [ModuleDetails], [ProviderDetails] and
+	// [ProviderPage]. Then Host is that of the registry.
+	Markdown bool
+	Host     string
 }
 
 // maxPath is the longest path that is read, in bytes. The longest address has some 400,
@@ -222,6 +243,8 @@ const (
 	providersRoot = "/v1/providers"
 	providersPath = providersRoot + "/"
 	mirrorPath    = "/v1/mirror/"
+	guidePath     = "/llms.txt"
+	messagePath   = "/mcp"
 )
 
 // The paths of the routes of login and of tokens.
@@ -236,10 +259,10 @@ var routes = []route{
 	newRoute(discoveryPath, plain(Discovery)),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/versions", parseModuleOf(ModuleVersions)),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/download", parseModuleOf(ModuleNewest)),
-	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}", parseModuleVersion(ModuleDetails)),
+	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}", orMarkdown(4, parseModuleVersion(ModuleDetails))),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/{version}/download", parseModuleVersion(ModuleDownload)),
 	newRoute(providersPath+"{namespace}/{type}/versions", parseProviderOf(ProviderVersions)),
-	newRoute(providersPath+"{namespace}/{type}/{version}", parseProviderVersion(ProviderDetails)),
+	newRoute(providersPath+"{namespace}/{type}/{version}", orMarkdown(3, parseProviderVersion(ProviderDetails))),
 	newRoute(providersPath+"{namespace}/{type}/{version}/download/{os}/{arch}", parseProviderDownload),
 	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/index.json", parseMirrorVersions),
 	newRoute(mirrorPath+"{hostname}/{namespace}/{type}/{version}.json", parseMirrorVersion),
@@ -247,13 +270,15 @@ var routes = []route{
 	newRoute(modulesPath+"search", plain(ModuleSearch)),
 	newRoute(modulesPath+"{namespace}", parseModulesOf(ModulesOfNamespace)),
 	newRoute(modulesPath+"{namespace}/{name}", parseModulesOf(ModuleSystems)),
-	newRoute(modulesPath+"{namespace}/{name}/{system}", parseModuleOf(ModuleDetails)),
+	newRoute(modulesPath+"{namespace}/{name}/{system}", orMarkdown(3, parseModuleOf(ModuleDetails))),
 	newRoute(modulesPath+"{namespace}/{name}/{system}/downloads/summary", parseModuleOf(ModuleDownloads)),
 	newRoute(providersRoot, plain(ProviderList)),
 	newRoute(providersPath+"{namespace}", parseProvidersOf),
-	newRoute(providersPath+"{namespace}/{type}", parseProviderOf(ProviderDetails)),
+	newRoute(providersPath+"{namespace}/{type}", orMarkdown(2, parseProviderOf(ProviderDetails))),
 	newRoute(providersPath+"{namespace}/{type}/{version}/docs", parseProviderVersion(ProviderPages)),
-	newRoute(providersPath+"{namespace}/{type}/{version}/docs/{category}/{slug}", parseProviderPage),
+	newRoute(providersPath+"{namespace}/{type}/{version}/docs/{category}/{slug}", orMarkdown(5, parseProviderPage)),
+	newRoute(guidePath, plain(Guide)),
+	newRoute(messagePath, plain(Message)).posted(),
 	newRoute(TokenPath, plain(Token)).posted(),
 	newRoute(LoginPath, plain(Login)),
 	newRoute(LoginCallbackPath, plain(LoginCallback)),

@@ -18,34 +18,41 @@ func TestParse(t *testing.T) {
 	provider := registry.ProviderAddress{Namespace: "acme", Type: "widget"}
 	linux := registry.Platform{OS: "linux", Arch: "amd64"}
 	for path, want := range map[string]Request{
-		"/.well-known/terraform.json":                       {Route: Discovery},
-		"/v1/modules/acme/vpc/aws/versions":                 {Route: ModuleVersions, Module: module},
-		"/v1/modules/Acme/VPC/AWS/versions":                 {Route: ModuleVersions, Module: module},
-		"/v1/modules/acme/vpc/aws/download":                 {Route: ModuleNewest, Module: module},
-		"/v1/modules/%61cme/v%70c/aws/versions":             {Route: ModuleVersions, Module: module},
-		"/v1/modules/acme/vpc/aws/1.2.0/download":           {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/v1.2/download":            {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/1.2/download":             {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/01.2.0/download":          {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/1.0.0+build.5/download":   {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.0.0+build.5")},
-		"/v1/modules/acme/vpc/aws/1.0.0%2Bbuild.5/download": {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.0.0+build.5")},
-		"/v1/modules/acme/vpc/aws/1.0.0%2bbuild.5/download": {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.0.0+build.5")},
-		"/v1/modules/acme/vpc/aws/1.2.0":                    {Route: ModuleDetails, Module: module, Version: registrytest.Version(t, "1.2.0")},
-		"/v1/modules/acme/vpc/aws/v1.2+build.5":             {Route: ModuleDetails, Module: module, Version: registrytest.Version(t, "1.2.0+build.5")},
-		"/v1/providers/acme/widget/1.2.0":                   {Route: ProviderDetails, Provider: provider, Version: registrytest.Version(t, "1.2.0")},
-		"/v1/providers/acme/widget/versions":                {Route: ProviderVersions, Provider: provider},
-		"/v1/modules":                                       {Route: ModuleList},
-		"/v1/modules/search":                                {Route: ModuleSearch},
-		"/v1/modules/search/vpc":                            {Route: ModuleSystems, Module: registry.ModuleAddress{Namespace: "search", Name: "vpc"}},
-		"/v1/modules/search/vpc/aws":                        {Route: ModuleDetails, Module: registry.ModuleAddress{Namespace: "search", Name: "vpc", System: "aws"}},
-		"/v1/modules/ACME":                                  {Route: ModulesOfNamespace, Module: registry.ModuleAddress{Namespace: "acme"}},
-		"/v1/modules/acme/Vpc":                              {Route: ModuleSystems, Module: registry.ModuleAddress{Namespace: "acme", Name: "vpc"}},
-		"/v1/modules/acme/vpc/AWS":                          {Route: ModuleDetails, Module: module},
-		"/v1/modules/acme/vpc/aws/downloads/summary":        {Route: ModuleDownloads, Module: module},
-		"/v1/providers":                                     {Route: ProviderList},
-		"/v1/providers/acme":                                {Route: ProvidersOfNamespace, Provider: registry.ProviderAddress{Namespace: "acme"}},
-		"/v1/providers/acme/widget":                         {Route: ProviderDetails, Provider: provider},
-		"/v1/providers/acme/widget/1.2/docs":                {Route: ProviderPages, Provider: provider, Version: registrytest.Version(t, "1.2.0")},
+		"/.well-known/terraform.json":                        {Route: Discovery},
+		"/llms.txt":                                          {Route: Guide},
+		"/v1/modules/acme/vpc/aws.md":                        {Route: ModuleDetails, Module: module, Markdown: true},
+		"/v1/modules/acme/vpc/aws/v1.2.md":                   {Route: ModuleDetails, Module: module, Version: registrytest.Version(t, "1.2.0"), Markdown: true},
+		"/v1/modules/acme/vpc/aws/1.2.0-a.md.md":             {Route: ModuleDetails, Module: module, Version: registrytest.Version(t, "1.2.0-a.md"), Markdown: true},
+		"/v1/providers/acme/widget.md":                       {Route: ProviderDetails, Provider: provider, Markdown: true},
+		"/v1/providers/acme/widget/1.0.0.md":                 {Route: ProviderDetails, Provider: provider, Version: registrytest.Version(t, "1.0.0"), Markdown: true},
+		"/v1/providers/acme/widget/1.0.0/docs/guides/a.b.md": {Route: ProviderPage, Provider: provider, Version: registrytest.Version(t, "1.0.0"), Category: "guides", Slug: "a.b", Markdown: true},
+		"/v1/modules/acme/vpc/aws/versions":                  {Route: ModuleVersions, Module: module},
+		"/v1/modules/Acme/VPC/AWS/versions":                  {Route: ModuleVersions, Module: module},
+		"/v1/modules/acme/vpc/aws/download":                  {Route: ModuleNewest, Module: module},
+		"/v1/modules/%61cme/v%70c/aws/versions":              {Route: ModuleVersions, Module: module},
+		"/v1/modules/acme/vpc/aws/1.2.0/download":            {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/v1.2/download":             {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/1.2/download":              {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/01.2.0/download":           {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/1.0.0+build.5/download":    {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.0.0+build.5")},
+		"/v1/modules/acme/vpc/aws/1.0.0%2Bbuild.5/download":  {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.0.0+build.5")},
+		"/v1/modules/acme/vpc/aws/1.0.0%2bbuild.5/download":  {Route: ModuleDownload, Module: module, Version: registrytest.Version(t, "1.0.0+build.5")},
+		"/v1/modules/acme/vpc/aws/1.2.0":                     {Route: ModuleDetails, Module: module, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/modules/acme/vpc/aws/v1.2+build.5":              {Route: ModuleDetails, Module: module, Version: registrytest.Version(t, "1.2.0+build.5")},
+		"/v1/providers/acme/widget/1.2.0":                    {Route: ProviderDetails, Provider: provider, Version: registrytest.Version(t, "1.2.0")},
+		"/v1/providers/acme/widget/versions":                 {Route: ProviderVersions, Provider: provider},
+		"/v1/modules":                                        {Route: ModuleList},
+		"/v1/modules/search":                                 {Route: ModuleSearch},
+		"/v1/modules/search/vpc":                             {Route: ModuleSystems, Module: registry.ModuleAddress{Namespace: "search", Name: "vpc"}},
+		"/v1/modules/search/vpc/aws":                         {Route: ModuleDetails, Module: registry.ModuleAddress{Namespace: "search", Name: "vpc", System: "aws"}},
+		"/v1/modules/ACME":                                   {Route: ModulesOfNamespace, Module: registry.ModuleAddress{Namespace: "acme"}},
+		"/v1/modules/acme/Vpc":                               {Route: ModuleSystems, Module: registry.ModuleAddress{Namespace: "acme", Name: "vpc"}},
+		"/v1/modules/acme/vpc/AWS":                           {Route: ModuleDetails, Module: module},
+		"/v1/modules/acme/vpc/aws/downloads/summary":         {Route: ModuleDownloads, Module: module},
+		"/v1/providers":                                      {Route: ProviderList},
+		"/v1/providers/acme":                                 {Route: ProvidersOfNamespace, Provider: registry.ProviderAddress{Namespace: "acme"}},
+		"/v1/providers/acme/widget":                          {Route: ProviderDetails, Provider: provider},
+		"/v1/providers/acme/widget/1.2/docs":                 {Route: ProviderPages, Provider: provider, Version: registrytest.Version(t, "1.2.0")},
 		"/v1/providers/acme/widget/1.2.0/docs/resources/a%20b": {
 			Route: ProviderPage, Provider: provider, Version: registrytest.Version(t, "1.2.0"), Category: contents.Resources, Slug: "a b"},
 		"/v1/providers/acme/widget/1.2.0-rc.1/download/linux/amd64": {
@@ -234,6 +241,10 @@ func FuzzParse(f *testing.F) {
 // have been published.
 func canonical(t *testing.T, r Request) string {
 	t.Helper()
+	if r.Markdown {
+		r.Markdown = false
+		return canonical(t, r) + markdownSuffix
+	}
 	m, p, pl := r.Module, r.Provider, r.Platform
 	if r.Route == ModuleVersions || r.Route == ModuleNewest || r.Route == ModuleDetails || r.Route == ModuleDownload || r.Route == ModuleDownloads {
 		if a, err := registry.ParseModuleAddress(m.Namespace, m.Name, m.System); err != nil || a != m {
@@ -256,6 +267,8 @@ func canonical(t *testing.T, r Request) string {
 	switch r.Route {
 	case Discovery:
 		return discoveryPath
+	case Guide:
+		return guidePath
 	case ModuleVersions:
 		return modulesPath + m.String() + "/versions"
 	case ModuleNewest:

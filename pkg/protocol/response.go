@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	fastgzip "github.com/klauspost/compress/gzip"
+	"github.com/larder-registry/larder/pkg/pages"
 )
 
 // What caches may do with a response.
@@ -37,7 +38,10 @@ var (
 	caches       = map[string][]string{public: {public}, revalidate: {revalidate}, noStore: {noStore}}
 	noSniff      = []string{"nosniff"}
 	jsonType     = []string{"application/json"}
+	markdownType = []string{pages.Type}
+	plainType    = []string{"text/plain; charset=utf-8"}
 	varyEncoding = []string{"Accept-Encoding"}
+	varyAccept   = []string{"Accept-Encoding, Accept"}
 	varyVersion  = []string{versionHeader}
 	gzipEncoding = []string{"gzip"}
 	noLength     = []string{"0"}

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"encoding/base64"
+	"io"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -34,6 +36,29 @@ func narrow(whole events.APIGatewayV2HTTPRequest) event {
 	e.RequestContext.HTTP.Path = whole.RequestContext.HTTP.Path
 	e.RequestContext.HTTP.SourceIP = whole.RequestContext.HTTP.SourceIP
 	return e
+}
+
+// bodyEvent is an event with its body.
+type bodyEvent struct {
+	event
+	Body     string `json:"body"`
+	IsBase64 bool   `json:"isBase64Encoded"`
+}
+
+// request is the request with its body, which cannot be read to its end if it is too long or
+// cannot be decoded.
+func (e *bodyEvent) request(ctx context.Context, w http.ResponseWriter) *http.Request {
+	r := e.event.request(ctx)
+	if e.Body == "" {
+		return r
+	}
+	var body io.Reader = strings.NewReader(e.Body)
+	if e.IsBase64 {
+		body = base64.NewDecoder(base64.StdEncoding, body)
+	}
+	r.Body = http.MaxBytesReader(w, io.NopCloser(body), maxBody)
+	r.ContentLength = -1
+	return r
 }
 
 // request is the request that a reader sees. The gateway has decoded the path, and left the

@@ -35,6 +35,14 @@ func Serve(h http.Handler) {
 	lambda.Start(reader{h})
 }
 
+// ServeBodies is Serve for a handler that also needs the body of a request. To read more than
+// 256 KiB of it is an error.
+func ServeBodies(h http.Handler) {
+	sendWhole()
+	collectLess(os.Getenv)
+	lambda.Start(bodyReader{reader{h}})
+}
+
 // sendWhole lets the body of an answer be one write. The library sends answers through a
 // copy of this transport, which would make three writes of a body above 4 kB.
 func sendWhole() {
@@ -82,18 +90,40 @@ func (r reader) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return nil, err
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-lastWords))
-		defer cancel()
-	}
+	ctx, cancel := inTime(ctx)
+	defer cancel()
 	return r.answer(ctx, &e).json(), nil
+}
+
+// inTime ends before the invocation does.
+func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, deadline.Add(-lastWords))
 }
 
 func (r reader) answer(ctx context.Context, e *event) *answer {
 	a := newAnswer()
 	r.ServeHTTP(a, e.request(ctx))
 	return a
+}
+
+// bodyReader is a reader whose handler sees bodies, too.
+type bodyReader struct{ reader }
+
+// Invoke implements [lambda.Handler].
+func (r bodyReader) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	var e bodyEvent
+	if err := json.Unmarshal(payload, &e); err != nil {
+		return nil, err
+	}
+	ctx, cancel := inTime(ctx)
+	defer cancel()
+	a := newAnswer()
+	r.ServeHTTP(a, e.request(ctx, a))
+	return a.json(), nil
 }
 
 // AdaptWhole makes a Function of a handler that also sees queries, cookies and bodies. To

@@ -33,6 +33,10 @@ type Config struct {
 	Documents browse.Documents
 	Directory catalog.Directory
 
+	// Assistants makes what answers the messages of assistants, over what the handler reads.
+	// Nil: nothing answers them.
+	Assistants func(*catalog.Reader, *browse.Browser) protocol.Assistant
+
 	// Hostname is the registry's own hostname, under which its mirror has its own providers.
 	// Empty: the mirror does not have them.
 	Hostname string
@@ -59,6 +63,9 @@ func New(c Config) http.Handler {
 		})
 		if c.Documents != nil && c.Directory != nil {
 			answers.Browser = browse.New(browse.Config{Catalog: answers.Reader, Directory: directory.NewView(answers.Reader), Documents: c.Documents})
+			if c.Assistants != nil {
+				answers.Assistant = c.Assistants(answers.Reader, answers.Browser)
+			}
 		}
 	}
 	return protocol.New(answers)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/larder-registry/larder/internal/assembly/assistants"
 	"github.com/larder-registry/larder/internal/assembly/clients"
 	"github.com/larder-registry/larder/internal/assembly/publishing"
 	"github.com/larder-registry/larder/internal/node/datadir"
@@ -152,6 +153,7 @@ func (n *node) newHandler() http.Handler {
 		Tokens:      n.access,
 		Presigner:   n.links,
 		Documents:   documents{n.blobs},
+		Assistants:  assistants.New,
 		SignIn:      n.tokens.SignIn,
 		Hostname:    n.mirrorHostname(),
 		Open:        n.settings.Auth == settings.AuthOpen,
