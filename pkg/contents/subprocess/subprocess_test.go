@@ -56,7 +56,8 @@ func misbehave(t task, out io.Writer) {
 	case hookPanic:
 		panic("this is meant")
 	case hookLoop:
-		for {
+		for sum := 0; ; sum++ {
+			_ = sum
 		}
 	case hookSleep:
 		time.Sleep(time.Hour)
@@ -97,6 +98,9 @@ func misbehave(t task, out io.Writer) {
 }
 
 func deeper(n int) int {
+	if n < 0 {
+		return 0
+	}
 	var room [1 << 10]byte
 	room[n%len(room)] = 1
 	return deeper(n+1) + int(room[(n+1)%len(room)])
