@@ -60,6 +60,7 @@ func TestREADME(t *testing.T) {
 	}
 	checkSays(t, shell(again+provider), `now = "20`)
 	n.expect(t, n.latest(t, "modules/acme/hello/null/1.0.0.tar.gz"), published)
+	checkSays(t, shell(again+readmeBlock(t, "browse")), "acme/hello/null", "greeting", `"id":"acme/hello/null/1.0.0"`)
 
 	for _, c := range clients {
 		install := strings.ReplaceAll(lastLine(module)+lastLine(provider), "terraform ", c.path+" ")
