@@ -20,10 +20,10 @@ var (
 // maxSize is the largest that a function which reads may be, in bytes: some hundredths more
 // than it is. Lambda loads it in every cold start.
 var maxSize = map[string]int{
-	"discovery": 7_200_000,
-	"versions":  7_500_000,
-	"download":  7_500_000,
-	"catalog":   10_500_000,
+	"discovery": 7_400_000,
+	"versions":  7_600_000,
+	"download":  7_700_000,
+	"catalog":   9_700_000,
 	"fetch":     11_000_000,
 }
 
