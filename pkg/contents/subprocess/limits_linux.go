@@ -26,7 +26,7 @@ func limitResources() error {
 	}
 	seconds := uint64(MaxTime.Seconds())
 	for resource, limit := range map[int]syscall.Rlimit{
-		syscall.RLIMIT_CPU:   {Cur: seconds, Max: seconds + 1},
+		syscall.RLIMIT_CPU:   {Cur: seconds, Max: seconds}, // Go ignores the signal of a lower Cur
 		syscall.RLIMIT_DATA:  {Cur: used + MaxMemory, Max: used + MaxMemory},
 		syscall.RLIMIT_CORE:  {},
 		syscall.RLIMIT_FSIZE: {},

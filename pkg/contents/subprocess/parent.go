@@ -68,7 +68,7 @@ func verdict(ctx context.Context, state *os.ProcessState, said []byte) stoppedEr
 	switch {
 	case state.ExitCode() == memoryStatus, bytes.Contains(said, []byte("out of memory")), bytes.Contains(said, []byte("allocate")):
 		return tookTooMuch // the last is what the race detector says
-	case ctx.Err() != nil, bytes.Contains(said, []byte("SIGXCPU")): // the processor time that limitResources sets
+	case ctx.Err() != nil, state.UserTime()+state.SystemTime() > MaxTime*3/4: // it is killed at MaxTime, by another clock
 		return tookTooLong
 	default:
 		return brokenOff
