@@ -1,6 +1,8 @@
 package reader
 
 import (
+	"cmp"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -35,9 +37,41 @@ func frontMatter(text string) (m matter, markdown, problem string) {
 	}
 	m, err := parseMatter(header)
 	if err != nil {
-		return m, markdown, "The front matter is not valid: " + message(err.Error())
+		return m.or(simpleLines(header)), markdown, "The front matter is not valid: " + message(err.Error())
 	}
 	return m, markdown, ""
+}
+
+// or returns what is known of a page, and otherwise what else says.
+func (m matter) or(other matter) matter {
+	return matter{
+		PageTitle:   cmp.Or(m.PageTitle, other.PageTitle),
+		Subcategory: cmp.Or(m.Subcategory, other.Subcategory),
+		Description: cmp.Or(m.Description, other.Description),
+	}
+}
+
+// simpleLines reads the lines of front matter that are a key and a text. Most front matter that
+// is not valid is so for another line: often the lines of a description are not indented.
+func simpleLines(header string) (m matter) {
+	for line := range strings.Lines(header) {
+		key, text, _ := strings.Cut(line, ":")
+		text = strings.TrimSpace(text)
+		if quoted := len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0]; quoted {
+			text = text[1 : len(text)-1]
+		} else if strings.ContainsAny(text[:min(1, len(text))], "\"'|>[{&*!#%@`") {
+			continue // more than a text
+		}
+		switch key {
+		case "page_title":
+			m.PageTitle = text
+		case "subcategory":
+			m.Subcategory = text
+		case "description":
+			m.Description = text
+		}
+	}
+	return m
 }
 
 // cutLine cuts a text around the first line that has this content.
@@ -63,6 +97,18 @@ func parseMatter(header string) (m matter, err error) {
 	return m, err
 }
 
+// escaped is a character that Markdown shows as it is.
+var escaped = regexp.MustCompile("\\\\([!-/:-@[-`{-~])")
+
+// plain returns a heading without the Markdown that names in headings have: google\_project and
+// `google_project` are the same title.
+func plain(heading string) string {
+	if parts := strings.Split(heading, "`"); len(parts) == 3 {
+		return escaped.ReplaceAllString(parts[0], "$1") + parts[1] + escaped.ReplaceAllString(parts[2], "$1")
+	}
+	return escaped.ReplaceAllString(heading, "$1")
+}
+
 // firstHeading returns the text of the first heading of a page, or "".
 func firstHeading(markdown string) string {
 	fenced := false
@@ -75,7 +121,7 @@ func firstHeading(markdown string) string {
 		case strings.HasPrefix(line, "#"):
 			text := strings.TrimLeft(line, "#")
 			if strings.HasPrefix(text, " ") && len(line)-len(text) <= 6 {
-				return strings.TrimSpace(strings.TrimRight(strings.TrimSpace(text), "#"))
+				return plain(strings.TrimSpace(strings.TrimRight(strings.TrimSpace(text), "#")))
 			}
 		}
 	}

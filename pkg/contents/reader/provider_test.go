@@ -113,10 +113,13 @@ func TestFrontMatter(t *testing.T) {
 		{"at the end", "---\npage_title: T\n---", title("T"), "", ""},
 		{"spaces behind the end", "---\npage_title: T\n---  \ntext", title("T"), "text", ""},
 		{"a number", "---\npage_title: 5\n---\n", title("5"), "", ""},
-		{"a longer line", "---\npage_title: T\n----\n---\ntext", matter{}, "text", "The front matter is not valid: "},
+		{"a longer line", "---\npage_title: T\n----\n---\ntext", title("T"), "text", "The front matter is not valid: "},
 		{"no end", "---\npage_title: T\n", matter{}, "---\npage_title: T\n", "The page begins as front matter does, and that does not end."},
 		{"a rule", "text\n---\nmore", matter{}, "text\n---\nmore", ""},
 		{"no YAML", "---\n\tx: [\n---\ntext", matter{}, "text", "The front matter is not valid: "},
+		{"a description that is not indented", "---\nsubcategory: \"S\"\npage_title: T: t\ndescription: |-\nThe text.\nIt goes on.\n---\ntext", matter{PageTitle: "T: t", Subcategory: "S"}, "text", "The front matter is not valid: "},
+		{"a description with a colon", "---\nsubcategory: 'S'\ndescription: Note: this\npage_title: \n---\ntext", matter{Subcategory: "S", Description: "Note: this"}, "text", "The front matter is not valid: "},
+		{"a half quote", "---\nsubcategory: \"S\npage_title: \"\n x: y\n---\ntext", matter{}, "text", "The front matter is not valid: "},
 		{"a list", "---\npage_title: [a]\nsubcategory: S\n---\ntext", matter{Subcategory: "S"}, "text", "The front matter is not valid: "},
 		{"another document", "---\n- a\n---\ntext", matter{}, "text", "The front matter is not valid: "},
 		{"too long", "---\npage_title: " + strings.Repeat("x", maxFrontMatter) + "\n---\ntext", matter{}, "text", "The front matter is longer than 64 KiB, and is not read."},
@@ -135,6 +138,7 @@ func TestFrontMatter(t *testing.T) {
 func TestFirstHeading(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "text": "", "# A\n# B": "A", "text\n## A b ##\n": "A b", "#A\n# B": "B", "#\n": "", "####### A": "", "~~~\n# A\n~~~\n# B": "B", "  # A": "A",
+		`# google\_sql\_user`: "google_sql_user", "# `a_b`": "a_b", "# The `a\\_b` of \\*": `The a\_b of *`, `# C:\dir`: `C:\dir`, "# `": "`",
 	} {
 		if got := firstHeading(text); got != want {
 			t.Errorf("%q: got %q; want %q", text, got, want)
