@@ -127,27 +127,28 @@ func (s *Scope) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// allows allocates nothing if the path is in lower case, as addresses are: a list asks for each
-// address that there is.
-func (s Scope) allows(r Resource) bool {
+// allows says whether the scope matches a path of a kind. The path is in lower case, and has as
+// many parts as the kind says.
+func (s Scope) allows(kind Kind, path string) bool {
 	if s.kind == anything {
 		return true
 	}
-	path := strings.ToLower(r.Path)
-	if s.kind != r.Kind || strings.Count(path, "/")+1 != parts[r.Kind] {
+	if s.kind != kind {
 		return false
 	}
 	for i, part := range s.path {
-		if part == anything && i == len(s.path)-1 {
+		last := i == len(s.path)-1
+		if part == anything && last {
 			return true
 		}
 		name, rest, more := strings.Cut(path, "/")
 		if part != anything && part != name {
 			return false
 		}
-		if path = rest; !more {
-			return i == len(s.path)-1
+		if !more {
+			return last
 		}
+		path = rest
 	}
 	return false
 }
@@ -155,9 +156,19 @@ func (s Scope) allows(r Resource) bool {
 // Scopes are all that somebody may do. Without any, they may do nothing.
 type Scopes []Scope
 
-// Allow says whether one of the scopes matches.
+// Allow says whether one of the scopes matches. It allocates nothing if the path is in lower case,
+// as addresses are: a list asks for each address that there is.
 func (s Scopes) Allow(r Resource) bool {
-	return slices.ContainsFunc(s, func(scope Scope) bool { return scope.allows(r) })
+	path, kind := strings.ToLower(r.Path), r.Kind
+	if strings.Count(path, "/")+1 != parts[kind] {
+		kind = "" // only what matches everything matches that
+	}
+	for i := range s {
+		if s[i].allows(kind, path) {
+			return true
+		}
+	}
+	return false
 }
 
 // String is the scopes with commas between them.

@@ -80,7 +80,7 @@ func TestScopes(t *testing.T) {
 		}
 	}
 	for _, short := range []Scope{{Providers, nil}, {Providers, []string{"acme"}}} { // which nobody can write
-		if short.allows(Resource{Providers, "acme/widget"}) {
+		if (Scopes{short}).Allow(Resource{Providers, "acme/widget"}) {
 			t.Errorf("%q allows something", short)
 		}
 	}
@@ -191,7 +191,8 @@ func FuzzParseScope(f *testing.F) {
 		}
 		for kind := range parts {
 			r := Resource{kind, path}
-			if scope.allows(r) != again.allows(r) || scope.allows(r) && scope.kind != anything && scope.kind != kind {
+			one, same := Scopes{scope}.Allow(r), Scopes{again}.Allow(r)
+			if one != same || one && scope.kind != anything && scope.kind != kind {
 				t.Fatalf("%q and %s", text, r)
 			}
 		}

@@ -1,6 +1,7 @@
 // Package directory is what the registry has, for lists and searches: one entry for each address.
 // A [Writer] brings the entries up to the catalog and the contents; a [View] answers from them
-// what its caller may read.
+// what its caller may read. The catalog stores them, in shards: see [catalog.Directory].
+// [ShardOf] says in which shard an entry is. The data of a shard are JSON, compressed by gzip.
 package directory
 
 import (

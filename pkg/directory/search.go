@@ -57,8 +57,8 @@ func (s *snapshot) of(folder registry.Folder) []*indexed {
 
 // selects says whether the parts of an address are those that a query names.
 func (q Query) selects(e *indexed) bool {
-	if q.Namespace == "" && q.Name == "" && q.System == "" {
-		return true
+	if !strings.HasPrefix(e.path, q.Namespace) || q.Namespace == "" && q.Name == "" && q.System == "" {
+		return q.Namespace == ""
 	}
 	is := func(want, part string) bool { return want == "" || want == part }
 	parts := partsOf(e.path)

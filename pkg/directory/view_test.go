@@ -53,6 +53,9 @@ func TestSearch(t *testing.T) {
 
 		{directory.Query{Namespace: "acme"}, "acme/storage/aws acme/vpc-peering/aws acme/vpc/aws"},
 		{directory.Query{Namespace: "acm"}, ""},
+		{directory.Query{Namespace: "acme/vpc"}, ""},
+		{directory.Query{Namespace: "acme/vpc/aws"}, ""},
+		{directory.Query{Name: "vpc/aws"}, ""},
 		{directory.Query{Name: "vpc"}, "acme/vpc/aws"},
 		{directory.Query{System: "gcp"}, "other/bucket/gcp"},
 		{directory.Query{Namespace: "acme", Name: "vpc", System: "gcp"}, ""},
