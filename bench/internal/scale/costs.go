@@ -106,7 +106,12 @@ func ProviderPublish(platforms int) []Upload {
 	}
 }
 
-// PublishBill is what uploads cost, until they are published.
+// directoryWrite is how many units a change of the directory writes: a shard of 4 KB and the head
+// of 2 KB, in a transaction, which counts twice. So large they are with 5,000 addresses. A shard
+// is then one unit to read. docs/decisions/0038-directory.md has what more of them take.
+const directoryWrite = 2 * (4 + 2)
+
+// PublishBill is what uploads cost, until they are published, in a registry with 5,000 addresses.
 func PublishBill(uploads []Upload, counted Counted) (Bill, error) {
 	all := Requests{}
 	var seconds, number, written float64
@@ -119,6 +124,7 @@ func PublishBill(uploads []Upload, counted Counted) (Bill, error) {
 		number += u.Number
 		seconds += u.Number * u.Took.Seconds()
 		written += u.Number * requests.of("dynamodb PutItem") * math.Ceil(u.ItemsKB)
+		written += u.Number * requests.of("dynamodb TransactWriteItems") * directoryWrite
 	}
 	const queue = 3 // S3 sends the event, Lambda receives and deletes it
 	return Bill{
@@ -126,7 +132,7 @@ func PublishBill(uploads []Upload, counted Counted) (Bill, error) {
 		{BucketRead, all.of("s3 GetObject", "s3 HeadObject", "s3 GetObjectTagging")},
 		{QueueRequest, queue * number},
 		{Signature, all.of("kms Sign")},
-		{TableRead, all.of("dynamodb GetItem", "dynamodb Query")}, // each as it is now
+		{TableRead, all.of("dynamodb GetItem", "dynamodb Query", "dynamodb BatchGetItem")}, // each as it is now
 		{TableWrite, written},
 		{Announcement, all.of("sns Publish")},
 		{LambdaRequest, number},

@@ -167,10 +167,10 @@ func TestBillsAreTheSame(t *testing.T) {
 }
 
 func TestPublishBill(t *testing.T) {
-	counts := Counted{"uploads": {"a module": {"s3 PutObject": 2, "s3 GetObject": 3, "kms Sign": 1, "dynamodb PutItem": 2, "dynamodb Query": 1, "sns Publish": 1}}}
+	counts := Counted{"uploads": {"a module": {"s3 PutObject": 2, "s3 GetObject": 3, "kms Sign": 1, "dynamodb PutItem": 2, "dynamodb Query": 1, "dynamodb BatchGetItem": 1, "dynamodb TransactWriteItems": 1, "sns Publish": 1}}}
 	got, err := PublishBill([]Upload{{"a module", 2, time.Second, 2.5}}, counts)
 	want := Bill{
-		{BucketWrite, 6}, {BucketRead, 6}, {QueueRequest, 6}, {Signature, 2}, {TableRead, 2}, {TableWrite, 12}, {Announcement, 2},
+		{BucketWrite, 6}, {BucketRead, 6}, {QueueRequest, 6}, {Signature, 2}, {TableRead, 4}, {TableWrite, 36}, {Announcement, 2},
 		{LambdaRequest, 2}, {LambdaTime, 2 * 1769. / 1024}, {LambdaDisk, 2 * 5632. / 1024},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
