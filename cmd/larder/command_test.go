@@ -90,6 +90,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"publish a.zip --to acme/w --bucket b --region r --author-key nowhere": "--author-key: open nowhere",
 		"publish a.zip --module acme/vpc/aws --version 1.0.0 --author-key k":   "--author-key and --module do not go together",
 		"verify --data nowhere":                                   "/nowhere: start it",
+		"reindex --again":                                         "--again is for --contents",
 		"reindex --bucket b --table t":                            "unknown flag",
 		"reindex --data nowhere":                                  "/nowhere: start it",
 		"token create --scope x":                                  "--name is missing: a name for the token",

@@ -211,6 +211,14 @@ func TestVerifyAndReindex(t *testing.T) {
 		t.Errorf("rebuilt, it warns %q", warnings)
 	}
 	n.must(t, "larder reindex", ": 0 written or removed\n")
+
+	if err := os.RemoveAll(filepath.Join(n.dir, ".larder", "s3", "objects", "larder", "registry", "contents")); err != nil {
+		t.Fatal(err)
+	}
+	n.must(t, "larder verify", "note: module acme/network/aws 1.2.3: Its documentation was not read yet", "nothing is wrong, but see the notes")
+	n.must(t, operationsBlock(t, "contents"), "2 versions: 1 written or removed\n")
+	n.must(t, "larder reindex --contents --again", "2 versions: 0 written or removed\n")
+	n.must(t, "larder verify", "2 uploads: nothing is wrong\n")
 }
 
 // damagePackage changes a byte of the provider's package, where it is stored.

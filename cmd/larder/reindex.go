@@ -1,18 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newReindexCommand() *cobra.Command {
 	var o reach.Options
 	var after string
-	var withContents bool
+	var withContents, again bool
 	command := &cobra.Command{
 		Use:   "reindex",
 		Short: "Rebuild the catalog of a registry from its records",
@@ -27,6 +29,8 @@ searches follow in the end. It can be interrupted anywhere, and be run again to 
 
 With --contents it also reads the documentation of every module and provider that
 this release has not read yet: run it once after an upgrade whose notes ask for it.
+With --contents --again it does nothing else, and reads all of them, also those that
+were read before.
 ` + whichRegistry + `
 
 The exit status is 0 when every version is in the catalog as its records say.`,
@@ -36,7 +40,7 @@ The exit status is 0 when every version is in the catalog as its records say.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w, err := newWalk(cmd, o, after, func(after string) control.Request {
-				return control.Request{Reindex: &control.Reindex{Part: control.Part{After: after}, Contents: withContents}}
+				return control.Request{Reindex: &control.Reindex{Part: control.Part{After: after}, Contents: withContents, Again: again}}
 			})
 			if err != nil {
 				return err
@@ -47,5 +51,12 @@ The exit status is 0 when every version is in the catalog as its records say.`,
 	addRegistryFlags(command, &o)
 	addAfterFlag(command, &after)
 	command.Flags().BoolVar(&withContents, "contents", false, "also read the documentation that this release has not read yet")
+	command.Flags().BoolVar(&again, "again", false, "with --contents: only read documentation, and all of it again")
+	checkFlags(command, func(flags *pflag.FlagSet) error {
+		if again && !withContents {
+			return errors.New("--again is for --contents: without it, reindex compares everything each time")
+		}
+		return nil
+	})
 	return command
 }

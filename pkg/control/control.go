@@ -61,6 +61,7 @@ type Part struct {
 type Reindex struct {
 	Part
 	Contents bool `json:"contents,omitempty"` // also read the archives that the present readers have not read yet
+	Again    bool `json:"again,omitempty"`    // instead of all that, read all archives again
 }
 
 // Verify asks for the next part of a verification.

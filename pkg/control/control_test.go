@@ -89,6 +89,10 @@ func (d *registryDouble) Reindex(_ context.Context, after string, withContents b
 	return d.walk(fmt.Sprintf("reindex %v", withContents), after)
 }
 
+func (d *registryDouble) ReadAgain(_ context.Context, after string) upkeep.Walk {
+	return d.walk("read again", after)
+}
+
 func (d *registryDouble) Resign(_ context.Context, after string) upkeep.Walk {
 	return d.walk("resign", after)
 }
@@ -224,7 +228,7 @@ func TestWalks(t *testing.T) {
 		Notes:    []Finding{{"upload c", "It is late."}},
 	}
 	for request, asked := range map[string]string{
-		`{"reindex":{}}`: "reindex false", `{"reindex":{"contents":true}}`: "reindex true", `{"resign":{}}`: "resign", `{"verify":{}}`: "verify false", `{"verify":{"quick":true}}`: "verify true",
+		`{"reindex":{}}`: "reindex false", `{"reindex":{"contents":true}}`: "reindex true", `{"reindex":{"contents":true,"again":true}}`: "read again", `{"resign":{}}`: "resign", `{"verify":{}}`: "verify false", `{"verify":{"quick":true}}`: "verify true",
 	} {
 		d := double()
 		a := ask(t, New(Config{Registry: of(d)}), request)

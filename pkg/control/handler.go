@@ -51,6 +51,7 @@ type Inbox interface {
 // Walks are the walks over all versions: an [upkeep.Walks].
 type Walks interface {
 	Reindex(ctx context.Context, after string, withContents bool) upkeep.Walk
+	ReadAgain(ctx context.Context, after string) upkeep.Walk
 	Resign(ctx context.Context, after string) upkeep.Walk
 	Verify(ctx context.Context, after string, quickly bool) upkeep.Walk
 	Signatures(ctx context.Context, after string) iter.Seq2[upkeep.Signed, error]
@@ -104,6 +105,8 @@ func (h *Handler) answer(ctx context.Context, r Request) (a Answer, err error) {
 		a.Walked, err = h.keys(ctx, r.Keys.After)
 	case r.Resign != nil:
 		a.Walked, err = h.walk(ctx, h.config.Walks.Resign(ctx, r.Resign.After))
+	case r.Reindex != nil && r.Reindex.Again:
+		a.Walked, err = h.walk(ctx, h.config.Walks.ReadAgain(ctx, r.Reindex.After))
 	case r.Reindex != nil:
 		a.Walked, err = h.walk(ctx, h.config.Walks.Reindex(ctx, r.Reindex.After, r.Reindex.Contents))
 	case r.Verify != nil:

@@ -8,19 +8,34 @@ import (
 	"github.com/larder-registry/larder/pkg/registry"
 )
 
-// documents reads the archives of the versions after a cursor that the present readers have not
-// read yet. The documents of earlier readers stay as they are.
-func (w *Walks) documents(ctx context.Context, after string) Walk {
+// ReadAgain reads all archives again, also those that the present readers have read, and stores
+// what differs from the documents that are there. In the end it makes the directory what the catalog
+// and the documents say.
+func (w *Walks) ReadAgain(ctx context.Context, after string) Walk {
+	return chain(after,
+		leg{RecordsLeg, func(after string) Walk { return w.documents(ctx, after, w.contents.Renew) }},
+		leg{DirectoryLeg, func(after string) Walk { return w.entries(ctx, after) }})
+}
+
+// readMissing reads the archive of a version if the present readers have not read it yet, and says
+// whether it did. The documents of earlier readers stay as they are.
+func (w *Walks) readMissing(ctx context.Context, s registry.State) (bool, error) {
+	lacks, err := w.contents.Lacks(ctx, s)
+	if err != nil || !lacks {
+		return false, err
+	}
+	err = w.contents.Make(ctx, s)
+	return err == nil, err
+}
+
+// documents calls read for the versions after a cursor. read says whether it changed a document.
+func (w *Walks) documents(ctx context.Context, after string, read func(context.Context, registry.State) (bool, error)) Walk {
 	return w.versions(ctx, after, func(last registry.ParsedRecordKey, step *Step) error {
 		s, err := w.inCatalog(ctx, last.Subject)
 		if s == nil || err != nil {
-			return err // an earlier leg has said why it is not there
+			return err // another leg, or larder verify, says why it is not there
 		}
-		lacks, err := w.contents.Lacks(ctx, s)
-		if err == nil && lacks {
-			err = w.contents.Make(ctx, s)
-			step.Changed = err == nil
-		}
+		step.Changed, err = read(ctx, s)
 		return err
 	})
 }
@@ -75,7 +90,7 @@ func (v verification) findDocument(ctx context.Context, s registry.State, step *
 func (v verification) compareDocument(ctx context.Context, s registry.State, archive io.ReaderAt, document []byte, step *Step) error {
 	same, err := v.contents.Matches(ctx, s, archive, document)
 	if err == nil && !same {
-		step.addProblem("Its documentation is not what its archive says: delete the document with the sha256 of the archive under %s, and run larder reindex --contents.", registry.ContentsPrefix)
+		step.addProblem("Its documentation is not what its archive says: larder reindex --contents --again reads it again.")
 	}
 	return err
 }

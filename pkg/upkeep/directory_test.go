@@ -197,6 +197,17 @@ func TestVerifyNamesAWrongDocument(t *testing.T) {
 			if found := w.Walked(w.Verify(t.Context(), "", true)); len(found) > 0 {
 				t.Errorf("quickly: %q", found)
 			}
+			if got := w.Walked(w.Reindex(t.Context(), "", true)); len(got) > 0 {
+				t.Errorf("what was read is read again: %q", got)
+			}
+			for _, want := range [][]string{{"module acme/dns/aws 1.0.0 changed"}, nil} {
+				if got := w.Walked(w.ReadAgain(t.Context(), "")); !slices.Equal(got, want) {
+					t.Errorf("read again: %q, want %q", got, want)
+				}
+				if found := w.Walked(w.Verify(t.Context(), "", false)); len(found) > 0 {
+					t.Errorf("after that: %q", found)
+				}
+			}
 		})
 	}
 }

@@ -31,7 +31,7 @@ func (w *Walks) Reindex(ctx context.Context, after string, withContents bool) Wa
 		}
 		legs := sparing.corrections(ctx)
 		if withContents {
-			legs = append(legs, leg{ContentsLeg, func(after string) Walk { return w.documents(ctx, after) }})
+			legs = append(legs, leg{ContentsLeg, func(after string) Walk { return w.documents(ctx, after, w.readMissing) }})
 		}
 		legs = append(legs, leg{DirectoryLeg, func(after string) Walk { return w.entries(ctx, after) }})
 		chain(after, legs...)(yield)

@@ -32,6 +32,8 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 		"verify":         func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Verify(ctx, "", false)) },
 		"verify quickly": func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Verify(ctx, "", true)) },
 		"reindex":        func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Reindex(ctx, "", false)) },
+		"contents":       func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Reindex(ctx, "", true)) },
+		"read again":     func(ctx context.Context, p *publishtest.Parts) error { return walked(p.ReadAgain(ctx, "")) },
 		"resign":         func(ctx context.Context, p *publishtest.Parts) error { return walked(p.Resign(ctx, "")) },
 		"own keys":       func(ctx context.Context, p *publishtest.Parts) error { _, err := p.OwnKeys(ctx); return err },
 		"signatures": func(ctx context.Context, p *publishtest.Parts) error {
@@ -73,6 +75,11 @@ func TestNoWalkPassesOverAFailure(t *testing.T) {
 					w.Mixed()
 					w.Upload("mirror/registry.terraform.io/acme/widget/"+publishtest.ProviderName("widget", "1.0.0", "linux_amd64.zip"), publishtest.Widget("a"))
 					w.Put(registry.OwnKeyKey("F0"), []byte(w.Key.PublicKey().ASCIIArmor))
+				}
+				if name == "contents" {
+					for _, key := range w.KeysUnder(registry.ContentsPrefix) {
+						w.S3.Delete(t, key)
+					}
 				}
 				if name == "reindex" { // has something to do of every kind
 					w.Index = w.NewCatalog()

@@ -151,6 +151,33 @@ func (s *Store) Make(ctx context.Context, state registry.State) error {
 	if !ok || !s.Reads() {
 		return nil
 	}
+	return s.fetch(ctx, from, func(archive io.ReaderAt) error { return s.Keep(ctx, state, archive) })
+}
+
+// Renew is [Store.Make], also for a version that has a document. It says whether there was none, or
+// another one, and stores nothing else.
+func (s *Store) Renew(ctx context.Context, state registry.State) (changed bool, err error) {
+	from, ok := sourceOf(state)
+	if !ok || !s.Reads() {
+		return false, nil
+	}
+	document, err := s.Document(ctx, state)
+	if err != nil && !errors.Is(err, registry.ErrNotFound) && !errors.As(err, new(*blob.TooLargeError)) {
+		return false, err
+	}
+	err = s.fetch(ctx, from, func(archive io.ReaderAt) error {
+		same, err := s.Matches(ctx, state, archive, document)
+		if err != nil || same {
+			return err
+		}
+		changed = true
+		return s.Keep(ctx, state, archive)
+	})
+	return changed && err == nil, err
+}
+
+// fetch calls do with an archive that lies in the bucket.
+func (s *Store) fetch(ctx context.Context, from source, do func(io.ReaderAt) error) error {
 	body, described, err := s.config.Bucket.Open(ctx, from.key, "")
 	if err != nil {
 		return fmt.Errorf("read %s: %w", from.key, err)
@@ -164,7 +191,7 @@ func (s *Store) Make(ctx context.Context, state registry.State) error {
 		return fmt.Errorf("read %s: %w", from.key, err)
 	}
 	defer archive.Close() //nolint:errcheck // scratch
-	return s.Keep(ctx, state, archive)
+	return do(archive)
 }
 
 // Document returns the document of a version as it is stored.
