@@ -46,8 +46,9 @@ type Query struct {
 	Namespace, Name, System string
 
 	// Text is what a person types: words, of which each must be found, the last one perhaps
-	// not finished yet. Empty: everything, in the order of addresses. Else the best come
-	// first, and those that are as good in the order of addresses.
+	// not finished yet. Words that people write around what they look for, such as "module"
+	// and "for", need not be found if there are others. Empty: everything, in the order of
+	// addresses. Else the best come first, and those that are as good in the order of addresses.
 	Text string
 
 	// Newest orders by the time of publication, the latest first.

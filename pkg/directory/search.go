@@ -84,44 +84,72 @@ type search struct{ terms []term }
 // term is what stands between two spaces. It is found where all of its words are, and better
 // where it is found as a whole: acme/vpc/aws, aws_s3_bucket.
 type term struct {
-	whole string
-	words []string // of letters and digits
+	whole  string
+	words  []string // of letters and digits
+	common bool     // it is better to find it, and no reason to leave out an entry
+}
+
+// commonWords are what people write around what they look for.
+var commonWords = wordSet("module modules provider providers terraform opentofu tofu a an the for of and or with in on to")
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
 }
 
 func newSearch(text string) (s search) {
 	text = text[:min(len(text), maxText)]
 	words := 0
 	for whole := range strings.FieldsSeq(strings.ToLower(strings.ToValidUTF8(text, ""))) {
-		t := term{whole: strings.TrimFunc(whole, isSeparator)}
+		t := term{whole: withoutConvention(strings.TrimFunc(whole, isSeparator))}
+		t.common = commonWords[t.whole]
 		t.words = strings.FieldsFunc(t.whole, isSeparator)
 		t.words = t.words[:min(len(t.words), maxWords-words)]
 		if words += len(t.words); len(t.words) > 0 {
 			s.terms = append(s.terms, t)
 		}
 	}
+	if !slices.ContainsFunc(s.terms, func(t term) bool { return !t.common }) {
+		for i := range s.terms {
+			s.terms[i].common = false
+		}
+	}
 	return s
+}
+
+// withoutConvention is the name of a repository without what all of them begin with:
+// terraform-aws-vpc, terraform-provider-widget.
+func withoutConvention(name string) string {
+	if rest, ok := strings.CutPrefix(name, "terraform-provider-"); ok {
+		return rest
+	}
+	return strings.TrimPrefix(name, "terraform-")
 }
 
 func isSeparator(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
 
 // The parts of an entry's text, in which a word is found: the lower, the better. exactName is for
-// an entry whose name or address is the term.
+// an entry whose name or address is the term. A description has few words, which somebody chose; a
+// large module has hundreds of names, with nearly every word in them.
 const (
 	exactName = iota
 	inName
 	inAddress
-	inNames
 	inDescription
+	inNames
 )
 
 // worst is the highest score that an entry can have.
-func (s search) worst() int { return len(s.terms) * (2*inDescription + 1) }
+func (s search) worst() int { return len(s.terms) * notFound }
 
 // score says how well an entry fits, the lower the better, or that it does not.
 func (s search) score(e *indexed) (sum int, ok bool) {
 	for _, t := range s.terms {
 		score, ok := t.score(e)
-		if !ok {
+		if !ok && !t.common {
 			return 0, false
 		}
 		sum += score
@@ -129,32 +157,74 @@ func (s search) score(e *indexed) (sum int, ok bool) {
 	return sum, true
 }
 
+// notFound is the score of a term that is not found: as bad as the worst that is.
+const notFound = 2*inNames + 1
+
 // score is twice the part of the text, and one more if something is found only by its beginning,
-// or in pieces.
+// or in pieces. Pieces in an address are better than the whole elsewhere: who looks for
+// aws_s3_bucket means the module s3-bucket rather than one that also has a bucket.
 func (t term) score(e *indexed) (score int, ok bool) {
-	switch {
-	case t.whole == e.text[:e.ends[0]] || t.whole == e.path:
+	if score, ok := t.scoreAddress(e); ok {
+		return score, true
+	}
+	score = notFound
+	part, exact, ok := e.find(t.whole)
+	if ok && exact {
+		score = 2 * part
+	} else if ok {
+		score = 2*part + 1
+	}
+	if len(t.words) == 1 || ok && part <= inAddress {
+		return score, ok
+	}
+	pieces, found := t.scorePieces(e)
+	return min(score, pieces), ok || found
+}
+
+// scoreAddress is the score of a term that is the name, or what an address begins with.
+func (t term) scoreAddress(e *indexed) (score int, ok bool) {
+	if t.whole == e.text[:e.ends[0]] {
 		return 2 * exactName, true
-	case strings.HasPrefix(e.path, t.whole) && strings.Contains(t.whole, "/"):
-		return 2*exactName + 1, true
 	}
-	if part, exact, ok := e.find(t.whole); ok {
-		if exact {
-			return 2 * part, true
-		}
-		return 2*part + 1, true
-	}
-	if len(t.words) == 1 {
+	rest, ok := strings.CutPrefix(e.path, t.whole)
+	switch {
+	case !ok || rest != "" && !strings.Contains(t.whole, "/"):
 		return 0, false
+	case rest == "" || rest[0] == '/':
+		return 2 * exactName, true
 	}
+	return 2*exactName + 1, true
+}
+
+// scorePieces is the score of a term whose words are all found, each for itself. Words of a
+// description and of names say little by themselves.
+func (t term) scorePieces(e *indexed) (score int, ok bool) {
+	worst := 0
 	for _, word := range t.words {
 		part, _, ok := e.find(word)
 		if !ok {
-			return 0, false
+			return notFound, false
 		}
-		score = max(score, 2*part+1)
+		worst = max(worst, part)
 	}
-	return score, true
+	switch {
+	case worst > inAddress:
+		return notFound, true
+	case t.covers(e.text[:e.ends[0]]):
+		return 2 * inName, true
+	}
+	return 2*worst + 1, true
+}
+
+// covers says whether a name has no other words: aws_vpc means the module vpc for aws, rather
+// than vpc-peering.
+func (t term) covers(name string) bool {
+	for word := range strings.FieldsFuncSeq(name, isSeparator) {
+		if !slices.Contains(t.words, word) {
+			return false
+		}
+	}
+	return true
 }
 
 // find looks for a text where a word begins, and says in which part it was found first, and
@@ -182,7 +252,7 @@ func (e *indexed) part(at int) int {
 			return inName + part
 		}
 	}
-	return inDescription
+	return inNames
 }
 
 // isBeginning says whether a word can begin at a position.

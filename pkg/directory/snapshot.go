@@ -82,7 +82,7 @@ type indexed struct {
 	entry storedEntry // its names are parts of the text, if that is the same
 
 	// text has four parts, in lower case, the best to be found in first: the name; namespace
-	// and system; inputs, outputs and resources; the description. ends are the ends of the
+	// and system; the description; inputs, outputs and resources. ends are the ends of the
 	// first three.
 	text string
 	ends [3]uint32
@@ -115,11 +115,11 @@ func newIndexed(a registry.Address, stored storedEntry) *indexed {
 	parts := partsOf(e.path)
 	name, rest := parts[1], parts[0]+" "+parts[2]
 	names := strings.Join([]string{stored.Inputs, stored.Outputs, stored.Resources}, " ")
-	lower := strings.ToLower(names)
-	e.text = name + "\n" + rest + "\n" + lower + "\n" + strings.ToLower(stored.Description)
-	e.ends = [3]uint32{uint32(len(name)), uint32(len(name) + 1 + len(rest)), uint32(len(name) + 1 + len(rest) + 1 + len(lower))}
+	lower, description := strings.ToLower(names), strings.ToLower(stored.Description)
+	e.text = name + "\n" + rest + "\n" + description + "\n" + lower
+	e.ends = [3]uint32{uint32(len(name)), uint32(len(name) + 1 + len(rest)), uint32(len(name) + 1 + len(rest) + 1 + len(description))}
 	if lower == names { // as nearly always: the names need not be kept twice
-		at := int(e.ends[1]) + 1
+		at := int(e.ends[2]) + 1
 		for _, list := range []*string{&e.entry.Inputs, &e.entry.Outputs, &e.entry.Resources} {
 			length := len(*list)
 			*list = e.text[at : at+length]
