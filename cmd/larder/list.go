@@ -32,7 +32,8 @@ versions of that.
 
 Clients are offered a version that is "listed", and with a warning a version that is
 "deprecated"; not a version that is "withdrawn". A version is "unlisted" when nothing
-of it can be served: "larder verify" says why.
+of it can be served: a provider's has only its documentation so far, or "larder verify"
+says why.
 
 With --registry it asks over HTTP, as readers do, for what your token may read: every
 module and provider with its newest version, or the versions of one address.
@@ -93,9 +94,31 @@ func listVersionsAsReader(cmd *cobra.Command, reader *reader, text string, asJSO
 	if err != nil {
 		return reader.explain(err)
 	}
-	return show(cmd, asJSON, map[string]any{"address": address, "versions": details.Versions}, func(out io.Writer) error {
-		return writeLines(out, strings.Join(details.Versions, "\n"))
-	})
+	versions := make([]readersVersion, len(details.Versions))
+	for i, v := range details.Versions {
+		versions[i] = readersVersion{v, control.Listed}
+		if slices.Contains(details.Larder.DeprecatedVersions, v) {
+			versions[i].Status = registry.Deprecated
+		}
+	}
+	document := map[string]any{"address": address, "versions": versions}
+	return show(cmd, asJSON, document, func(out io.Writer) error { return writeReadersVersions(out, versions) })
+}
+
+// readersVersion is a version as readers see it, who are offered it.
+type readersVersion struct {
+	Version string                 `json:"version"`
+	Status  registry.StandingState `json:"status"`
+}
+
+func writeReadersVersions(out io.Writer, versions []readersVersion) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, err := fmt.Fprintln(table, "VERSION\tSTATUS")
+	for _, v := range versions {
+		_, failed := fmt.Fprintf(table, "%s\t%s\n", cell(v.Version, wideAddress), v.Status)
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, table.Flush())
 }
 
 // isNamespace says whether a text can be the namespace of a module.

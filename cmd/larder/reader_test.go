@@ -83,10 +83,10 @@ const (
 	someProviders = `{"meta":{},"providers":[{"namespace":"acme","name":"widget\u001b[2J","version":"0.1.0","description":"","larder":{"status":"listed","versions":1}}],"larder":{"total":1}}`
 	noProviders   = `{"meta":{},"providers":[],"larder":{"total":0}}`
 	someModule    = `{"namespace":"acme","name":"vpc","provider":"aws","version":"1.1.0","source":"https://git.example.com/acme/vpc","published_at":"2026-01-02T03:04:05Z","versions":["1.0.0","1.1.0"],
-"root":{"inputs":[{"name":"cidr","type":"string","description":"The range.\u001b[2J","required":true},{"name":"tags","type":"map(string)","default":"{}","description":"x"}],
-"outputs":[{"name":"id","description":"Its ID."}],"resources":[{"type":"aws_vpc","name":"this"}],"provider_dependencies":[{"name":"aws","source":"hashicorp/aws","version":"> 5"}],"dependencies":[{"name":"dns","source":"./modules/dns","version":""}]},
+"root":{"inputs":[{"name":"cidr","type":"string","description":"The range.\u001b[2J","required":true},{"name":"tags","type":"map(string)","default":"{}","description":"x","larder":{"deprecated":"Use labels.","sensitive":true}}],
+"outputs":[{"name":"id","description":"Its ID.","larder":{"ephemeral":true}}],"resources":[{"type":"aws_vpc","name":"this"}],"provider_dependencies":[{"name":"aws","source":"hashicorp/aws","version":"> 5"}],"dependencies":[{"name":"dns","source":"./modules/dns","version":""}]},
 "submodules":[{"path":"modules/dns","inputs":[{"name":"zone","type":"string","required":true}],"outputs":[]}],"examples":[],
-"larder":{"status":"deprecated","message":"Use 2.0.0.","problems":["main.tf, line 3: odd."]}}`
+"larder":{"status":"deprecated","message":"Use 2.0.0.","deprecated_versions":["1.1.0"],"problems":["main.tf, line 3: odd."]}}`
 	someProvider = `{"namespace":"acme","name":"widget","version":"0.1.0","versions":["0.1.0"],"docs":[{"id":"resources/thing","title":"widget_thing"}],"larder":{"status":"listed","signer":"registry","keys":["0123456789ABCDEF"],"packages":[{"os":"linux","arch":"amd64"}]}}`
 )
 
@@ -111,7 +111,7 @@ func TestReaders(t *testing.T) {
   status     deprecated: Use 2.0.0.
   published  2026-01-02T03:04:05Z
   source     https://git.example.com/acme/vpc
-  versions   1.1.0 1.0.0
+  versions   1.1.0 (deprecated), 1.0.0
 `
 	for _, tt := range []struct{ line, want string }{
 		{"search vpc aws", "KIND      ADDRESS          VERSION  STATUS      PUBLISHED   DESCRIPTION\n" +
@@ -120,15 +120,15 @@ func TestReaders(t *testing.T) {
 		{"search vpc --namespace acme --kind modules --limit 1", "KIND    ADDRESS       VERSION  STATUS      PUBLISHED   DESCRIPTION\nmodule  acme/vpc/aws  1.1.0    deprecated  2026-01-02  Makes a network.\nand 8 more\n"},
 		{"search nothing --namespace none", "there is nothing for nothing that you may read\n"},
 		{"list --registry HOST none", "there is nothing that you may read\n"},
-		{"list --registry HOST acme/vpc/aws", "1.1.0\n1.0.0\n"},
+		{"list --registry HOST acme/vpc/aws", "VERSION  STATUS\n1.1.0    deprecated\n1.0.0    listed\n"},
 		{"list --registry HOST acme", "module  acme/vpc/aws  1.1.0"},
 		{"show acme/vpc/aws", facts + `
 INPUT  TYPE         DEFAULT     DESCRIPTION
 cidr   string       (required)  The range.` + "\uFFFD" + `[2J
-tags   map(string)  {}          x
+tags   map(string)  {}          (sensitive, deprecated: Use labels.) x
 
 OUTPUT  DESCRIPTION
-id      Its ID.
+id      (ephemeral) Its ID.
 
 PROVIDER  SOURCE         VERSIONS
 aws       hashicorp/aws  > 5
@@ -172,6 +172,7 @@ resources/thing  widget_thing
 	for line, want := range map[string]string{
 		"show acme/none/aws":                    "larder: " + s.host() + " answers: there is nothing at /v1/modules/acme/none/aws",
 		"show acme/vpc/aws --part modules/none": `has no submodule or example "modules/none"`,
+		"show acme/vpc/aws/1.1.0":               "write acme/vpc/aws --version 1.1.0",
 		"search vpc --registry 127.0.0.1:1":     "127.0.0.1:1: ",
 	} {
 		if out, ok := s.run(t, strings.Fields(line)...); ok || !strings.Contains(out, want) {

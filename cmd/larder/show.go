@@ -72,6 +72,8 @@ func parseShown(text, version string) (string, error) {
 	a, err := registry.ParseAddress(registry.Modules, text)
 	if strings.Count(text, "/") == 1 {
 		a, err = registry.ParseAddress(registry.Providers, text)
+	} else if at := strings.LastIndex(text, "/"); strings.Count(text, "/") == 3 && isVersion(text[at+1:]) {
+		return "", fmt.Errorf("%q has a version in it: write %s --version %s", text, text[:at], text[at+1:])
 	} else if strings.Count(text, "/") != 2 {
 		return "", fmt.Errorf("%q is not an address: give namespace/name/system of a module, or namespace/type of a provider", text)
 	}
@@ -79,6 +81,11 @@ func parseShown(text, version string) (string, error) {
 		return "", err
 	}
 	return a.String(), nil
+}
+
+func isVersion(text string) bool {
+	_, err := registry.ParseVersion(text)
+	return err == nil
 }
 
 // writeLines writes a text of others with its lines, and without what a terminal would obey.
@@ -139,10 +146,6 @@ func writeFacts(out io.Writer, address string, d *registryclient.Details) error 
 	if d.Larder.Message != "" {
 		status += ": " + d.Larder.Message
 	}
-	versions := strings.Join(d.Versions[:min(len(d.Versions), maxListed)], " ")
-	if more := len(d.Versions) - maxListed; more > 0 {
-		versions += fmt.Sprintf(" and %d more", more)
-	}
 	var platforms []string
 	for _, p := range d.Larder.Packages {
 		platforms = append(platforms, p.OS+"_"+p.Arch)
@@ -151,13 +154,28 @@ func writeFacts(out io.Writer, address string, d *registryclient.Details) error 
 	if len(d.Larder.Keys) > 0 {
 		signer += ", key " + strings.Join(d.Larder.Keys, ", ")
 	}
-	for _, fact := range [][2]string{{"status", status}, {"published", d.Published}, {"source", d.Source}, {"platforms", strings.Join(platforms, " ")}, {"signed by", signer}, {"versions", versions}, {"about", d.Description}} {
+	for _, fact := range [][2]string{{"status", status}, {"published", d.Published}, {"source", d.Source}, {"platforms", strings.Join(platforms, " ")}, {"signed by", signer}, {"versions", versionsOf(d)}, {"about", d.Description}} {
 		if fact[1] != "" {
 			_, failed := fmt.Fprintf(table, "  %s\t%s\n", fact[0], cell(fact[1], 1000))
 			err = errors.Join(err, failed)
 		}
 	}
 	return errors.Join(err, table.Flush())
+}
+
+// versionsOf names the newest versions, and says which of them are deprecated.
+func versionsOf(d *registryclient.Details) string {
+	named := slices.Clone(d.Versions[:min(len(d.Versions), maxListed)])
+	for i, v := range named {
+		if slices.Contains(d.Larder.DeprecatedVersions, v) {
+			named[i] += " (deprecated)"
+		}
+	}
+	versions := strings.Join(named, ", ")
+	if more := len(d.Versions) - maxListed; more > 0 {
+		versions += fmt.Sprintf(", and %d more", more)
+	}
+	return versions
 }
 
 // partSections are the interface of a part, and what it needs.
@@ -168,11 +186,11 @@ func partSections(p registryclient.Part) []section {
 		if in.Required {
 			value = "(required)"
 		}
-		inputs.add(cell(in.Name, wideAddress), cell(in.Type, wideWord), value, cell(in.Description, wideText))
+		inputs.add(cell(in.Name, wideAddress), cell(in.Type, wideWord), value, cell(marked(in.Larder, in.Description), wideText))
 	}
 	outputs := section{head: "OUTPUT\tDESCRIPTION"}
 	for _, o := range p.Outputs {
-		outputs.add(cell(o.Name, wideAddress), cell(o.Description, wideText))
+		outputs.add(cell(o.Name, wideAddress), cell(marked(o.Larder, o.Description), wideText))
 	}
 	providers := section{head: "PROVIDER\tSOURCE\tVERSIONS"}
 	for _, r := range p.Providers {
@@ -187,6 +205,24 @@ func partSections(p registryclient.Part) []section {
 		resources.add(cell(r.Type, wideAddress), cell(r.Name, wideAddress))
 	}
 	return []section{inputs, outputs, providers, calls, resources}
+}
+
+// marked is a description after what one must know first. A deprecation has its message.
+func marked(m registryclient.Marks, description string) string {
+	var marks []string
+	if m.Sensitive {
+		marks = append(marks, "sensitive")
+	}
+	if m.Ephemeral {
+		marks = append(marks, "ephemeral")
+	}
+	if m.Deprecated != "" {
+		marks = append(marks, "deprecated: "+m.Deprecated)
+	}
+	if len(marks) == 0 {
+		return description
+	}
+	return "(" + strings.Join(marks, ", ") + ") " + description
 }
 
 // otherSections are the parts of a module, the pages of a provider, and what could not be read.

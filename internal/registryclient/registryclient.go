@@ -248,10 +248,19 @@ type Extras struct {
 	Signer   string   `json:"signer"`
 	Keys     []string `json:"keys"`
 	Problems []string `json:"problems"`
-	Packages []struct {
+	// DeprecatedVersions are those of the versions that can be chosen.
+	DeprecatedVersions []string `json:"deprecated_versions"`
+	Packages           []struct {
 		OS   string `json:"os"`
 		Arch string `json:"arch"`
 	} `json:"packages"`
+}
+
+// Marks is what one must know of an input or an output before one uses it.
+type Marks struct {
+	Sensitive  bool   `json:"sensitive"`
+	Ephemeral  bool   `json:"ephemeral"`
+	Deprecated string `json:"deprecated"` // the message
 }
 
 // Part is the root of a module, a submodule or an example.
@@ -263,10 +272,12 @@ type Part struct {
 		Description string `json:"description"`
 		Default     string `json:"default"`
 		Required    bool   `json:"required"`
+		Larder      Marks  `json:"larder"`
 	} `json:"inputs"`
 	Outputs []struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
+		Larder      Marks  `json:"larder"`
 	} `json:"outputs"`
 	Dependencies []struct {
 		Name    string `json:"name"`

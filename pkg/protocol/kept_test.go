@@ -118,7 +118,7 @@ func TestTheNextAnswerIsTheNewOne(t *testing.T) {
 			m.Standing = registry.Standing{State: registry.Deprecated, Message: "use 2.0.0"}
 			p.Standing = m.Standing
 			return put()
-		}, []int{0, 2, 7, 8, 13, 14, 15, 16}},
+		}, []int{0, 2, 7, 8, 9, 11, 13, 14, 15, 16}},
 		{"withdraw", func() error {
 			m.Standing.State, p.Standing.State = registry.Withdrawn, registry.Withdrawn
 			return put()

@@ -72,6 +72,17 @@ func offered(listing registry.Listing) []string {
 	return versions
 }
 
+// deprecated is those of them that are deprecated.
+func deprecated(listing registry.Listing) []string {
+	versions := []string{}
+	for listed := range listing.Offered() {
+		if listed.Standing.State == registry.Deprecated {
+			versions = append(versions, listed.Version.String())
+		}
+	}
+	return versions
+}
+
 // mirrorVersionsBody has an empty object for each version, in the order of the texts:
 // the protocol has nothing to say in it yet.
 func mirrorVersionsBody(versions []string) []byte {

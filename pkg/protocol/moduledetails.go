@@ -45,6 +45,8 @@ type moduleExtras struct {
 	Format     string   `json:"format"`
 	Documented bool     `json:"documented"`
 	Problems   []string `json:"problems"`
+	// DeprecatedVersions are those of the versions that can be chosen.
+	DeprecatedVersions []string `json:"deprecated_versions"`
 }
 
 // maxDetails is the longest document of a module or a provider, in bytes: an answer of a Lambda
@@ -179,7 +181,7 @@ func newModuleDocument(m browse.Module) moduleDocument {
 		Larder: moduleExtras{
 			standing: newStanding(state.Standing), H1: state.Archive.H1, SHA256: state.Archive.SHA256,
 			Size: state.Archive.Size, Format: state.Archive.Format, Documented: m.Known,
-			Problems: append([]string{}, m.Contents.Problems...),
+			Problems: append([]string{}, m.Contents.Problems...), DeprecatedVersions: deprecated(m.Listing),
 		},
 	}
 }

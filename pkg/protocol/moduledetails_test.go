@@ -61,7 +61,7 @@ const moduleDetails = `{
 	"deprecation": {"reason": "use 2.0.0"},
 	"larder": {
 		"status": "deprecated", "message": "use 2.0.0", "h1": "h1:c0ffee=", "sha256": "a1c4e5", "size": 251, "format": "tar.gz",
-		"documented": true, "problems": ["broken.tf, line 3: this is no block."]
+		"documented": true, "problems": ["broken.tf, line 3: this is no block."], "deprecated_versions": ["1.0.0"]
 	}
 }`
 
@@ -71,6 +71,7 @@ func whollyKnown(t *testing.T) *memory {
 	m.module.Archive = registry.ModuleArchive{Format: "tar.gz", SHA256: "a1c4e5", H1: "h1:c0ffee=", Size: 251, Source: "https://git.example.com/acme/vpc"}
 	m.module.Published = time.Date(2026, 11, 23, 3, 0, 0, 0, time.FixedZone("", 3600))
 	m.module.Standing = registry.Standing{State: registry.Deprecated, Message: "use 2.0.0"}
+	m.moduleVersions[1].Standing = registry.Standing{State: registry.Deprecated, Message: "use 1.2.0"}
 	return m
 }
 

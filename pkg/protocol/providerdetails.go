@@ -29,6 +29,8 @@ type providerExtras struct {
 	Packages   []packageEntry `json:"packages"`
 	Documented bool           `json:"documented"`
 	Problems   []string       `json:"problems"`
+	// DeprecatedVersions are those of the versions that can be chosen.
+	DeprecatedVersions []string `json:"deprecated_versions"`
 }
 
 // packageEntry is a package that can be installed.
@@ -167,7 +169,7 @@ func newProviderDocument(p browse.Provider) providerDocument {
 		Deprecation:    newDeprecation(state.Standing),
 		Larder: providerExtras{
 			standing: newStanding(state.Standing), Signer: "registry", Keys: []string{}, Packages: []packageEntry{},
-			Documented: p.Known, Problems: append([]string{}, p.Contents.Problems...),
+			Documented: p.Known, Problems: append([]string{}, p.Contents.Problems...), DeprecatedVersions: deprecated(p.Listing),
 		},
 	}
 	if state.Release != nil {

@@ -57,6 +57,7 @@ func newPages() *pageBucket {
 func documentedProvider(t *testing.T) *memory {
 	m := newMemory(t)
 	m.provider.Docs = &registry.Docs{SHA256: "d0c5", Size: 1}
+	m.providerVersions[0].Standing = registry.Standing{State: registry.Deprecated}
 	m.provider.Published = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
 	return m
 }
@@ -82,7 +83,7 @@ func TestProviderDetails(t *testing.T) {
 		"larder": {
 			"status": "listed", "signer": "registry", "keys": ["51852D87348FFC4C"],
 			"packages": [{"os": "linux", "arch": "amd64", "h1": "h1:c0ffee=", "sha256": "b2d6f7", "size": 251, "protocols": ["5.3", "6.1"]}],
-			"documented": true, "problems": ["docs/guides/old.md: it is too long."]
+			"documented": true, "problems": ["docs/guides/old.md: it is too long."], "deprecated_versions": ["0.9.0"]
 		}
 	}`
 	for suffix, want := range map[string]string{
