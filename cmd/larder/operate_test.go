@@ -216,8 +216,8 @@ func TestVerifyAndReindex(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.must(t, "larder verify", "note: module acme/network/aws 1.2.3: Its documentation was not read yet", "nothing is wrong, but see the notes")
-	n.must(t, operationsBlock(t, "contents"), "2 versions: 1 written or removed\n")
-	n.must(t, "larder reindex --contents --again", "2 versions: 0 written or removed\n")
+	n.must(t, operationsBlock(t, "contents"), "2 versions: 0 written or removed, 1 archive read\n")
+	n.must(t, "larder reindex --contents --again", "2 versions: all archives read again, documentation of 0 changed\n")
 	n.must(t, "larder verify", "2 uploads: nothing is wrong\n")
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/larder-registry/larder/internal/reach"
 	"github.com/larder-registry/larder/internal/reach/walk"
+	"github.com/larder-registry/larder/internal/size"
 	"github.com/larder-registry/larder/pkg/control"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,7 +46,7 @@ The exit status is 0 when every version is in the catalog as its records say.`,
 			if err != nil {
 				return err
 			}
-			return runWalk(cmd, w, func(t walk.Totals) string { return fmt.Sprintf("%d written or removed", t.Changed) })
+			return runWalk(cmd, w, func(t walk.Totals) string { return concludeReindex(t, withContents, again) })
 		},
 	}
 	addRegistryFlags(command, &o)
@@ -59,4 +60,16 @@ The exit status is 0 when every version is in the catalog as its records say.`,
 		return nil
 	})
 	return command
+}
+
+// concludeReindex says what changed. Versions with the same bytes have one archive.
+func concludeReindex(t walk.Totals, withContents, again bool) string {
+	switch {
+	case again:
+		return fmt.Sprintf("all archives read again, documentation of %d changed", t.Changed)
+	case withContents:
+		return fmt.Sprintf("%d written or removed, %s read", t.Changed, size.Count(t.Read, "archive"))
+	default:
+		return fmt.Sprintf("%d written or removed", t.Changed)
+	}
 }

@@ -121,6 +121,7 @@ type Walked struct {
 	Last     string          `json:"last,omitempty"`     // the subject that the part ended with, to show how far it is
 	Steps    map[string]int  `json:"steps"`              // how much was looked at: of "records" (versions), and for some walks of the "catalog" and the "inbox"
 	Changed  int             `json:"changed"`            // how much of it the walk changed
+	Read     int             `json:"read,omitempty"`     // of Reindex with Contents: how many archives were read
 	Findings []Finding       `json:"findings,omitempty"` // what is wrong
 	Notes    []Finding       `json:"notes,omitempty"`    // what is not wrong, and should be known
 	Versions []Version       `json:"versions,omitempty"` // of List alone, in the order of their keys

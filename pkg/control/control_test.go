@@ -215,6 +215,7 @@ func double() *registryDouble {
 		steps: []upkeep.Step{
 			{After: "1", Leg: "records", Subject: "module a", Changed: true},
 			{After: "2", Leg: "records", Subject: "provider b", Problems: []string{"It is blue.", "It is old."}},
+			{After: "2c", Leg: upkeep.ContentsLeg, Subject: "module a", Changed: true},
 			{After: "3", Leg: "inbox", Subject: "upload c", Notes: []string{"It is late."}},
 		},
 		errs: map[string]error{"upload c": errors.New("it cannot be read")},
@@ -223,7 +224,7 @@ func double() *registryDouble {
 
 func TestWalks(t *testing.T) {
 	want := Walked{
-		Last: "upload c", Steps: map[string]int{"records": 2, "inbox": 1}, Changed: 1,
+		Last: "upload c", Steps: map[string]int{"records": 2, "contents": 1, "inbox": 1}, Changed: 1, Read: 1,
 		Findings: []Finding{{"provider b", "It is blue."}, {"provider b", "It is old."}, {"upload c", "it cannot be read"}},
 		Notes:    []Finding{{"upload c", "It is late."}},
 	}
@@ -253,7 +254,7 @@ func TestWalksGoInParts(t *testing.T) {
 		after = a.Walked.Next
 		more = after != ""
 	}
-	if !reflect.DeepEqual(last, []string{"module a", "provider b", "upload c", ""}) {
+	if !reflect.DeepEqual(last, []string{"module a", "provider b", "module a", "upload c", ""}) {
 		t.Errorf("the parts ended with %q", last)
 	}
 }

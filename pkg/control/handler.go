@@ -310,7 +310,11 @@ func (p *part) author(k authorkeys.Fact) {
 func (p *part) add(step upkeep.Step, err error) (ends bool) {
 	p.Next, p.Last = step.After, step.Subject
 	p.Steps[step.Leg]++
-	if step.Changed {
+	switch {
+	case !step.Changed:
+	case step.Leg == upkeep.ContentsLeg:
+		p.Read++
+	default:
 		p.Changed++
 	}
 	for _, problem := range step.Problems {

@@ -47,7 +47,7 @@ type Walk struct {
 // Totals are the sums of the parts of a walk.
 type Totals struct {
 	Versions, Uploads int // that were looked at
-	Changed           int
+	Changed, Read     int
 	Findings          int
 	Notes             int
 	Next              string // the cursor to go on after; empty if all is done, or nothing
@@ -100,6 +100,7 @@ func (t *Totals) add(part *control.Walked) {
 	t.Versions += part.Steps["records"]
 	t.Uploads += part.Steps["inbox"]
 	t.Changed += part.Changed
+	t.Read += part.Read
 	t.Findings += len(part.Findings)
 	t.Notes += len(part.Notes)
 	t.Next = part.Next
