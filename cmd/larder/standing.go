@@ -26,8 +26,8 @@ func newDeprecateCommand() *cobra.Command {
 
 The version stays listed and is installed as before. Terraform and OpenTofu print
 the message of a provider's version at "init", when they install any version of that
-provider. They print no message about modules: the message of a module's version is
-in the registry's answers alone.
+provider. They print no message about modules. People and assistants find both
+messages where they read about the version: "larder show", and the registry's pages.
 
 A new message replaces the old one.
 ` + standingText,

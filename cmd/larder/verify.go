@@ -30,7 +30,8 @@ which takes time; with --quick it only checks that they exist, and their sizes.
 Each difference is one line. The exit status is 0 when there is none.
 
 A line that begins with "note:" is not a difference. It names a version that an
-author's key signed before the trust in that key ended. It is served as before.`,
+author's key signed before the trust in that key ended, or whose documentation was
+not read yet. It is served as before.`,
 		Example: `  larder verify
   larder verify --quick --stack acme-registry --region eu-central-1`,
 		Args: arguments(0, 0),
