@@ -45,6 +45,10 @@ type Module struct {
 	Submodules []Part   `json:"submodules,omitempty"` // below modules/, by path
 	Examples   []Part   `json:"examples,omitempty"`   // below examples/, by path
 	Problems   []string `json:"problems,omitempty"`   // what could not be read, in full sentences
+
+	// Stopped says that the reader was stopped, by a limit of time or memory or by a failure of
+	// its process. Another time it may come further: so two such documents need not be equal.
+	Stopped bool `json:"stopped,omitempty"`
 }
 
 // Part is one folder of a module: its root, a submodule or an example. Lists are in the order
@@ -133,6 +137,7 @@ type Requirement struct {
 type Provider struct {
 	Pages    []Page   `json:"pages,omitempty"`    // by category and slug
 	Problems []string `json:"problems,omitempty"` // what could not be read, in full sentences
+	Stopped  bool     `json:"stopped,omitempty"`  // as in [Module]
 }
 
 // Category is the kind of what a page of a provider describes.

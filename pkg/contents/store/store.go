@@ -110,16 +110,16 @@ func (s *Store) Keep(ctx context.Context, state registry.State, archive io.Reade
 	if !ok || !s.Reads() {
 		return nil
 	}
-	document, texts, err := s.read(ctx, from, archive)
+	read, err := s.read(ctx, from, archive)
 	if err != nil {
 		return fmt.Errorf("read the documentation of %s: %w", state.Subject(), err)
 	}
 	// The texts come first: where there is a document, there are the pages that it names.
 	if from.isProviders() {
-		err = s.config.Bucket.Put(ctx, from.pages(), bytes.NewReader(texts), int64(len(texts)))
+		err = s.config.Bucket.Put(ctx, from.pages(), bytes.NewReader(read.texts), int64(len(read.texts)))
 	}
 	if err == nil {
-		err = s.config.Bucket.Put(ctx, from.document(), bytes.NewReader(document), int64(len(document)))
+		err = s.config.Bucket.Put(ctx, from.document(), bytes.NewReader(read.document), int64(len(read.document)))
 	}
 	if err != nil {
 		return fmt.Errorf("store the documentation of %s: %w", state.Subject(), err)
@@ -127,20 +127,27 @@ func (s *Store) Keep(ctx context.Context, state registry.State, archive io.Reade
 	return nil
 }
 
-// read reads an archive. Only a provider has texts beside its document.
-func (s *Store) read(ctx context.Context, from source, archive io.ReaderAt) (document, texts []byte, err error) {
+// reading is what was read from an archive.
+type reading struct {
+	document []byte
+	texts    []byte // of a provider's pages
+	stopped  bool   // see [contents.Module]
+}
+
+// read reads an archive.
+func (s *Store) read(ctx context.Context, from source, archive io.ReaderAt) (reading, error) {
 	if from.isProviders() {
 		provider, texts, err := s.config.Reader.Provider(ctx, archive, from.size)
 		if err != nil {
-			return nil, nil, err
+			return reading{}, err
 		}
-		return contents.EncodeProvider(provider), texts, nil
+		return reading{contents.EncodeProvider(provider), texts, provider.Stopped}, nil
 	}
 	module, err := s.config.Reader.Module(ctx, archive, from.size, from.format)
 	if err != nil {
-		return nil, nil, err
+		return reading{}, err
 	}
-	return contents.EncodeModule(module), nil, nil
+	return reading{contents.EncodeModule(module), nil, module.Stopped}, nil
 }
 
 // Make is [Store.Keep] with the archive that lies in the bucket.
@@ -210,18 +217,22 @@ func (s *Store) Document(ctx context.Context, state registry.State) ([]byte, err
 }
 
 // Matches reads the archive of a version again, and says whether a document is what it says, and
-// whether the texts beside it are.
+// whether the texts beside it are. If the reader is stopped, any document matches: it may have
+// come further before.
 func (s *Store) Matches(ctx context.Context, state registry.State, archive io.ReaderAt, document []byte) (bool, error) {
 	from, ok := sourceOf(state)
 	if !ok || !s.Reads() {
 		return true, nil
 	}
-	again, texts, err := s.read(ctx, from, archive)
+	again, err := s.read(ctx, from, archive)
 	if err != nil {
 		return false, fmt.Errorf("read the documentation of %s: %w", state.Subject(), err)
 	}
-	if !bytes.Equal(again, document) || !from.isProviders() {
-		return bytes.Equal(again, document), nil
+	if again.stopped && document != nil {
+		return true, nil
+	}
+	if !bytes.Equal(again.document, document) || !from.isProviders() {
+		return bytes.Equal(again.document, document), nil
 	}
 	stored, _, err := blob.Read(ctx, s.config.Bucket, from.pages(), "", contents.MaxTexts)
 	if errors.Is(err, registry.ErrNotFound) || errors.As(err, new(*blob.TooLargeError)) {
@@ -230,5 +241,5 @@ func (s *Store) Matches(ctx context.Context, state registry.State, archive io.Re
 	if err != nil {
 		return false, fmt.Errorf("read the pages of %s: %w", state.Subject(), err)
 	}
-	return bytes.Equal(stored, texts), nil
+	return bytes.Equal(stored, again.texts), nil
 }

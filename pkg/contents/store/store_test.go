@@ -110,6 +110,30 @@ func TestStore(t *testing.T) {
 }
 
 // A version without an archive, and a store without a reader, have nothing to read.
+// stopped is a reader that does not come far.
+type stopped struct{ store.Reader }
+
+func (stopped) Module(context.Context, io.ReaderAt, int64, string) (contents.Module, error) {
+	return contents.Module{Problems: []string{"The reader was stopped."}, Stopped: true}, nil
+}
+
+// A reader that is stopped says nothing about a document, and replaces none: it may have come
+// further before. Where it comes further now, its document is the better one.
+func TestStopped(t *testing.T) {
+	b, m := blobtest.NewMemory(), module(t, "archive")
+	keep(t, b, m.Address.ArchiveKey(m.Version, m.Archive), "archive")
+	whole := store.New(store.Config{Bucket: b, Scratch: t.TempDir(), Reader: echo{}})
+	hurried := store.New(store.Config{Bucket: b, Scratch: t.TempDir(), Reader: stopped{}})
+	for _, step := range []struct {
+		by      *store.Store
+		changes bool
+	}{{hurried, true}, {hurried, false}, {whole, true}, {whole, false}, {hurried, false}, {whole, false}} {
+		if changed, err := step.by.Renew(t.Context(), m); changed != step.changes || err != nil {
+			t.Errorf("%+v: %v, %v", step, changed, err)
+		}
+	}
+}
+
 func TestNothingToRead(t *testing.T) {
 	b := blobtest.NewMemory()
 	reading, blind := store.New(store.Config{Bucket: b, Reader: echo{}}), store.New(store.Config{Bucket: b})

@@ -72,7 +72,7 @@ func (r *Reader) Module(ctx context.Context, file io.ReaderAt, size int64, forma
 	}
 	m, err := contents.DecodeModule(document)
 	if err != nil {
-		return contents.Module{Problems: []string{brokenOff.Error()}}, nil
+		return contents.Module{Problems: []string{brokenOff.Error()}, Stopped: true}, nil
 	}
 	return m, nil
 }
@@ -91,7 +91,7 @@ func (r *Reader) readmes(ctx context.Context, task task, file io.ReaderAt, stopp
 		}
 	}
 	kept := m.Problems[:min(len(m.Problems), contents.MaxProblems-1)]
-	m.Problems = append([]string{stopped.Error() + " The configuration is not shown."}, kept...)
+	m.Problems, m.Stopped = append([]string{stopped.Error() + " The configuration is not shown."}, kept...), true
 	return m, nil
 }
 
@@ -102,14 +102,14 @@ func (r *Reader) Provider(ctx context.Context, file io.ReaderAt, size int64) (p 
 	var written bytes.Buffer
 	document, err := r.run(ctx, task{kind: providerTask, size: size}, file, &written)
 	if stopped, ok := errors.AsType[stoppedError](err); ok {
-		return contents.Provider{Problems: []string{stopped.Error()}}, nil, nil
+		return contents.Provider{Problems: []string{stopped.Error()}, Stopped: true}, nil, nil
 	}
 	if err != nil {
 		return contents.Provider{}, nil, err
 	}
 	p, err = contents.DecodeProvider(document)
 	if err != nil || !within(p.Pages, int64(written.Len())) {
-		return contents.Provider{Problems: []string{brokenOff.Error()}}, nil, nil
+		return contents.Provider{Problems: []string{brokenOff.Error()}, Stopped: true}, nil, nil
 	}
 	return p, written.Bytes(), nil
 }

@@ -168,11 +168,11 @@ func TestStopped(t *testing.T) {
 			if test.size == hookStack && slices.Equal(p.Problems, []string{tookTooMuch.Error()}) {
 				test.want = tookTooMuch // the stack takes more with the race detector
 			}
-			if want := (contents.Provider{Problems: []string{test.want.Error()}}); err != nil || texts != nil || !reflect.DeepEqual(p, want) {
+			if want := (contents.Provider{Problems: []string{test.want.Error()}, Stopped: true}); err != nil || texts != nil || !reflect.DeepEqual(p, want) {
 				t.Errorf("provider: got %+v, %v; want %+v", p, err, want)
 			}
 			m, err := reader.Module(context.Background(), zeros{}, test.size, "zip")
-			if err != nil || len(m.Problems) != 2 || m.Problems[0] != test.want.Error()+configuration || !strings.Contains(m.Problems[1], "is not a zip archive") {
+			if err != nil || !m.Stopped || len(m.Problems) != 2 || m.Problems[0] != test.want.Error()+configuration || !strings.Contains(m.Problems[1], "is not a zip archive") {
 				t.Errorf("module: got %+v, %v; want %q", m, err, test.want)
 			}
 		})
@@ -195,12 +195,12 @@ func TestProcessorTime(t *testing.T) {
 func TestWrongDocuments(t *testing.T) {
 	for _, size := range []int64{hookNoDocument, hookPagesBeyond} {
 		p, texts, err := New().Provider(context.Background(), zeros{}, size)
-		if err != nil || texts != nil || !reflect.DeepEqual(p.Problems, []string{brokenOff.Error()}) {
+		if err != nil || texts != nil || !p.Stopped || !reflect.DeepEqual(p.Problems, []string{brokenOff.Error()}) {
 			t.Errorf("provider: got %+v, %v", p, err)
 		}
 	}
 	m, err := New().Module(context.Background(), zeros{}, hookNoDocument, "zip")
-	if err != nil || !reflect.DeepEqual(m.Problems, []string{brokenOff.Error()}) {
+	if err != nil || !m.Stopped || !reflect.DeepEqual(m.Problems, []string{brokenOff.Error()}) {
 		t.Errorf("module: got %+v, %v", m, err)
 	}
 }
