@@ -53,7 +53,7 @@ func (v *visit) versionsOfAbsent() []*url.URL {
 func (v *visit) absent() []*url.URL {
 	all := v.versionsOfAbsent()
 	all = append(all, v.under(absentModule+"1.0.0/download", absentProvider+"1.0.0/download/linux/amd64")...)
-	all = append(all, v.under("larder-doctor", "larder-doctor")...)
+	all = append(all, v.under(absentModule+"1.0.0/absent", absentProvider+"1.0.0/absent")...)
 	return append(all, &url.URL{Scheme: "https", Host: v.Host, Path: "/larder-doctor/absent"})
 }
 
