@@ -22,6 +22,7 @@ const processName = "larder-contents-reader"
 const (
 	failedStatus = 3
 	memoryStatus = 4
+	orphanStatus = 5
 )
 
 // init reads an archive, and ends the process, if that was started for it. It does so before
@@ -42,10 +43,11 @@ func init() {
 var hook func(t task, out io.Writer)
 
 func read(in io.Reader, out io.Writer) error {
+	parent := os.Getppid()
 	if err := limit(); err != nil {
 		return err
 	}
-	go watchMemory()
+	go watch(parent)
 	t, err := receiveTask(in)
 	if err != nil {
 		return err
@@ -97,20 +99,24 @@ func (w textWriter) Write(p []byte) (n int, err error) {
 // softMemory is how much memory the garbage collector tries to keep to, in bytes.
 const softMemory = MaxMemory * 3 / 4
 
-// limit limits this process. What the operating system cannot limit, watchMemory does.
+// limit limits this process. What the operating system cannot limit, watch does.
 func limit() error {
 	debug.SetMemoryLimit(softMemory)
 	debug.SetMaxStack(MaxMemory / 4)
 	return limitResources()
 }
 
-// watchMemory ends the process when it has too much memory.
-func watchMemory() {
+// watch ends the process when it has too much memory, or its parent is gone: nobody else would
+// end it before its time is used up.
+func watch(parent int) {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for range time.Tick(20 * time.Millisecond) {
 		metrics.Read(sample)
 		if sample[0].Value.Uint64()-sample[1].Value.Uint64() > MaxMemory {
 			os.Exit(memoryStatus)
+		}
+		if os.Getppid() != parent {
+			os.Exit(orphanStatus)
 		}
 	}
 }

@@ -2,10 +2,13 @@ package subprocess
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ownExecutable is the file of this process. It is the right one also when another version
@@ -36,6 +39,13 @@ func limitResources() error {
 		}
 	}
 	return nil
+}
+
+// closeOnExec lets no process that is started from now on have a file that this process has
+// been started with. What it opens by itself is closed there anyway. An older kernel cannot do
+// that.
+func closeOnExec() {
+	unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) //nolint:errcheck // see above
 }
 
 // lower sets a limit, unless there is a lower one.

@@ -60,6 +60,7 @@ func reexec(ctx context.Context) (*exec.Cmd, error) {
 	command.Args = []string{processName}
 	command.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // and nothing of the environment of this process
 	command.WaitDelay = time.Second
+	closeOnExec()
 	return command, nil
 }
 

@@ -7,8 +7,7 @@
 // arguments and no file but two pipes. The archive stays with its parent, who sends the parts
 // that the process asks for.
 //
-// A process has [MaxTime] and [MaxMemory]. It ends with its parent: at the latest when it asks
-// for more of the archive, or has used up its time.
+// A process has [MaxTime] and [MaxMemory]. It ends with its parent.
 package subprocess
 
 import (

@@ -36,6 +36,7 @@ const (
 	hookNoDocument
 	hookPagesBeyond
 	hookEnvironment
+	hookFiles
 )
 
 // It is a variable because variables are set before any init.
@@ -88,6 +89,10 @@ func misbehave(t task, out io.Writer) {
 		os.Exit(0)
 	case hookPagesBeyond:
 		document := contents.EncodeProvider(contents.Provider{Pages: []contents.Page{{Offset: 1, Length: 1}}})
+		frame{kind: documentFrame, length: uint32(len(document))}.send(out, document)
+		os.Exit(0)
+	case hookFiles:
+		document := contents.EncodeModule(contents.Module{Root: contents.Part{Readme: strings.Join(openFiles(), "\n")}})
 		frame{kind: documentFrame, length: uint32(len(document))}.send(out, document)
 		os.Exit(0)
 	case hookEnvironment:

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package subprocess
+
+func openFiles() []string { return nil }
