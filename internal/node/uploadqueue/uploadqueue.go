@@ -1,13 +1,16 @@
 // Package uploadqueue feeds the publisher of a single node with the keys that have changed.
 // It publishes several keys at once, but a key never twice at the same time. A key that
 // failed is tried again, for about a day. Keys that failed are tried one after another, so
-// that they do not hold others up. While the disk has no room, all keys wait.
+// that they do not hold others up. Nor does a namespace with many keys: the next key is one of the
+// namespace that has the fewest running. While the disk has no room, all keys wait.
 package uploadqueue
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -37,11 +40,24 @@ type Queue struct {
 	log     *slog.Logger
 	wake    chan struct{}
 
-	mu    sync.Mutex
-	queue []string
-	later []string          // taken when nothing of the queue can be taken
-	again bool              // a key that has failed before is running
-	keys  map[string]*entry // every key that is queued, running or waiting for its next try
+	mu     sync.Mutex
+	lanes  map[string]*lane  // by the namespaces of their keys, each with a key that waits or runs
+	queued int               // how many times a key was put into a lane
+	later  []string          // taken when nothing of the lanes can be taken
+	again  bool              // a key that has failed before is running
+	keys   map[string]*entry // every key that is queued, running or waiting for its next try
+}
+
+// lane has the keys of one namespace that wait, and how many of its keys are running.
+type lane struct {
+	waiting []ticket
+	running int
+}
+
+// ticket is a key, and how many were put into lanes before it.
+type ticket struct {
+	key    string
+	number int
 }
 
 type entry struct {
@@ -53,7 +69,7 @@ type entry struct {
 // New makes a queue that hands keys to publish, while hasRoom says that the disk has room for
 // what publishing writes.
 func New(publish func(ctx context.Context, key string) error, hasRoom func() bool, log *slog.Logger) *Queue {
-	return &Queue{publish: publish, hasRoom: hasRoom, log: log, wake: make(chan struct{}, 1), keys: map[string]*entry{}}
+	return &Queue{publish: publish, hasRoom: hasRoom, log: log, wake: make(chan struct{}, 1), lanes: map[string]*lane{}, keys: map[string]*entry{}}
 }
 
 // Notice says that the object of a key has changed. It never blocks.
@@ -84,8 +100,30 @@ func (q *Queue) Later(key string) {
 }
 
 func (q *Queue) enqueue(keys ...string) {
-	q.queue = append(q.queue, keys...)
+	for _, key := range keys {
+		l := q.lane(key)
+		l.waiting = append(l.waiting, ticket{key, q.queued})
+		q.queued++
+	}
 	q.wakeUp()
+}
+
+// lane is the lane of a key's namespace.
+func (q *Queue) lane(key string) *lane {
+	namespace := namespaceOf(key)
+	l := q.lanes[namespace]
+	if l == nil {
+		l = &lane{}
+		q.lanes[namespace] = l
+	}
+	return l
+}
+
+// namespaceOf is the second part of a key, which is the hostname in the mirror.
+func namespaceOf(key string) string {
+	_, rest, _ := strings.Cut(key, "/")
+	namespace, _, _ := strings.Cut(rest, "/")
+	return namespace
 }
 
 func (q *Queue) wakeUp() {
@@ -157,22 +195,43 @@ func (q *Queue) waitForRoom(ctx context.Context) (ok bool) {
 func (q *Queue) waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.queue) + len(q.later)
+	waiting := len(q.later)
+	for _, l := range q.lanes {
+		waiting += len(l.waiting)
+	}
+	return waiting
 }
 
 func (q *Queue) take() (key string, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at := slices.IndexFunc(q.queue, func(key string) bool { return !q.again || q.keys[key].failures == 0 })
-	if at < 0 {
+	best, at := q.choose()
+	if best == nil {
 		return q.takeLater()
 	}
-	key = q.queue[at]
-	q.queue = slices.Delete(q.queue, at, at+1)
+	key = best.waiting[at].key
+	best.waiting = slices.Delete(best.waiting, at, at+1)
+	best.running++
 	e := q.keys[key]
 	e.queued, e.running = false, true
 	q.again = q.again || e.failures > 0
 	return key, true
+}
+
+// choose is the lane with the fewest running keys of those with a key that can be taken, and of
+// equal ones that whose key has waited longest; and where the key is in it.
+func (q *Queue) choose() (best *lane, at int) {
+	canRun := func(t ticket) bool { return !q.again || q.keys[t.key].failures == 0 }
+	for _, l := range q.lanes {
+		i := slices.IndexFunc(l.waiting, canRun)
+		if i < 0 {
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(l.running, best.running), cmp.Compare(l.waiting[i].number, best.waiting[at].number)) < 0 {
+			best, at = l, i
+		}
+	}
+	return best, at
 }
 
 // takeLater takes a key of later, unless it is queued, running or waiting for its next try:
@@ -182,6 +241,7 @@ func (q *Queue) takeLater() (key string, ok bool) {
 		key, q.later = q.later[0], q.later[1:]
 		if q.keys[key] == nil {
 			q.keys[key] = &entry{running: true}
+			q.lane(key).running++
 			return key, true
 		}
 	}
@@ -212,6 +272,7 @@ func (q *Queue) work(ctx context.Context, key string) {
 func (q *Queue) done(key string, err error) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	defer q.leave(key)
 	e := q.keys[key]
 	e.running = false
 	if e.failures > 0 {
@@ -229,4 +290,12 @@ func (q *Queue) done(key string, err error) time.Duration {
 		delete(q.keys, key)
 	}
 	return 0
+}
+
+// leave notes that a key has stopped running. It forgets a lane in which nothing is left.
+func (q *Queue) leave(key string) {
+	l := q.lane(key)
+	if l.running--; l.running == 0 && len(l.waiting) == 0 {
+		delete(q.lanes, namespaceOf(key))
+	}
 }

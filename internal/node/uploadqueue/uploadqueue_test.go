@@ -71,6 +71,47 @@ func TestEveryNoticedKeyIsPublished(t *testing.T) {
 	})
 }
 
+// Who uploads much, and what takes long to publish, must not hold up other namespaces.
+func TestNamespacesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var order []string
+		publish := func(_ context.Context, key string) error {
+			time.Sleep(time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, key)
+			return nil
+		}
+		q := New(publish, always, quiet())
+		done := make(chan struct{})
+		go func() { q.Run(ctx); close(done) }()
+		for n := range 10 * workers {
+			q.Notice(fmt.Sprintf("modules/many/m%d/null/1.0.0.zip", n))
+		}
+		time.Sleep(time.Second)
+		few := []string{"modules/few/vpc/aws/1.0.0.zip", "providers/other/widget/x.zip"}
+		for _, key := range few {
+			q.Notice(key)
+		}
+		time.Sleep(2 * time.Minute)
+		mu.Lock()
+		for _, key := range few {
+			if at := slices.Index(order, key); at < workers || at >= 2*workers {
+				t.Errorf("%s was published as number %d, want it in the next %d", key, at, workers)
+			}
+		}
+		mu.Unlock()
+		time.Sleep(time.Hour)
+		if len(order) != 10*workers+len(few) || len(q.lanes) != 0 || q.waiting() != 0 {
+			t.Errorf("published %d; %d lanes are left, %d keys wait", len(order), len(q.lanes), q.waiting())
+		}
+		cancel()
+		<-done
+	})
+}
+
 func TestOneKeyIsNeverPublishedTwiceAtOnceAndAChangeDuringARunIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
