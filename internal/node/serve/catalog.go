@@ -41,6 +41,9 @@ func (n *node) openPublisher(ctx context.Context, c publishing.Config) error {
 	if n.catalog, err = boltcatalog.OpenUnread(path); err != nil {
 		return err
 	}
+	if err := n.catalog.DropStaleDirectory(); err != nil {
+		return err
+	}
 	c.Index = n.catalog
 	n.publisher = publishing.New(c)
 	if n.compareLater, err = n.isOfLastRun(); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/larder-registry/larder/internal/publishtest"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/catalog/boltcatalog"
+	"github.com/larder-registry/larder/pkg/directory"
 	"github.com/larder-registry/larder/pkg/registry"
 	"go.etcd.io/bbolt"
 )
@@ -149,6 +150,40 @@ func TestCatalogThatIsNotOfTheLastRun(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// A directory may lack what an older release has published. It is built again before anybody is
+// answered.
+func TestDirectoryAfterAnOlderRelease(t *testing.T) {
+	set := localSettings(t)
+	published(t, set, "1.0.0")
+	path, lastRun := filepath.Join(set.Data, datadir.Catalog), filepath.Join(set.Data, datadir.LastRun)
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error { // as if it knew nothing but that it was built
+		entries := tx.Bucket([]byte("directory"))
+		var head [catalog.DirectoryShards * 8]byte
+		head[directory.BuiltShard*8+7] = 1
+		cursor := entries.Cursor()
+		for key, _ := cursor.First(); key != nil; key, _ = cursor.First() {
+			if err := entries.Delete(key); err != nil {
+				return err
+			}
+		}
+		return errors.Join(entries.Put([]byte("head"), head[:]), tx.Bucket([]byte("meta")).Put([]byte("last run"), []byte("older")))
+	})
+	if err := errors.Join(err, db.Close(), os.WriteFile(lastRun, []byte("older"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	n, _ := opening(t, set)
+	defer n.close()
+	head, err := n.catalog.DirectoryHead(t.Context(), nil)
+	head[directory.BuiltShard] = 0
+	if err != nil || head == (catalog.DirectoryHead{}) || !n.compareLater {
+		t.Errorf("%v; the directory is empty: %v; the catalog is compared later: %v", err, head == catalog.DirectoryHead{}, n.compareLater)
 	}
 }
 

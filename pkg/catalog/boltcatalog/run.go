@@ -1,6 +1,7 @@
 package boltcatalog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,12 @@ func (c *Catalog) Check(ctx context.Context) error {
 	return nil
 }
 
-// runKey is the key of the last run in the bolt bucket "meta".
-var runKey = []byte("last run")
+// The keys of the last run in the bolt bucket "meta", and of the last one that kept the directory.
+// They have the same ID, unless a release without a directory has used the catalog since.
+var (
+	runKey          = []byte("last run")
+	directoryRunKey = []byte("last run with directory")
+)
 
 // LastRun is the ID of the last run that used the catalog, or "".
 func (c *Catalog) LastRun() (id string, err error) {
@@ -54,9 +59,30 @@ func (c *Catalog) LastRun() (id string, err error) {
 
 // SetLastRun sets the ID of the last run.
 func (c *Catalog) SetLastRun(id string) error {
-	err := update(c.db, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(runKey, []byte(id)) })
+	err := update(c.db, func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(metaBucket)
+		return errors.Join(meta.Put(runKey, []byte(id)), meta.Put(directoryRunKey, []byte(id)))
+	})
 	if err != nil {
 		return fmt.Errorf("write the last run to the catalog: %w", err)
+	}
+	return nil
+}
+
+// DropStaleDirectory removes the directory if the last run was one of a release that does not keep
+// it: it may lack what that run has published. The directory has to be built again then.
+func (c *Catalog) DropStaleDirectory() error {
+	found := false
+	err := view(c.db, func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(metaBucket)
+		found = tx.Bucket(directoryBucket) != nil && !bytes.Equal(meta.Get(runKey), meta.Get(directoryRunKey))
+		return nil
+	})
+	if err == nil && found {
+		err = update(c.db, func(tx *bbolt.Tx) error { return tx.DeleteBucket(directoryBucket) })
+	}
+	if err != nil {
+		return fmt.Errorf("remove a directory that is out of date: %w", err)
 	}
 	return nil
 }

@@ -103,6 +103,7 @@ func TestUseDamaged(t *testing.T) {
 				"put":     func() error { return c.Put(t.Context(), &version) },
 				"correct": func() error { return c.Remove(t.Context(), version.Subject(), catalog.Seen{State: 1, Listed: 1}) },
 				"run":     func() error { _, err := c.LastRun(); return errors.Join(err, c.SetLastRun("one")) },
+				"drop":    func() error { return c.DropStaleDirectory() },
 				"check":   func() error { return c.Check(t.Context()) },
 			} {
 				if err := use(); err != nil && strings.Contains(err.Error(), "the catalog is damaged") {
@@ -135,6 +136,55 @@ func TestLastRun(t *testing.T) {
 		if err := errors.Join(c.SetLastRun(next), c.Close()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A release that does not keep the directory notes its run nevertheless. Then the directory may be
+// out of date.
+func TestDropStaleDirectory(t *testing.T) {
+	path := filled(t, 1, 1)
+	open := func() *boltcatalog.Catalog {
+		c, err := boltcatalog.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	hasDirectory := func(c *boltcatalog.Catalog) bool {
+		err := c.DropStaleDirectory()
+		head, headErr := c.DirectoryHead(t.Context(), nil)
+		if err := errors.Join(err, headErr); err != nil {
+			t.Fatal(err)
+		}
+		return head != catalog.DirectoryHead{}
+	}
+	c := open()
+	if err := c.PutDirectoryShard(t.Context(), catalog.DirectoryShard{Number: 1, Revision: 1, Data: []byte("x")}); err != nil || !hasDirectory(c) {
+		t.Errorf("before any run: %v, or it is gone", err)
+	}
+	if err := c.SetLastRun("one"); err != nil || !hasDirectory(c) {
+		t.Errorf("after a run: %v, or it is gone", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err == nil {
+		err = errors.Join(db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("last run"), []byte("two")) }), db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = open()
+	defer c.Close()
+	if hasDirectory(c) {
+		t.Error("after a run of an older release it is there")
+	}
+	if err := c.PutDirectoryShard(t.Context(), catalog.DirectoryShard{Number: 1, Revision: 1, Data: []byte("y")}); err != nil {
+		t.Error(err)
+	}
+	if err := c.SetLastRun("three"); err != nil || !hasDirectory(c) {
+		t.Errorf("after another run: %v, or it is gone", err)
 	}
 }
 
