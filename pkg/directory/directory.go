@@ -47,7 +47,7 @@ type Query struct {
 
 	// Text is what a person types: words, of which each must be found, the last one perhaps
 	// not finished yet. Words that people write around what they look for, such as "module"
-	// and "for", need not be found if there are others. Empty: everything, in the order of
+	// and "for", do not count if there are others. Empty: everything, in the order of
 	// addresses. Else the best come first, and those that are as good in the order of addresses.
 	Text string
 

@@ -84,12 +84,12 @@ type search struct{ terms []term }
 // term is what stands between two spaces. It is found where all of its words are, and better
 // where it is found as a whole: acme/vpc/aws, aws_s3_bucket.
 type term struct {
-	whole  string
-	words  []string // of letters and digits
-	common bool     // it is better to find it, and no reason to leave out an entry
+	whole string
+	words []string // of letters and digits
 }
 
-// commonWords are what people write around what they look for.
+// commonWords are what people write around what they look for. They count only if there is
+// nothing else.
 var commonWords = wordSet("module modules provider providers terraform opentofu tofu a an the for of and or with in on to")
 
 func wordSet(words string) map[string]bool {
@@ -105,17 +105,15 @@ func newSearch(text string) (s search) {
 	words := 0
 	for whole := range strings.FieldsSeq(strings.ToLower(strings.ToValidUTF8(text, ""))) {
 		t := term{whole: withoutConvention(strings.TrimFunc(whole, isSeparator))}
-		t.common = commonWords[t.whole]
 		t.words = strings.FieldsFunc(t.whole, isSeparator)
 		t.words = t.words[:min(len(t.words), maxWords-words)]
 		if words += len(t.words); len(t.words) > 0 {
 			s.terms = append(s.terms, t)
 		}
 	}
-	if !slices.ContainsFunc(s.terms, func(t term) bool { return !t.common }) {
-		for i := range s.terms {
-			s.terms[i].common = false
-		}
+	uncommon := slices.DeleteFunc(slices.Clone(s.terms), func(t term) bool { return commonWords[t.whole] })
+	if len(uncommon) > 0 {
+		s.terms = uncommon
 	}
 	return s
 }
@@ -149,7 +147,7 @@ func (s search) worst() int { return len(s.terms) * notFound }
 func (s search) score(e *indexed) (sum int, ok bool) {
 	for _, t := range s.terms {
 		score, ok := t.score(e)
-		if !ok && !t.common {
+		if !ok {
 			return 0, false
 		}
 		sum += score

@@ -89,6 +89,7 @@ func TestSearch(t *testing.T) {
 
 		// What people write around what they look for, and the names of repositories.
 		{directory.Query{Text: "a VPC module for aws"}, "acme/vpc/aws acme/vpc-peering/aws"},
+		{directory.Query{Text: "terraform acme with"}, "acme/storage/aws acme/vpc-peering/aws acme/vpc/aws"},
 		{directory.Query{Text: "terraform module"}, ""},
 		{directory.Query{Text: "for"}, "other/bucket/gcp"},
 		{directory.Query{Text: "with"}, "acme/vpc-peering/aws acme/vpc/aws"},
