@@ -48,7 +48,8 @@ type Query struct {
 	// Text is what a person types: words, of which each must be found, the last one perhaps
 	// not finished yet. Words that people write around what they look for, such as "module"
 	// and "for", do not count if there are others. Empty: everything, in the order of
-	// addresses. Else the best come first, and those that are as good in the order of addresses.
+	// addresses. Else the best come first. Those that are as good are in the order of
+	// addresses, the deprecated ones after the others.
 	Text string
 
 	// Newest orders by the time of publication, the latest first.

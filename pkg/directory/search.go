@@ -25,7 +25,7 @@ const (
 // before anything else is asked of them.
 func (s *snapshot) list(ctx context.Context, q Query, allowed func(registry.Address) bool) (Page, error) {
 	search := newSearch(q.Text)
-	found := make([][]*indexed, search.worst()+1) // by score
+	found := make([][]*indexed, 2*(search.worst()+1)) // by score, the deprecated after the others
 	for n, e := range s.of(q.Folder) {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return Page{}, ctx.Err()
@@ -34,7 +34,11 @@ func (s *snapshot) list(ctx context.Context, q Query, allowed func(registry.Addr
 			continue
 		}
 		if score, ok := search.score(e); ok {
-			found[score] = append(found[score], e)
+			rank := 2 * score
+			if len(search.terms) > 0 && e.entry.Standing.State == registry.Deprecated {
+				rank++
+			}
+			found[rank] = append(found[rank], e)
 		}
 	}
 	all := slices.Concat(found...)

@@ -117,6 +117,27 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestDeprecatedIsFoundLast has three modules that fit as well. Who lists all finds them in their
+// place.
+func TestDeprecatedIsFoundLast(t *testing.T) {
+	w := newWorld(t, openBolt(t))
+	for _, address := range []string{"acme/vpc/aws", "new/vpc/aws", "old/vpc-peering/aws"} {
+		v := moduleVersion(t, address, "1.0.0", 1, 0)
+		if address == "acme/vpc/aws" {
+			v.Standing = registry.Standing{State: registry.Deprecated, Message: "use new/vpc/aws"}
+		}
+		w.publish(t, v)
+	}
+	for text, want := range map[string]string{
+		"vpc": "new/vpc/aws acme/vpc/aws old/vpc-peering/aws",
+		"":    "acme/vpc/aws new/vpc/aws old/vpc-peering/aws",
+	} {
+		if got := addresses(w.list(t, directory.Query{Text: text})); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestPages(t *testing.T) {
 	w := newWorld(t, openBolt(t))
 	for i := range 20 {
