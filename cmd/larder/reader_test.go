@@ -95,7 +95,8 @@ func TestReaders(t *testing.T) {
 		"/v1/modules": someModules, "/v1/providers": someProviders, "/v1/modules/acme": strings.Replace(someModules, `,"next_offset":20`, "", 1), "/v1/providers/acme": noProviders,
 		"/v1/modules/none": `{"modules":[],"larder":{"total":0}}`, "/v1/providers/none": noProviders,
 		"/v1/modules/acme/vpc/aws": someModule, "/v1/modules/acme/vpc/aws/1.1.0": someModule, "/v1/providers/acme/widget": someProvider,
-		"/v1/modules/acme/vpc/aws.md": "# Module\r\n\tx\x1b[2J\n",
+		"/v1/providers/acme/widget/0.1.0/docs/resources/thing.md": "# Thing\n",
+		"/v1/modules/acme/vpc/aws.md":                             "# Module\r\n\tx\x1b[2J\n",
 	})
 	if out, ok := s.run(t, "search", "vpc"); ok || !strings.Contains(out, "this registry wants a token") {
 		t.Errorf("without a token: %s", out)
@@ -156,6 +157,8 @@ PAGE             TITLE
 resources/thing  widget_thing
 `},
 		{"show acme/vpc/aws --markdown", "# Module\n    x\uFFFD[2J\n"},
+		{"show acme/widget --page resources/thing", "# Thing\n"},
+		{"show acme/widget --page resources/thing --version 0.1.0", "# Thing\n"},
 		{"--version", thisBuild().String() + "\n"},
 		{"version", thisBuild().String() + "\n"},
 	} {
@@ -172,6 +175,10 @@ resources/thing  widget_thing
 	for line, want := range map[string]string{
 		"show acme/none/aws":                    "larder: " + s.host() + " answers: there is nothing at /v1/modules/acme/none/aws",
 		"show acme/vpc/aws --part modules/none": `has no submodule or example "modules/none"`,
+		"show acme/vpc/aws --page resources/x":  "--page is for providers",
+		"show acme/widget --page thing":         "give category/slug",
+		"show acme/widget --page guides/none":   "there is nothing at /v1/providers/acme/widget/0.1.0/docs/guides/none.md",
+		"show acme/none --page guides/none":     "there is nothing at /v1/providers/acme/none",
 		"show acme/vpc/aws/1.1.0":               "write acme/vpc/aws --version 1.1.0",
 		"search vpc --registry 127.0.0.1:1":     "127.0.0.1:1: ",
 	} {

@@ -15,18 +15,19 @@ import (
 )
 
 func newShowCommand() *cobra.Command {
-	var host, version, part string
+	var host, version, part, page string
 	var asJSON, asMarkdown bool
 	command := &cobra.Command{
 		Use:   "show ADDRESS",
 		Short: "Show what a module takes and gives, or what a provider has",
 		Long: `Show a version of a module or a provider: of a module its inputs, outputs, providers
 and resources; of a provider its platforms and the pages of its documentation. Without
---version it is the newest.
+--version it is the newest. --page writes one of these pages, as Markdown.
 ` + whichReader,
 		Example: `  larder show acme/network/aws
   larder show acme/network/aws --version 1.2.3 --part modules/subnet
   larder show acme/widget --registry registry.example.com --markdown
+  larder show acme/widget --page resources/box
   larder show acme/network/aws --json`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,6 +38,9 @@ and resources; of a provider its platforms and the pages of its documentation. W
 			reader, err := newReader(cmd, host)
 			if err != nil {
 				return err
+			}
+			if page != "" {
+				return showPage(cmd, reader, address, version, page)
 			}
 			if asMarkdown {
 				page, err := reader.Markdown(cmd.Context(), address, version)
@@ -56,10 +60,34 @@ and resources; of a provider its platforms and the pages of its documentation. W
 	flags := command.Flags()
 	flags.StringVar(&version, "version", "", "this `version`; without it, the newest")
 	flags.StringVar(&part, "part", "", "of a module, the submodule or example at this `path`, like modules/subnet")
+	flags.StringVar(&page, "page", "", "of a provider, the `page` of its documentation, like resources/box")
 	flags.BoolVar(&asMarkdown, "markdown", false, "write the whole page as Markdown, with the README")
 	flags.BoolVar(&asJSON, "json", false, "write the registry's document as it is")
-	checkFlags(command, notTogether("json", "markdown"), notTogether("json", "part"), notTogether("markdown", "part"))
+	checkFlags(command, notTogether("json", "markdown"), notTogether("json", "part"), notTogether("markdown", "part"),
+		notTogether("page", "part"), notTogether("page", "json"), notTogether("page", "markdown"))
 	return command
+}
+
+// showPage writes one page of a provider's documentation.
+func showPage(cmd *cobra.Command, reader *reader, address, version, page string) error {
+	if strings.Count(address, "/") != 1 {
+		return fmt.Errorf("--page is for providers: %s is a module", address)
+	}
+	if category, slug, ok := strings.Cut(page, "/"); !ok || category == "" || slug == "" {
+		return fmt.Errorf("--page: %q is not a page: give category/slug, as larder show %s lists them", page, address)
+	}
+	if version == "" {
+		newest, _, err := reader.Show(cmd.Context(), address, "")
+		if err != nil {
+			return reader.explain(err)
+		}
+		version = newest.Version
+	}
+	text, err := reader.Page(cmd.Context(), address, version, page)
+	if err != nil {
+		return reader.explain(err)
+	}
+	return writeLines(cmd.OutOrStdout(), text)
 }
 
 // parseShown checks what is asked for, and returns the address as the registry has it.

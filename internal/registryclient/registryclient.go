@@ -323,6 +323,14 @@ func (c *Client) Markdown(ctx context.Context, address, version string) (string,
 	return string(body), err
 }
 
+// Page is a page of a provider's documentation, as Markdown. It is named as in [Page].
+//
+// Errors: [*AnswerError].
+func (c *Client) Page(ctx context.Context, address, version, id string) (string, error) {
+	body, err := c.get(ctx, path(address, version)+"/docs/"+id+".md", nil, "text/markdown")
+	return string(body), err
+}
+
 // path is where a version is: that of a module has three parts.
 func path(address, version string) string {
 	folder := "/v1/providers/"
