@@ -84,7 +84,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"list a/b/c/d --registry a":  "is not an address",
 		"list ? --registry a":        "is not a namespace",
 		"list a b":                   "too many arguments: use larder list",
-		"list --data nowhere":        "/nowhere: start it",
+		"list --data nowhere":        "--stack; readers name the registry's host with --registry",
 		"uploads --status good":      "--status: \"good\" is not a status: give rejected, pending, ignored, published, all",
 		"uploads --data nowhere":     "/nowhere: start it",
 		"publish a.zip --to acme/w --bucket b --region r --author-key nowhere": "--author-key: open nowhere",

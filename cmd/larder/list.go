@@ -49,6 +49,9 @@ module and provider with its newest version, or the versions of one address.
 				return listAsReader(cmd, host, of, asJSON)
 			}
 			versions, totals, err := listVersions(cmd, o, of)
+			if _, nobody := errors.AsType[*reach.Lost](err); nobody && o.Stack == "" && len(versions) == 0 {
+				return fmt.Errorf("%w; readers name the registry's host with --registry", err)
+			}
 			if err != nil {
 				return err
 			}
