@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/larder-registry/larder/pkg/catalog"
+	"github.com/larder-registry/larder/pkg/registry"
 )
 
 // Limits of an entry. With them, 400 addresses of the longest kind fit into a shard once their
@@ -78,9 +79,9 @@ func firstCharacters(text string, most int) string {
 }
 
 // fit is the data of a shard with all entries. If they are too large, the largest lose their
-// names first, and then their descriptions. The entries themselves are not changed.
-//
-// Errors: [catalog.ErrNoRoom] if there is no room for the addresses alone.
+// names first, then their descriptions, then their sources. If there is no room for the addresses
+// alone, those namespaces lose some that have the most: whoever fills a shard must not keep others
+// out of it. The entries themselves are not changed.
 func fit(entries []Entry) ([]byte, error) {
 	data, err := encodeShard(entries)
 	if !errors.Is(err, catalog.ErrNoRoom) {
@@ -93,12 +94,12 @@ func fit(entries []Entry) ([]byte, error) {
 	}{
 		{namesSize, func(e *Entry) { e.Inputs, e.Outputs, e.Resources = nil, nil, nil }},
 		{func(e Entry) int { return len(e.Description) }, func(e *Entry) { e.Description = "" }},
+		{func(e Entry) int { return len(e.Source) }, func(e *Entry) { e.Source = "" }},
 	} {
 		slices.SortFunc(entries, func(a, b Entry) int {
 			return cmp.Or(cmp.Compare(shed.size(b), shed.size(a)), cmp.Compare(a.Address.String(), b.Address.String()))
 		})
-		const rounds = 10 // each is a compression of the whole
-		for part := range slices.Chunk(entries, max(1, (len(entries)+rounds-1)/rounds)) {
+		for part := range slices.Chunk(entries, portion(entries)) {
 			for i := range part {
 				shed.drop(&part[i])
 			}
@@ -107,7 +108,29 @@ func fit(entries []Entry) ([]byte, error) {
 			}
 		}
 	}
-	return nil, err
+	return fitFewer(entries)
+}
+
+// portion is how many entries change between two tries: each is a compression of the whole.
+func portion(entries []Entry) int { return max(1, (len(entries)+9)/10) }
+
+// fitFewer is the data of a shard with as many of its entries as there is room for. Of each
+// namespace, the first by address stay.
+func fitFewer(entries []Entry) (data []byte, err error) {
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Address.String(), b.Address.String()) })
+	met, ranks := map[string]int{}, map[registry.Address]int{}
+	for _, e := range entries {
+		namespace := partsOf(e.Address.String())[0]
+		ranks[e.Address] = met[namespace]
+		met[namespace]++
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(ranks[a.Address], ranks[b.Address]) })
+	for step := portion(entries); len(entries) > 0; entries = entries[:max(0, len(entries)-step)] {
+		if data, err = encodeShard(entries); !errors.Is(err, catalog.ErrNoRoom) {
+			return data, err
+		}
+	}
+	return data, err
 }
 
 func namesSize(e Entry) (size int) {

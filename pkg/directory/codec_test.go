@@ -230,7 +230,41 @@ func TestFit(t *testing.T) {
 	for i := range entries {
 		entries[i].Source = strings.Join(noise(30), "")
 	}
-	if _, err := fit(entries); !errors.Is(err, catalog.ErrNoRoom) {
-		t.Errorf("too many addresses: %v", err)
+	data, err = fit(entries)
+	if got, decodeErr := decodeEntries(data); err != nil || decodeErr != nil || len(got) != len(entries) {
+		t.Errorf("with long sources: %d entries, %v, %v", len(got), err, decodeErr)
+	}
+}
+
+// TestNobodyFillsAShard checks that a namespace with far too many addresses loses some of its own,
+// and that others keep theirs.
+func TestNobodyFillsAShard(t *testing.T) {
+	var entries []Entry
+	for i := range 5000 {
+		name := noise(1)[0][:40]
+		entries = append(entries, testEntry(t, fmt.Sprintf("many/m%s%d/aws", strings.ReplaceAll(name, "_", "-"), i)))
+	}
+	for i := range 20 {
+		e := testEntry(t, fmt.Sprintf("zebra%d/vpc/aws", i))
+		e.Inputs, e.Description, e.Source = noise(MaxNames), strings.Join(noise(5), " "), strings.Join(noise(8), "")
+		entries = append(entries, e)
+	}
+	data, err := fit(entries)
+	got, decodeErr := decodeEntries(data)
+	if err != nil || decodeErr != nil || len(data) > catalog.MaxDirectoryShard {
+		t.Fatalf("%d bytes, %v, %v", len(data), err, decodeErr)
+	}
+	others := 0
+	for _, e := range got {
+		if !strings.HasPrefix(e.Address.String(), "many/") {
+			others++
+		}
+	}
+	if others != 20 || len(got) < 3000 {
+		t.Errorf("there are %d entries of others, and %d altogether", others, len(got))
+	}
+	again, err := fit(got)
+	if err != nil || !bytes.Equal(again, data) {
+		t.Errorf("what fits is changed: %v", err)
 	}
 }

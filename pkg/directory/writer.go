@@ -57,8 +57,8 @@ var errBusy = errors.New("others kept changing it at the same time: try again")
 // change of the address in the catalog, or of its contents. If several are called at once, the
 // last one to end leaves what is true. A mirrored provider has no entry.
 //
-// Errors: [catalog.ErrNoRoom], and those of the index and the contents. Then the entry may be
-// out of date, and Refresh can be called again.
+// Errors are those of the index and the contents. Then the entry may be out of date, and Refresh
+// can be called again.
 func (w *Writer) Refresh(ctx context.Context, a registry.Address) error {
 	if a.Folder() == registry.Mirror {
 		return nil
