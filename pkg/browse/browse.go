@@ -8,6 +8,7 @@ package browse
 
 import (
 	"context"
+	"time"
 
 	"github.com/larder-registry/larder/internal/sizedlru"
 	"github.com/larder-registry/larder/pkg/access"
@@ -55,7 +56,25 @@ type Config struct {
 // Browser answers. It is safe for concurrent use.
 type Browser struct {
 	Config
-	documents *sizedlru.Cache[string, []byte] // by their keys; what is under a key never changes
+	documents *sizedlru.Cache[string, keptDocument] // by their keys
+}
+
+// KeptFor is how long a document is kept. What is under a key changes seldom: if an operator has
+// archives read again, since a reader had been stopped, or a document was damaged.
+const KeptFor = time.Minute
+
+// keptDocument is a document, and when it was read by the wall clock: the other one may stop while
+// a function of Lambda is frozen.
+type keptDocument struct {
+	body []byte
+	read time.Time
+}
+
+// fresh says whether the document may still be used. It was not read in the future, unless the
+// clock was set back.
+func (d keptDocument) fresh() bool {
+	age := time.Now().Round(0).Sub(d.read)
+	return 0 <= age && age < KeptFor
 }
 
 // documentsRoom is how many bytes of documents are kept. The largest of them takes an eighth.
@@ -63,7 +82,7 @@ const documentsRoom = 8 * (contents.MaxDocument + 1<<10)
 
 // New makes a browser. It sends no request.
 func New(c Config) *Browser {
-	return &Browser{c, sizedlru.New[string, []byte](documentsRoom)}
+	return &Browser{c, sizedlru.New[string, keptDocument](documentsRoom)}
 }
 
 // List is what there is, or what is found, as far as the caller may read it. It asks the

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/access"
 	"github.com/larder-registry/larder/pkg/blob"
@@ -119,6 +121,35 @@ func TestModule(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDocumentsAreReadAgain changes a document, as "larder reindex --contents --again" does. A
+// minute later it is shown.
+func TestDocumentsAreReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.put(t, moduleVersion(t, "1.0.0", "aa"))
+		readme := func() string {
+			m, err := w.Module(t.Context(), access.Anyone, vpc, registry.Version{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.Contents.Root.Readme
+		}
+		w.keep(t, "aa", contents.Module{Root: contents.Part{Readme: "first"}})
+		readme()
+		w.keep(t, "aa", contents.Module{Root: contents.Part{Readme: "second"}})
+		for _, want := range []string{"first", "second"} {
+			time.Sleep(browse.KeptFor - time.Nanosecond)
+			if got := readme(); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+			time.Sleep(time.Nanosecond)
+		}
+		if len(w.gets) != 2 {
+			t.Errorf("read %q", w.gets)
+		}
+	})
 }
 
 func TestModuleFails(t *testing.T) {

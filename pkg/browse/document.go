@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -19,10 +20,12 @@ const entryOverhead = 256
 
 // document reads a document, and says whether there is one.
 func document[D any](ctx context.Context, b *Browser, key string, decode func([]byte) (D, error)) (d D, known bool, _ error) {
-	body, ok := b.documents.Get(key)
+	kept, ok := b.documents.Get(key)
+	ok = ok && kept.fresh()
 	if !ok {
 		var err error
-		body, err = b.Documents.Get(ctx, key, 0, contents.MaxDocument+1)
+		kept.read = time.Now().Round(0)
+		kept.body, err = b.Documents.Get(ctx, key, 0, contents.MaxDocument+1)
 		if errors.Is(err, registry.ErrNotFound) {
 			return d, false, nil
 		}
@@ -30,12 +33,12 @@ func document[D any](ctx context.Context, b *Browser, key string, decode func([]
 			return d, false, fmt.Errorf("read %s: %w", key, err)
 		}
 	}
-	d, err := decode(body)
+	d, err := decode(kept.body)
 	if err != nil {
 		return d, false, fmt.Errorf("read %s: %w", key, err)
 	}
 	if !ok {
-		b.documents.Put(key, body, entryOverhead+len(key)+cap(body))
+		b.documents.Put(key, kept, entryOverhead+len(key)+cap(kept.body))
 	}
 	return d, true, nil
 }

@@ -41,7 +41,7 @@ func (b *Browser) FindModule(ctx context.Context, caller access.Caller, a regist
 }
 
 // Stored is equal for two findings of one address only if they have the same version and
-// listing. So an answer that was made from a known Module is still right.
+// listing. So an answer that was made from a known Module is still right, for [KeptFor].
 func (f FoundModule) Stored() []byte {
 	return stored(f.found.Version.Stored(), f.found.Listing.Stored())
 }

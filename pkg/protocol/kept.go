@@ -3,8 +3,10 @@ package protocol
 import (
 	"bytes"
 	"strings"
+	"time"
 
 	"github.com/larder-registry/larder/internal/sizedlru"
+	"github.com/larder-registry/larder/pkg/browse"
 	"github.com/larder-registry/larder/pkg/catalog"
 	"github.com/larder-registry/larder/pkg/contents"
 	"github.com/larder-registry/larder/pkg/registry"
@@ -33,13 +35,22 @@ type kept struct {
 type keptAnswer struct {
 	stored []byte
 	answer answer
+	made   time.Time // zero, if the answer follows from the stored bytes alone
+}
+
+// fresh says whether an answer may still be given. One that was also made from a document may for
+// as long as the document. This is the wall clock: the other one may stop while a function of
+// Lambda is frozen.
+func (a keptAnswer) fresh() bool {
+	age := time.Now().Round(0).Sub(a.made)
+	return a.made.IsZero() || 0 <= age && age < browse.KeptFor
 }
 
 func newKept(room int) kept { return kept{sizedlru.New[Request, keptAnswer](room)} }
 
 // get is the answer to a request that was made from these bytes, or nil.
 func (k kept) get(request Request, stored []byte) answer {
-	if a, ok := k.answers.Get(request); ok && bytes.Equal(a.stored, stored) {
+	if a, ok := k.answers.Get(request); ok && bytes.Equal(a.stored, stored) && a.fresh() {
 		return a.answer
 	}
 	return nil
@@ -47,8 +58,17 @@ func (k kept) get(request Request, stored []byte) answer {
 
 // put keeps an answer, instead of an older one to the same request.
 func (k kept) put(request Request, stored []byte, a answer) {
-	size := entryOverhead + request.size() + len(stored) + a.size()
-	k.answers.Put(request.detached(), keptAnswer{stored, a}, size)
+	k.keep(request, keptAnswer{stored: stored, answer: a})
+}
+
+// putDetails is put for an answer that was also made from a document.
+func (k kept) putDetails(request Request, stored []byte, a answer) {
+	k.keep(request, keptAnswer{stored, a, time.Now().Round(0)})
+}
+
+func (k kept) keep(request Request, a keptAnswer) {
+	size := entryOverhead + request.size() + len(a.stored) + a.answer.size()
+	k.answers.Put(request.detached(), a, size)
 }
 
 // made is the answer to a request that follows from what a reader has found. An error is

@@ -69,7 +69,7 @@ func (h *handler) moduleDetails(ctx context.Context, caller access.Caller, reque
 	}
 	d := newModuleDetails(m, request)
 	if m.Known { // else its documentation may be read soon
-		h.kept.put(request, stored, d)
+		h.kept.putDetails(request, stored, d)
 	}
 	return detailed(d), nil
 }

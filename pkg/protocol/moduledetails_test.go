@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/larder-registry/larder/pkg/browse"
@@ -106,6 +107,26 @@ func TestModuleDetailsBeforeReading(t *testing.T) {
 	}
 	if gets := d.gets.Load(); gets != 3 {
 		t.Errorf("the bucket was read %d times", gets)
+	}
+}
+
+// Documents change when an operator has archives read again. Then so do the answers, within two
+// minutes, though the catalog has not changed.
+func TestDetailsAreMadeAgain(t *testing.T) {
+	for _, path := range []string{everyRoute[8], everyRoute[10]} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &documents{module: described}
+			h := describedBy(whollyKnown(t), d)
+			first := body(t, ask(t, h, "GET", path))
+			d.module.Problems = []string{"again"}
+			if got := body(t, ask(t, h, "GET", path)); got != first {
+				t.Errorf("%s: %s", path, got)
+			}
+			time.Sleep(2 * browse.KeptFor)
+			if got := body(t, ask(t, h, "GET", path)); got == first || !strings.Contains(got, "again") {
+				t.Errorf("%s is still %s", path, got)
+			}
+		})
 	}
 }
 

@@ -119,7 +119,7 @@ func (h *handler) ofProvider(ctx context.Context, caller access.Caller, request 
 	}
 	d := newProviderDetails(p, request, from)
 	if p.Known || !p.Documented() { // else its documentation may be read soon
-		h.kept.put(request, stored, d)
+		h.kept.putDetails(request, stored, d)
 	}
 	return whole(d), nil
 }
