@@ -212,10 +212,10 @@ func (d deployer) checkState(t testing.TB) {
 	t.Helper()
 	resources, outputs := d.state(t)
 	checkCode(t, resources)
-	if got, want := outputs.FunctionARNs, arnsOf("aws_lambda_function", resources); len(got) != 5 || !maps.Equal(got, want) {
+	if got, want := outputs.FunctionARNs, arnsOf("aws_lambda_function", resources); len(got) != 6 || !maps.Equal(got, want) {
 		t.Errorf("the output function_arns is %v, want %v", got, want)
 	}
-	if got, want := outputs.RoleARNs, arnsOf("aws_iam_role", resources); len(got) != 6 || !maps.Equal(got, want) {
+	if got, want := outputs.RoleARNs, arnsOf("aws_iam_role", resources); len(got) != 7 || !maps.Equal(got, want) {
 		t.Errorf("the output role_arns is %v, want %v", got, want)
 	}
 	var overwriting []string
@@ -247,7 +247,7 @@ func checkCode(t testing.TB, resources []inState) {
 			}
 		}
 	}
-	if len(code) != 11 || !maps.Equal(code, want) {
+	if len(code) != 13 || !maps.Equal(code, want) {
 		t.Errorf("the code of the functions is %v, want %v", code, want)
 	}
 }
