@@ -104,11 +104,11 @@ func TestNamespacesTakeTurns(t *testing.T) {
 		}
 		mu.Unlock()
 		time.Sleep(time.Hour)
+		cancel()
+		<-done
 		if len(order) != 10*workers+len(few) || len(q.lanes) != 0 || q.waiting() != 0 {
 			t.Errorf("published %d; %d lanes are left, %d keys wait", len(order), len(q.lanes), q.waiting())
 		}
-		cancel()
-		<-done
 	})
 }
 
